@@ -1,0 +1,224 @@
+"""One member's API as a handful of verbs on plain dicts, over the official client's TLS and connection pool.
+
+The typed models of the official package refuse manifests a server accepts (an integer ``cpu: 2``), so only its transport
+is used. Speaks no policy: no retries, no caching, no knowledge of jobs. Every failure leaves as a `MemberError`.
+"""
+
+import contextlib
+import json
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import urllib3
+from kubernetes.client import Configuration
+from kubernetes.client.rest import RESTClientObject
+
+from fleet.member import errors
+
+Object = dict[str, Any]
+Params = dict[str, str]
+
+PAGE = 500
+"""Objects asked for in one page of a list: bounds the memory of one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach and convince one API server. ``repr`` hides the credentials."""
+
+    server: str
+    ca_pem: str = ""
+    token: str = ""
+    client_cert_pem: str = ""
+    client_key_pem: str = ""
+    tls_server_name: str = ""
+
+    def __repr__(self) -> str:
+        return f"Access(server={self.server!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    type: str
+    """ADDED, MODIFIED, DELETED or BOOKMARK; an ERROR is raised, never yielded."""
+    object: Object
+
+
+class MemberClient:
+    """Thread-safe; keep one per member and close it when the credentials change."""
+
+    def __init__(self, access: Access, *, timeout_s: float = 10.0, pool: int = 8) -> None:
+        self.access = access
+        self._base = access.server.rstrip("/")
+        self._timeout_s = timeout_s
+        configuration = Configuration(host=self._base, connection_pool_maxsize=pool, retries=0)
+        self._pool = RESTClientObject(configuration).pool_manager
+        self._pool.connection_pool_kw["ssl_context"] = _ssl_context(access)
+        if access.tls_server_name:
+            self._pool.connection_pool_kw["server_hostname"] = access.tls_server_name
+            self._pool.connection_pool_kw["assert_hostname"] = access.tls_server_name
+        self._headers = {"Accept": "application/json", "User-Agent": "convoy"}
+        if access.token:
+            self._headers["Authorization"] = f"Bearer {access.token}"
+
+    def get(self, path: str, params: Params | None = None) -> Object:
+        return self._json("GET", path, params)
+
+    def get_text(self, path: str, params: Params | None = None) -> str:
+        return self._call("GET", path, params).data.decode("utf-8", "replace")
+
+    def list(self, path: str, params: Params | None = None) -> Object:
+        """The whole collection, read page by page; ``metadata.resourceVersion`` is where a watch may start."""
+        query = {"limit": str(PAGE), **(params or {})}
+        answer = self.get(path, query)
+        items = answer.get("items") or []
+        while token := (answer.get("metadata") or {}).get("continue"):
+            answer = self.get(path, {**query, "continue": token})
+            items += answer.get("items") or []
+        return {**answer, "items": items}
+
+    def create(self, path: str, body: Object) -> Object:
+        return self._json("POST", path, None, body)
+
+    def replace(self, path: str, body: Object) -> Object:
+        return self._json("PUT", path, None, body)
+
+    def merge_patch(self, path: str, body: Object) -> Object:
+        return self._json("PATCH", path, None, body, content_type="application/merge-patch+json")
+
+    def delete(
+        self, path: str, *, propagation: str = "Background", uid: str = "", grace_s: int | None = None
+    ) -> Object:
+        """Deletes; with ``uid`` only that very object (another one under the name raises `MemberChanged`)."""
+        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace_s is not None:
+            options["gracePeriodSeconds"] = grace_s
+        return self._json("DELETE", path, None, options)
+
+    def watch(
+        self, path: str, *, resource_version: str, params: Params | None = None, timeout_s: int = 300
+    ) -> Iterator[WatchEvent]:
+        """Changes after ``resource_version`` until the server ends the stream; closing the iterator closes the socket."""
+        query = {
+            **(params or {}),
+            "watch": "1",
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(timeout_s),
+        }
+        for line in self.stream_lines(path, query, read_timeout_s=timeout_s + self._timeout_s):
+            yield _watch_event(line)
+
+    def stream_lines(self, path: str, params: Params | None = None, *, read_timeout_s: float) -> Iterator[bytes]:
+        """The answer line by line as it arrives (watches, followed logs), without the line ends."""
+        timeout = urllib3.Timeout(connect=self._timeout_s, read=read_timeout_s)
+        response = self._call("GET", path, params, timeout=timeout, stream=True)
+        try:
+            yield from _lines(response)
+        except (urllib3.exceptions.HTTPError, OSError) as e:
+            raise errors.MemberAway(f"{self._base}: the stream broke: {type(e).__name__}") from e
+        finally:
+            response.close()
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def _json(
+        self, method: str, path: str, params: Params | None, body: Object | None = None, *, content_type: str = ""
+    ) -> Object:
+        response = self._call(method, path, params, body, content_type=content_type or "application/json")
+        try:
+            parsed = json.loads(response.data)
+        except ValueError as e:
+            raise errors.MemberAway(f"{self._base}: the answer to {method} {path} is not JSON") from e
+        if not isinstance(parsed, dict):
+            raise errors.MemberAway(f"{self._base}: the answer to {method} {path} is not an object")
+        return parsed
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        params: Params | None,
+        body: Object | None = None,
+        *,
+        content_type: str = "",
+        timeout: urllib3.Timeout | None = None,
+        stream: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
+        headers = dict(self._headers)
+        if content_type and body is not None:
+            headers["Content-Type"] = content_type
+        url = self._base + path
+        if params:
+            url += "?" + urllib3.request.urlencode(params)
+        try:
+            response = self._pool.urlopen(
+                method,
+                url,
+                body=None if body is None else json.dumps(body, separators=(",", ":")).encode(),
+                headers=headers,
+                timeout=timeout or urllib3.Timeout(total=self._timeout_s),
+                preload_content=not stream,
+                redirect=False,
+                retries=False,
+            )
+        except (urllib3.exceptions.HTTPError, OSError) as e:
+            raise errors.MemberAway(f"{self._base} cannot be reached: {_cause(e)}") from e
+        if response.status >= 300:
+            raise errors.from_answer(response.status, response.data)
+        return response
+
+
+def _cause(e: BaseException) -> str:
+    inner = getattr(e, "reason", None)
+    return str(inner if isinstance(inner, BaseException) else e) or type(e).__name__
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    pending = b""
+    while chunk := response.read1(65536):
+        *whole, pending = (pending + chunk).split(b"\n")
+        yield from whole
+    if pending:
+        yield pending
+
+
+def _watch_event(line: bytes) -> WatchEvent:
+    try:
+        event = json.loads(line)
+        kind, body = event["type"], event["object"]
+    except (ValueError, KeyError, TypeError) as e:
+        raise errors.MemberAway("the watch sent a broken line") from e
+    if kind == "ERROR":
+        raise errors.from_answer(int(body.get("code") or 500), json.dumps(body).encode())
+    return WatchEvent(kind, body)
+
+
+def _ssl_context(access: Access) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=access.ca_pem or None)
+        if access.client_cert_pem:
+            with _private_file(access.client_cert_pem + "\n" + access.client_key_pem) as path:
+                context.load_cert_chain(path)
+    except ssl.SSLError as e:
+        raise errors.MemberDenied(f"the certificates for {access.server} cannot be read: {e.reason}") from e
+    return context
+
+
+@contextlib.contextmanager
+def _private_file(text: str) -> Iterator[str]:
+    """A file only we can read, gone again at once: OpenSSL loads client keys from files only."""
+    fd, path = tempfile.mkstemp(prefix="convoy-")
+    try:
+        with os.fdopen(fd, "w") as handle:
+            handle.write(text)
+        yield path
+    finally:
+        os.unlink(path)

@@ -1,0 +1,75 @@
+"""What a member's API can say no with, named by what the caller should do next.
+
+The only place that knows HTTP status codes of a member. Bodies are reduced to the member's own Status message; nothing
+else of an answer is kept, because it may carry secrets.
+"""
+
+import json
+
+
+class MemberError(Exception):
+    """Base of all; ``status`` is the HTTP code (0: no answer), ``reason`` the Kubernetes reason word."""
+
+    def __init__(self, message: str, *, status: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.reason = reason
+
+
+class MemberAway(MemberError):
+    """No answer, a broken one, 429 or 5xx: retry later with back-off."""
+
+
+class MemberRefused(MemberError):
+    """The member understood and said no (400, 403, 422 ...): retrying the same call is of no use."""
+
+
+class MemberDenied(MemberRefused):
+    """401 or 403: the credentials are expired, foreign or too weak; a person has to renew them."""
+
+
+class MemberMissing(MemberRefused):
+    """404: the object, or the kind itself, is not there."""
+
+
+class MemberExists(MemberRefused):
+    """409 AlreadyExists: somebody, perhaps we ourselves, created it before."""
+
+
+class MemberChanged(MemberError):
+    """409 Conflict: re-read the object and try once more."""
+
+
+class MemberExpired(MemberError):
+    """410: the watch or list position is compacted; list again."""
+
+
+_BY_STATUS: dict[int, type[MemberError]] = {
+    401: MemberDenied,
+    403: MemberDenied,
+    404: MemberMissing,
+    410: MemberExpired,
+    429: MemberAway,
+}
+
+
+def from_answer(status: int, body: bytes) -> MemberError:
+    """The error for an HTTP answer ≥ 400; understands Kubernetes Status bodies and survives anything else."""
+    message, reason = _status_words(body)
+    message = message or f"HTTP {status}"
+    if status == 409:
+        kind = MemberExists if reason == "AlreadyExists" else MemberChanged
+        return kind(message, status=status, reason=reason)
+    error = _BY_STATUS.get(status, MemberAway if status >= 500 else MemberRefused)
+    return error(message, status=status, reason=reason)
+
+
+def _status_words(body: bytes) -> tuple[str, str]:
+    try:
+        parsed = json.loads(body)
+    except ValueError:
+        return "", ""
+    if not isinstance(parsed, dict) or parsed.get("kind") != "Status":
+        return "", ""
+    return str(parsed.get("message") or ""), str(parsed.get("reason") or "")
