@@ -1,0 +1,11 @@
+"""The task queue: its broker, its limits and its beat. Tasks live in each app's ``tasks.py``."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
+
+app = Celery("convoy")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["fleet", "jobs"])

@@ -1,0 +1,219 @@
+"""Every setting of the product, read once from the environment and refused loudly when it makes no sense.
+
+With nothing set, the product runs from ``CONVOY_HOME`` (default ``.convoy`` in the checkout): SQLite, and whatever broker
+the supervisor found. In production: ``DATABASE_URL``, ``REDIS_URL``, ``CONVOY_SECRET_KEY``, ``CONVOY_ENCRYPTION_KEYS``,
+``CONVOY_ALLOWED_HOSTS``.
+"""
+
+from pathlib import Path
+
+import environ
+from csp.constants import SELF
+
+from deploy.config import home
+
+env = environ.Env()
+ROOT = Path(__file__).resolve().parent.parent.parent
+CONVOY_HOME = Path(env.str("CONVOY_HOME", default=str(ROOT / ".convoy")))
+
+DEBUG = env.bool("CONVOY_DEBUG", default=False)
+SECRET_KEY = env.str("CONVOY_SECRET_KEY", default="") or home.secret(CONVOY_HOME, "secret-key")
+CONVOY_ENCRYPTION_KEYS = env.list("CONVOY_ENCRYPTION_KEYS", default=[]) or [
+    home.encryption_key(CONVOY_HOME, "encryption-key")
+]
+"""Fernet keys for credentials at rest: the first encrypts, all decrypt."""
+ALLOWED_HOSTS = env.list("CONVOY_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CONVOY_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "csp",
+    "axes",
+    "fleet",
+    "jobs",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+ROOT_URLCONF = "deploy.config.urls"
+WSGI_APPLICATION = "deploy.config.wsgi.application"
+ASGI_APPLICATION = "deploy.config.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{CONVOY_HOME / 'convoy.sqlite3'}")}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # WAL alone fails under several writers; with IMMEDIATE transactions they queue instead.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32000;",
+    }
+    DATABASES["default"]["CONN_MAX_AGE"] = None
+else:
+    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 16}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+LOGIN_URL = "/admin/login/"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 12 * 3600
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_REFERRER_POLICY = "same-origin"
+if env.bool("CONVOY_HTTPS", default=False):
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+CONTENT_SECURITY_POLICY = {
+    "EXCLUDE_URL_PREFIXES": ["/admin/", "/api/v1/docs/"],
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "frame-ancestors": ["'none'"],
+        "object-src": ["'none'"],
+        "base-uri": [SELF],
+    },
+}
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+CONSOLE_DIST = ROOT / "frontend" / "web" / "dist"
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.str("CONVOY_STATIC_ROOT", default=str(CONVOY_HOME / "static")))
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_ROOT = CONSOLE_DIST if CONSOLE_DIST.is_dir() else None
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "fleet.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PAGINATION_CLASS": "fleet.api.pagination.Pages",
+    "DEFAULT_FILTER_BACKENDS": [
+        "django_filters.rest_framework.DjangoFilterBackend",
+        "rest_framework.filters.SearchFilter",
+        "rest_framework.filters.OrderingFilter",
+    ],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "fleet.api.problems.handle",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Convoy",
+    "DESCRIPTION": "Runs AI training jobs over a fleet of Kubernetes clusters.",
+    "VERSION": "v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+}
+
+REDIS_URL = env.str("REDIS_URL", default="")
+if REDIS_URL:
+    CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 15}]},
+        }
+    }
+    CELERY_BROKER_URL = REDIS_URL
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 600}
+else:
+    # No server at all: tasks travel as files, websockets follow the journal.
+    CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    CELERY_BROKER_URL = "filesystem://"
+    CELERY_BROKER_TRANSPORT_OPTIONS = home.filesystem_broker(CONVOY_HOME)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SOFT_TIME_LIMIT = 120
+CELERY_TASK_TIME_LIMIT = 180
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_ALWAYS_EAGER = env.bool("CONVOY_TASKS_EAGER", default=False)
+CELERY_BEAT_SCHEDULE = {
+    "heartbeat": {"task": "fleet.beat", "schedule": 5.0, "options": {"expires": 10}},
+    "clusters": {"task": "fleet.check_clusters", "schedule": 2.0, "options": {"expires": 4}},
+    "jobs": {"task": "jobs.sweep", "schedule": 2.0, "options": {"expires": 4}},
+    "housekeeping": {"task": "fleet.housekeeping", "schedule": 60.0, "options": {"expires": 60}},
+}
+
+CONVOY_HEARTBEAT_GRACE_S = env.float("CONVOY_HEARTBEAT_GRACE_S", default=10.0)
+"""Silence of a member before it counts as NotReady and is tainted: several missed heartbeats, not one."""
+CONVOY_CLUSTER_TOLERATION_S = env.float("CONVOY_CLUSTER_TOLERATION_S", default=60.0)
+"""How long a job stays with a tainted cluster when its policy says nothing: longer than an API server's restart."""
+CONVOY_START_TIMEOUT_S = env.float("CONVOY_START_TIMEOUT_S", default=600.0)
+"""How long a member may take to run all pods of a gang before it is withdrawn and placed elsewhere."""
+CONVOY_MAX_ATTEMPTS = env.int("CONVOY_MAX_ATTEMPTS", default=6)
+"""Attempts of one job before it fails for good."""
+CONVOY_CLAIM_S = env.float("CONVOY_CLAIM_S", default=30.0)
+"""A worker silent this long about a work it claimed is taken for dead; longer than its longest call to a member."""
+CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)
+"""Whether members may live on loopback and private addresses. Off where users who are not trusted may join clusters."""
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("CONVOY_LOG_LEVEL", default="INFO")},
+    "loggers": {
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},
+        "urllib3": {"level": "ERROR"},
+        "axes": {"level": "WARNING"},
+    },
+}

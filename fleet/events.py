@@ -1,0 +1,96 @@
+"""News of a change: into the journal with it, to websockets and task queues once it is committed.
+
+A service calls `announce` in the same function, and the same transaction, that changes the state. What is lost on the way
+(a broker that is down, a process that dies after the commit) is found again by the sweeps.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import partial
+
+from asgiref.sync import async_to_sync
+from celery import current_app
+from channels.layers import get_channel_layer
+from django.db import transaction
+from django.db.models import F
+from kombu.exceptions import OperationalError
+
+from fleet import journal
+from fleet.models import Event
+
+log = logging.getLogger(__name__)
+
+CHANGES_GROUP = "changes"
+"""The channel-layer group every open websocket listens to."""
+
+
+def announce(changes: Sequence[journal.Change], now: datetime) -> list[int]:
+    """Journals the changes and, on commit, tells the websockets; returns the new resource versions."""
+    if not changes:
+        return []
+    versions = journal.append(changes, now)
+    transaction.on_commit(partial(_push, list(zip(changes, versions, strict=True))), robust=True)
+    return versions
+
+
+def enqueue(task: str, *args: object, countdown_s: float = 0.0) -> None:
+    """Sends a task by name once the transaction commits. A broker that is away costs nothing but time: sweeps follow."""
+    transaction.on_commit(partial(_send, task, args, countdown_s), robust=True)
+
+
+def record(
+    regarding: journal.Change,
+    reason: str,
+    message: str,
+    now: datetime,
+    *,
+    warning: bool = False,
+    source: str = "convoy",
+) -> None:
+    """Adds a line to an object's timeline; the same line again only counts."""
+    wanted = {
+        "regarding_uid": regarding.uid,
+        "type": Event.Type.WARNING if warning else Event.Type.NORMAL,
+        "reason": reason,
+        "message": message[:1024],
+        "source": source,
+    }
+    if Event.objects.filter(**wanted).update(count=F("count") + 1, last_at=now):
+        return
+    Event.objects.create(
+        regarding_kind=regarding.kind,
+        regarding_namespace=regarding.namespace,
+        regarding_name=regarding.name,
+        first_at=now,
+        last_at=now,
+        **wanted,
+    )
+
+
+def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:
+    layer = get_channel_layer()
+    if layer is None:
+        return
+    body = [
+        {
+            "kind": change.kind,
+            "namespace": change.namespace,
+            "name": change.name,
+            "id": change.uid,
+            "action": change.action.value,
+            "version": version,
+        }
+        for change, version in changes
+    ]
+    try:
+        async_to_sync(layer.group_send)(CHANGES_GROUP, {"type": "changes", "changes": body})
+    except (OSError, OperationalError) as e:
+        log.warning("websockets were not told of %d changes: %s", len(body), e)
+
+
+def _send(task: str, args: tuple[object, ...], countdown_s: float) -> None:
+    try:
+        current_app.send_task(task, args=args, countdown=countdown_s or None, retry=False)
+    except (OSError, OperationalError) as e:
+        log.warning("%s was not enqueued (a sweep will find the work): %s", task, e)

@@ -1,0 +1,61 @@
+"""The one list of changes: every change of an object appends (version, object) in the transaction that makes it.
+
+Readers follow it by version. On PostgreSQL a transaction-long advisory lock orders writers, because a sequence alone gives
+numbers in allocation order while rows appear in commit order, and a reader in between would skip one. On SQLite writers
+are serial already.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+from django.db.models import Max, Min
+
+from fleet.models import JournalEntry
+
+_LOCK = 0x636F6E76
+
+Action = JournalEntry.Action
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    action: JournalEntry.Action
+
+
+def append(changes: Iterable[Change], now: datetime) -> list[int]:
+    """Writes the changes and returns their versions, ascending; call inside the transaction of the change itself."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+    rows = [
+        JournalEntry(kind=c.kind, namespace=c.namespace, name=c.name, object_uid=c.uid, action=c.action, at=now)
+        for c in changes
+    ]
+    return [row.version for row in JournalEntry.objects.bulk_create(rows, batch_size=500)]
+
+
+def head() -> int:
+    """The newest version; 0 when nothing ever changed."""
+    return JournalEntry.objects.aggregate(newest=Max("version"))["newest"] or 0
+
+
+def floor() -> int:
+    """The oldest version a reader may still continue after."""
+    return (JournalEntry.objects.aggregate(oldest=Min("version"))["oldest"] or 1) - 1
+
+
+def after(version: int, limit: int = 1000) -> list[JournalEntry]:
+    """What changed after ``version``, oldest first."""
+    return list(JournalEntry.objects.filter(version__gt=version).order_by("version")[:limit])
+
+
+def compact(keep: int) -> int:
+    """Forgets all but the newest ``keep`` entries; the newest one always stays, so that versions never go back."""
+    deleted, _ = JournalEntry.objects.filter(version__lte=head() - max(keep, 1)).delete()
+    return deleted

@@ -1,0 +1,24 @@
+"""Supply as rows: clusters, their nodes and pods, what is held of them, and the fleet's own bookkeeping."""
+
+from fleet.models.access import Grant, SigninLink, Token
+from fleet.models.cluster import Cluster
+from fleet.models.event import Event
+from fleet.models.hold import Hold
+from fleet.models.journal import JournalEntry
+from fleet.models.node import Node
+from fleet.models.pod import Pod
+from fleet.models.process import Heartbeat, Lease
+
+__all__ = [
+    "Cluster",
+    "Event",
+    "Grant",
+    "Heartbeat",
+    "Hold",
+    "JournalEntry",
+    "Lease",
+    "Node",
+    "Pod",
+    "SigninLink",
+    "Token",
+]

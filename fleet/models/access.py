@@ -1,0 +1,48 @@
+"""Who may knock: bearer tokens, one-time sign-in links, and grants of roles."""
+
+from django.conf import settings
+from django.db import models
+
+
+class Token(models.Model):
+    """A bearer token; only its SHA-256 digest is kept (the token itself has 256 random bits)."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=63)
+    digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SigninLink(models.Model):
+    """Signs its user in once, soon; then it is used up."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    digest = models.CharField(max_length=64, unique=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+
+class Grant(models.Model):
+    """One role for one user, in one namespace or (empty) in all of them."""
+
+    class Role(models.TextChoices):
+        FLEET_ADMIN = "fleet-admin"
+        QUOTA_ADMIN = "quota-admin"
+        EDITOR = "editor"
+        VIEWER = "viewer"
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="grants")
+    role = models.CharField(max_length=16, choices=Role.choices)
+    namespace = models.CharField(max_length=63, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "role", "namespace"], name="grant_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role} in {self.namespace or 'all namespaces'}"

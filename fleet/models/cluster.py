@@ -1,0 +1,61 @@
+"""A member cluster: how it is reached, how it is doing, what it serves."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from fleet.models.encrypted import EncryptedJSONField
+
+
+class Cluster(models.Model):
+    """One member. ``access`` holds `fleet.member.client.Access` as JSON, encrypted; it never leaves by any door."""
+
+    class State(models.TextChoices):
+        READY = "Ready"
+        NOT_READY = "NotReady"
+        UNKNOWN = "Unknown"
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    name = models.CharField(max_length=63, unique=True)
+    server = models.CharField(max_length=500)
+    access = EncryptedJSONField()
+    member_uid = models.CharField(max_length=64, blank=True)
+    """The uid of the member's kube-system namespace: the same cluster cannot be joined twice."""
+
+    labels = models.JSONField(default=dict, blank=True)
+    taints = models.JSONField(default=list, blank=True)
+    """``[{key, value, effect, timeAdded}]``; health taints are added and removed by the heartbeat."""
+    provider = models.CharField(max_length=63, blank=True)
+    region = models.CharField(max_length=63, blank=True)
+    zone = models.CharField(max_length=63, blank=True)
+    cordoned = models.BooleanField(default=False)
+
+    state = models.CharField(max_length=16, choices=State.choices, default=State.UNKNOWN)
+    state_reason = models.CharField(max_length=64, blank=True)
+    state_message = models.CharField(max_length=500, blank=True)
+    state_since = models.DateTimeField()
+    last_heartbeat = models.DateTimeField(null=True, blank=True)
+    """When the member last answered."""
+    synced_at = models.DateTimeField(null=True, blank=True)
+    """When nodes and pods were last listed whole; null: capacity not known yet, nothing is placed here."""
+
+    version = models.CharField(max_length=64, blank=True)
+    apis = models.JSONField(default=dict, blank=True)
+    """What discovery says: ``{"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}``."""
+    permissions = models.JSONField(default=list, blank=True)
+    """``[{verb, resource, allowed, needed_for}]`` as probed at join and on each discovery."""
+    joined_at = models.DateTimeField()
+    resource_version = models.BigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["member_uid"], condition=~Q(member_uid=""), name="one_row_per_member")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def serves(self, api_version: str, kind: str) -> bool:
+        return kind in self.apis.get(api_version, {})

@@ -1,0 +1,43 @@
+"""A JSON column whose text is unreadable in the database, its backups and its dumps.
+
+Keys come from ``settings.CONVOY_ENCRYPTION_KEYS``: the first encrypts, all of them decrypt, so keys can be rotated.
+"""
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.db import models
+
+
+class SecretUnreadable(Exception):
+    """None of the configured encryption keys fits: restore the key this row was written with."""
+
+
+@lru_cache(maxsize=4)
+def _cipher(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])
+
+
+def cipher() -> MultiFernet:
+    return _cipher(tuple(settings.CONVOY_ENCRYPTION_KEYS))
+
+
+class EncryptedJSONField(models.TextField):
+    """Plain JSON values in Python, Fernet text in the database. Cannot be filtered on."""
+
+    def get_prep_value(self, value: Any) -> str:
+        return cipher().encrypt(json.dumps(value, separators=(",", ":")).encode()).decode()
+
+    def from_db_value(self, value: str | None, expression: object, connection: object) -> Any:
+        if value is None:
+            return None
+        try:
+            return json.loads(cipher().decrypt(value.encode()))
+        except InvalidToken as e:
+            raise SecretUnreadable("no key in CONVOY_ENCRYPTION_KEYS can read this secret") from e
+
+    def to_python(self, value: Any) -> Any:
+        return value

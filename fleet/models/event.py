@@ -1,0 +1,32 @@
+"""What happened to an object, in words for people: the timeline of a job, the life of a cluster."""
+
+import uuid
+
+from django.db import models
+
+
+class Event(models.Model):
+    """As Kubernetes events: the same thing said again raises ``count`` and ``last_at`` instead of adding a row."""
+
+    class Type(models.TextChoices):
+        NORMAL = "Normal"
+        WARNING = "Warning"
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    regarding_kind = models.CharField(max_length=63)
+    regarding_namespace = models.CharField(max_length=63, blank=True)
+    regarding_name = models.CharField(max_length=253)
+    regarding_uid = models.CharField(max_length=64, db_index=True)
+    type = models.CharField(max_length=8, choices=Type.choices, default=Type.NORMAL)
+    reason = models.CharField(max_length=64)
+    message = models.CharField(max_length=1024)
+    source = models.CharField(max_length=63)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField(db_index=True)
+    count = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ["-last_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}"

@@ -1,0 +1,27 @@
+"""Capacity promised to a gang whose pods cannot be seen on nodes yet.
+
+Durable, so a restart forgets no promise. A hold ends only when the gang's pods are bound and visible in `Node.requested`,
+or when the placement is undone (invariant I2); never because a job looks healthy.
+"""
+
+from django.db import models
+
+from fleet.models.cluster import Cluster
+
+
+class Hold(models.Model):
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="holds")
+    job_uid = models.UUIDField()
+    attempt = models.PositiveIntegerField()
+    amounts = models.JSONField()
+    """The gang's total, in the whole units of `Node`, ``pods`` included."""
+    pods = models.PositiveIntegerField()
+    made_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job_uid", "attempt"], name="hold_once_per_attempt")]
+        indexes = [models.Index(fields=["released_at", "cluster"])]
+
+    def __str__(self) -> str:
+        return f"{self.job_uid}#{self.attempt}"

@@ -1,0 +1,26 @@
+"""A member's node as the fleet sees it: what it offers and what its pods already ask of it."""
+
+from django.db import models
+
+from fleet.models.cluster import Cluster
+
+
+class Node(models.Model):
+    """Amounts are whole units: milli-CPU under ``cpu``, bytes under ``memory``, devices under their resource name."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
+    name = models.CharField(max_length=253)
+    ready = models.BooleanField(default=False)
+    unschedulable = models.BooleanField(default=False)
+    labels = models.JSONField(default=dict)
+    taints = models.JSONField(default=list)
+    allocatable = models.JSONField(default=dict)
+    requested = models.JSONField(default=dict)
+    """The sum of what all bound, unfinished pods of the node ask, whoever made them; ``pods`` counts them."""
+
+    class Meta:
+        ordering = ["cluster", "name"]
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="node_once_per_cluster")]
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id}/{self.name}"

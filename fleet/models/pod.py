@@ -1,0 +1,37 @@
+"""The pods of the fleet's own jobs, mirrored from the members so that nobody has to ask them to see one."""
+
+from django.db import models
+
+from fleet.models.cluster import Cluster
+
+
+class Pod(models.Model):
+    """Only pods labelled ``convoy.dev/job-uid`` are kept; other pods count in `Node.requested` alone."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods")
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    uid = models.CharField(max_length=64)
+    job_uid = models.UUIDField(db_index=True)
+    attempt = models.PositiveIntegerField()
+    role = models.CharField(max_length=63, blank=True)
+    index = models.PositiveIntegerField(default=0)
+    node = models.CharField(max_length=253, blank=True)
+    phase = models.CharField(max_length=16)
+    """Pending, Running, Succeeded, Failed or Unknown."""
+    ready_containers = models.PositiveIntegerField(default=0)
+    containers = models.PositiveIntegerField(default=1)
+    restarts = models.PositiveIntegerField(default=0)
+    reason = models.CharField(max_length=128, blank=True)
+    message = models.CharField(max_length=1000, blank=True)
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["namespace", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pod_once_per_cluster"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

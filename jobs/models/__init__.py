@@ -1,0 +1,8 @@
+"""Demand as rows: jobs, the policies that steer them, what was decided and what was sent."""
+
+from jobs.models.binding import Attempt, Binding, Work
+from jobs.models.dependent import Dependent
+from jobs.models.job import Job
+from jobs.models.policy import Policy
+
+__all__ = ["Attempt", "Binding", "Dependent", "Job", "Policy", "Work"]

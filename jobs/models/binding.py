@@ -1,0 +1,92 @@
+"""What was decided for a job (Binding), what was sent for it (Work), and how each run of it went (Attempt)."""
+
+import uuid
+
+from django.db import models
+
+from jobs.models.job import Job
+
+
+class Binding(models.Model):
+    """Job → cluster: the scheduler's latest word on one job, with its explanation for every cluster looked at."""
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="binding")
+    cluster = models.ForeignKey("fleet.Cluster", null=True, blank=True, on_delete=models.SET_NULL)
+    attempt = models.PositiveIntegerField(default=0)
+    result = models.CharField(max_length=500, blank=True)
+    """As the seed prints it: ``{north:0,[{master 1} {worker 2}]}``."""
+    explanation = models.JSONField(default=list, blank=True)
+    """``[{cluster, fits, code, message, ...}]`` for every cluster looked at, best first."""
+    scheduled_at = models.DateTimeField(null=True, blank=True)
+    resource_version = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.job_id} -> {self.cluster_id}"
+
+
+class Work(models.Model):
+    """One member's share of a binding: a copy that is to be, is, or was in a member.
+
+    The row is written before the member is touched and forgotten only after the member's copy is gone.
+    """
+
+    class State(models.TextChoices):
+        PENDING = "Pending"
+        SENDING = "Sending"
+        APPLIED = "Applied"
+        REFUSED = "Refused"
+        SUSPENDING = "Suspending"
+        SUSPENDED = "Suspended"
+        WITHDRAWING = "Withdrawing"
+        GONE = "Gone"
+
+    job_uid = models.UUIDField(db_index=True)
+    """Not a foreign key: a copy has to be withdrawn even when the job's row is gone."""
+    attempt = models.PositiveIntegerField()
+    cluster = models.ForeignKey("fleet.Cluster", on_delete=models.CASCADE, related_name="works")
+    api_version = models.CharField(max_length=128)
+    kind = models.CharField(max_length=63)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.PENDING)
+    claim = models.CharField(max_length=64, blank=True)
+    """Whoever is talking to the member about this work right now; empty: nobody."""
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    due_at = models.DateTimeField()
+    """Not to be tried (again) before this."""
+    tries = models.PositiveIntegerField(default=0)
+    message = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField()
+    applied_at = models.DateTimeField(null=True, blank=True)
+    resource_version = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job_uid", "attempt", "cluster"], name="work_once_per_attempt"),
+        ]
+        indexes = [models.Index(fields=["state", "due_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}#{self.attempt}"
+
+
+class Attempt(models.Model):
+    """One run of a job on one cluster, kept as history across every move."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    cluster_name = models.CharField(max_length=63)
+    placed_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=32, blank=True)
+    """Empty while it lasts; Succeeded, Failed, Moved, Suspended, Deleted, Lost or Refused."""
+    message = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["job", "number"], name="attempt_numbered_once")]
+
+    def __str__(self) -> str:
+        return f"{self.job_id}#{self.number} on {self.cluster_name}"

@@ -1,0 +1,83 @@
+"""A training job as submitted to the fleet, and where it stands."""
+
+import uuid
+
+from django.db import models
+
+
+class Job(models.Model):
+    class State(models.TextChoices):
+        QUEUED = "Queued"
+        ADMITTED = "Admitted"
+        PLACED = "Placed"
+        DISPATCHED = "Dispatched"
+        RUNNING = "Running"
+        SUCCEEDED = "Succeeded"
+        FAILED = "Failed"
+        SUSPENDED = "Suspended"
+        RECLAIMING = "Reclaiming"
+        MOVING = "Moving"
+        BACKOFF = "Backoff"
+
+    WAITING = (State.QUEUED, State.MOVING, State.BACKOFF)
+    """States the scheduler looks at."""
+    ON_MEMBER = (State.PLACED, State.DISPATCHED, State.RUNNING)
+    """States with a current attempt that counts."""
+    FINISHED = (State.SUCCEEDED, State.FAILED)
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    api_version = models.CharField(max_length=128)
+    kind = models.CharField(max_length=63)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    labels = models.JSONField(default=dict, blank=True)
+    manifest = models.JSONField()
+    """As submitted, without status and without what a server fills in."""
+    generation = models.PositiveIntegerField(default=1)
+
+    roles = models.JSONField()
+    """``[{name, replicas, request: {resource: whole units}}]``, the gang as its kind read it."""
+    total = models.JSONField()
+    """Whole units over all roles, ``pods`` included."""
+    gpus = models.PositiveIntegerField(default=0)
+    priority = models.IntegerField(default=0)
+    policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
+
+    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED, db_index=True)
+    reason = models.JSONField(null=True, blank=True)
+    """Why it is not running: ``{code, message, ...}`` as `jobs.core.reasons` makes it; null once it runs."""
+    suspended = models.BooleanField(default=False)
+    cluster = models.ForeignKey(
+        "fleet.Cluster", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs_here"
+    )
+    attempt = models.PositiveIntegerField(default=0)
+    """The number of the latest attempt: the fencing token on everything sent."""
+    status = models.JSONField(default=dict, blank=True)
+    """The member's ``.status`` of the current attempt."""
+
+    created_at = models.DateTimeField()
+    queued_at = models.DateTimeField()
+    not_before = models.DateTimeField(null=True, blank=True)
+    """Back-off: not placed earlier than this."""
+    unhealthy_since = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    deleting_at = models.DateTimeField(null=True, blank=True)
+    resource_version = models.BigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "namespace", "name"], name="job_once_per_namespace"),
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "state"]),
+            models.Index(fields=["created_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        return self.state in self.FINISHED
