@@ -1,0 +1,39 @@
+"""The last words of ``up``: what runs, where to look, what to try, how to stop. Only words."""
+
+from typing import Any
+
+from deploy.bootstrap.home import ROOT, Home
+from deploy.bootstrap.progress import Steps
+
+
+def tell_job(steps: Steps, job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
+    where = f" on cluster {job['cluster']}" if job.get("cluster") else ""
+    what = steps.bold(f"{job['kind']} {job['namespace']}/{job['name']}")
+    steps.say(f"\n{what} is {job['state']}{where}")
+    if pods:
+        steps.say(f"  {'POD':<30}{'CLUSTER':<12}{'NODE':<24}PHASE")
+    for pod in pods:
+        steps.say(f"  {pod['name']:<30}{pod['cluster']:<12}{pod.get('node') or '-':<24}{pod['phase']}")
+    reason = job.get("reason") or {}
+    if job["state"] not in ("Running", "Succeeded") and reason.get("message"):
+        steps.say(f"  {reason.get('code', '')}: {reason['message']}")
+
+
+def tell_doors(steps: Steps, home: Home, port: int, link: str) -> None:
+    root = f"http://127.0.0.1:{port}"
+    steps.say(f"""
+{steps.bold("Convoy runs.")}
+  Console        {root}{link or "/"}{"   (this link signs you in once)" if link else ""}
+  Password       of user admin: cat {home.password_file}
+  Command line   {ROOT}/.venv/bin/convoy get jobs
+
+{steps.bold("Three things to try")}
+  1. {ROOT}/.venv/bin/convoy describe pytorch-test
+  2. {ROOT}/.venv/bin/convoy apply -f deploy/demo/train.yaml   (three processes train a real model together)
+  3. {ROOT}/.venv/bin/convoy logs -f train                     (and watch its loss fall)
+""")
+
+
+def tell_stop(steps: Steps, stays: bool) -> None:
+    first = "Ctrl-C stops it" if stays else "python3 manage.py down stops it"
+    steps.say(f"{first}, python3 manage.py up resumes the same state, python3 manage.py reset forgets it.\n")

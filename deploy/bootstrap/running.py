@@ -1,0 +1,118 @@
+"""The running product as seen from outside: is there a supervisor on this home, how are its children, and make it end.
+
+The supervisor's lock is the truth about whether it lives; its state file only tells details.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from deploy.bootstrap import locks
+from deploy.bootstrap.home import ROOT, Home
+from deploy.bootstrap.problems import Problem
+from deploy.supervisor import processes, tether
+
+STOP_S = 40.0
+ENOUGH_STARTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ChildState:
+    """One row of the supervisor's state file."""
+
+    name: str
+    state: str
+    pid: int | None
+    born: str | None
+    starts: int
+    began: float | None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state in ("ready", "done")
+
+    @property
+    def is_failing(self) -> bool:
+        return not self.is_ready and self.starts >= ENOUGH_STARTS
+
+
+def is_running(home: Home) -> bool:
+    return locks.is_held(home.supervisor_lock)
+
+
+def state(home: Home) -> dict[str, Any]:
+    """Empty when there is none, or it cannot be read."""
+    try:
+        found = json.loads(home.state_file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def children(found: dict[str, Any]) -> list[ChildState]:
+    return [ChildState(name=name, **row) for name, row in found.get("children", {}).items()]
+
+
+def start(home: Home, *, port: int, broker_port: int, simulated: int, password: str, tied: bool) -> None:
+    """Leaves a supervisor running; ``tied``: it ends with this process, however this process ends."""
+    argv = [sys.executable, "-m", "deploy.supervisor", "--home", str(home.path), "--port", str(port)]
+    argv += ["--broker-port", str(broker_port), "--simulated", str(simulated)]
+    if tied:
+        argv = [sys.executable, "-I", "-S", str(tether.__file__), "15", str(os.getpid()), *argv]
+    with (home.logs / "supervisor.log").open("ab") as log:
+        subprocess.Popen(
+            argv,
+            cwd=ROOT,
+            env={**os.environ, "CONVOY_BROKER_PASSWORD": password},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def wait_ready(home: Home, patience_s: float) -> None:
+    """Until every child is ready; says which one is not, and its last words."""
+    until = time.monotonic() + patience_s
+    while time.monotonic() < until:
+        rows = children(state(home)) if is_running(home) else []
+        if rows and all(row.is_ready for row in rows):
+            return
+        if failing := [row.name for row in rows if row.is_failing]:
+            raise Problem(f"{failing[0]} does not start. Its last words:\n{last_words(home, failing[0])}")
+        time.sleep(0.05)
+    slow = [row.name for row in children(state(home)) if not row.is_ready] or ["supervisor"]
+    words = last_words(home, slow[0])
+    raise Problem(f"Not ready after {patience_s:.0f} s: {', '.join(slow)}. Last words of {slow[0]}:\n{words}")
+
+
+def last_words(home: Home, name: str, lines: int = 12) -> str:
+    try:
+        said = (home.logs / f"{name}.log").read_text(errors="replace").splitlines()
+    except OSError:
+        said = []
+    return "\n".join(f"  {line}" for line in said[-lines:]) or "  (it said nothing)"
+
+
+def end(home: Home) -> bool:
+    """Stops the supervisor and whatever of its children outlived an earlier one; whether there was anything to stop."""
+    found = state(home)
+    was_running = is_running(home)
+    if was_running and found:
+        processes.end(int(found["pid"]), found["born"], STOP_S)
+    strays = [row for row in children(found) if row.pid and processes.is_alive(row.pid, row.born)]
+    for row in strays:
+        processes.end(row.pid or 0, row.born, 5.0, group=True)
+    home.state_file.unlink(missing_ok=True)
+    return was_running or bool(strays)
+
+
+def environment(home: Home) -> dict[str, str]:
+    """What a command beside the running product needs to meet its database and its broker."""
+    url = state(home).get("broker_url", "") if is_running(home) else ""
+    given = {"CONVOY_HOME": str(home.path), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
+    return given | ({"REDIS_URL": url} if url and not os.environ.get("REDIS_URL") else {})

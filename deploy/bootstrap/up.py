@@ -1,0 +1,166 @@
+"""``up``: from a checkout to a running fleet. Set-up, start, demo, last words; then it stays until Ctrl-C."""
+
+import argparse
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.bootstrap import demo, ending, locks, ports, problems, running
+from deploy.bootstrap.console import Console
+from deploy.bootstrap.environment import Environment
+from deploy.bootstrap.home import ROOT, Home, write_private
+from deploy.bootstrap.observe import Reader
+from deploy.bootstrap.problems import Problem
+from deploy.bootstrap.progress import Steps
+from deploy.bootstrap.rest import Api
+
+READY_S = 90.0
+SIMULATED = 3
+NO_MEMBERS = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the person asked for."""
+
+    detach: bool
+    empty: bool
+    ci: bool
+    members: Path | None
+
+
+def command(argv: list[str], home: Home, steps: Steps) -> int:
+    options = parse(argv)
+    try:
+        home.make()
+    except OSError as error:
+        raise problems.of_error(error, "make the folder for Convoy's state") from error
+    with locks.held(home.up_lock):
+        fresh = not running.is_running(home)
+        try:
+            works = _start_and_tell(options, home, steps, fresh)
+        except (Problem, KeyboardInterrupt):
+            if fresh:
+                running.end(home)
+            raise
+    if options.ci:
+        running.end(home)
+        return 0 if works else 1
+    if fresh and not options.detach:
+        stay(home, steps)
+    return 0
+
+
+def parse(argv: list[str]) -> Options:
+    parser = argparse.ArgumentParser(prog="manage.py up", description="Sets everything up and runs it.")
+    parser.add_argument("--detach", action="store_true", help="return when it is ready")
+    parser.add_argument("--ci", action="store_true", help="stop again once it is ready and the demo job runs")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--empty", action="store_true", help="no clusters and no demo job")
+    what.add_argument("--members", type=Path, metavar="DIR", help="join the clusters of the kubeconfigs in DIR")
+    given = parser.parse_args(argv)
+    return Options(given.detach, given.empty, given.ci, given.members and given.members.absolute())
+
+
+def _start_and_tell(options: Options, home: Home, steps: Steps, fresh: bool) -> bool:
+    """Whether what was to be shown was seen."""
+    members = _members(options, home)
+    if fresh:
+        _start(options, home, steps, members)
+    else:
+        steps.say("Convoy is already up.")
+    port = int(running.state(home)["port"])
+    api = Api(port, _token(home, port))
+    link = _django(home, "signin_link")
+    job = _demonstrate(api, home, steps, members) if members != NO_MEMBERS else None
+    if job:
+        ending.tell_job(steps, job, demo.pods(api, job))
+    ending.tell_doors(steps, home, port, _said(link))
+    ending.tell_stop(steps, stays=fresh and not options.detach)
+    return job is None or job["state"] in ("Running", "Succeeded")
+
+
+def _members(options: Options, home: Home) -> str:
+    """The fleet, kept for next time: a folder of kubeconfigs, nothing, or (the empty word) the simulated clusters."""
+    if options.members:
+        demo.kubeconfigs(options.members)
+    if options.members or options.empty:
+        return home.keep(CONVOY_MEMBERS=str(options.members or NO_MEMBERS))["CONVOY_MEMBERS"]
+    return home.settings().get("CONVOY_MEMBERS", "")
+
+
+def _start(options: Options, home: Home, steps: Steps, members: str) -> None:
+    running.end(home)
+    Console(ROOT, Environment(ROOT, steps), steps).ensure()
+    kept = home.settings()
+    wanted = int(os.environ.get("CONVOY_PORT") or kept.get("CONVOY_PORT") or 8000)
+    port = ports.first_free(wanted)
+    if port != wanted:
+        steps.say(f"  Port {wanted} is in use: taking {port}.")
+    broker_port = ports.any_free(int(kept.get("CONVOY_BROKER_PORT", 0)))
+    password = kept.get("CONVOY_BROKER_PASSWORD") or secrets.token_hex(24)
+    home.keep(CONVOY_PORT=str(port), CONVOY_BROKER_PORT=str(broker_port), CONVOY_BROKER_PASSWORD=password)
+    with steps.step("Starting web, worker, beat, watcher" + ("" if members else ", three simulated clusters")):
+        running.start(
+            home,
+            port=port,
+            broker_port=broker_port,
+            simulated=0 if members else SIMULATED,
+            password=password,
+            tied=not options.detach,
+        )
+        running.wait_ready(home, READY_S)
+
+
+def _demonstrate(api: Api, home: Home, steps: Steps, members: str) -> dict[str, object]:
+    demo.join(api, demo.kubeconfigs(Path(members)) if members else demo.simulated(home), steps)
+    demo.submit(api, steps)
+    return demo.follow(api, steps)
+
+
+def _token(home: Home, port: int) -> str:
+    """A token of user admin that works: the kept one, else a new one."""
+    if home.token_file.exists():
+        token = home.token_file.read_text().strip()
+        if Api(port, token).get("clusters/").ok:
+            return token
+    _said(_django(home, "ensure_admin"))
+    token = _said(_django(home, "mint_token", "--user", "admin", "--name", "bootstrap")).split()[-1]
+    write_private(home.token_file, token)
+    return token
+
+
+def _django(home: Home, *argv: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), *argv],
+        cwd=ROOT,
+        env={**os.environ, **running.environment(home)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _said(process: subprocess.Popen[str]) -> str:
+    said, complaint = process.communicate()
+    if process.returncode:
+        raise problems.of_output(complaint or said, "speak to the database")
+    return said.strip()
+
+
+def stay(home: Home, steps: Steps) -> None:
+    """Shows what the processes say until Ctrl-C, then stops them."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    reader = Reader(home.logs, [], steps)
+    try:
+        reader.show(0)
+        reader.follow()
+    except KeyboardInterrupt:
+        steps.say()
+        with steps.step("Stopping Convoy"):
+            running.end(home)

@@ -1,0 +1,34 @@
+"""``python -m deploy.supervisor``: runs the product until it is told to stop. Started by ``manage.py up``."""
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from deploy.bootstrap import locks
+from deploy.supervisor import broker, product
+from deploy.supervisor.supervisor import Supervisor
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="deploy.supervisor")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--broker-port", type=int, required=True)
+    parser.add_argument("--simulated", type=int, default=0)
+    given = parser.parse_args()
+    run = given.home / "run"
+    if locks.try_hold(run / "supervisor.lock") is None:
+        sys.stderr.write("a supervisor already runs on this home\n")
+        return 1
+    chosen = broker.choose(os.environ, given.broker_port, os.environ.get("CONVOY_BROKER_PASSWORD", ""))
+    plan = product.Plan(given.home, given.port, chosen, given.simulated)
+    facts = {"port": given.port, "broker": chosen.kind, "broker_url": chosen.url, "simulated": given.simulated}
+    supervisor = Supervisor(product.specs(plan), given.home / "logs", run / "supervisor.json", facts)
+    asyncio.run(supervisor.run())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""One child process over its whole life: started when what it needs is ready, watched, restarted, and stopped for good.
+
+A child is alive when its process exists, and ready when its probe says so. Each runs in its own process group, so that
+stopping it takes its own children along; and each is tethered, so that it dies with the supervisor.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.supervisor.backoff import Backoff
+from deploy.supervisor.logfile import LogFile
+from deploy.supervisor.probes import Probe
+
+TETHER = Path(__file__).with_name("tether.py")
+STARTING_EVERY_S = 0.15
+READY_EVERY_S = 5.0
+LONGEST_LINE = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What to run, and how to tell that it works."""
+
+    name: str
+    argv: tuple[str, ...]
+    ready: Probe
+    env: Mapping[str, str] = field(default_factory=dict)
+    once: bool = False
+    """Runs to its end; ready means it ended well."""
+    after: tuple[str, ...] = ()
+    """Children that must be ready first."""
+    patience_s: float = 10.0
+    """Between asking it to stop and making it."""
+    wedged_s: float | None = None
+    """Silent this long after having been ready, it is restarted although its process lives."""
+    death_signal: signal.Signals = signal.SIGKILL
+    """What it gets when the supervisor dies. One that has to tidy up wants TERM."""
+
+
+class Child:
+    """A spec, running."""
+
+    def __init__(self, spec: Spec, log: LogFile, changed: Callable[[], None]) -> None:
+        self.spec = spec
+        self.log = log
+        self.changed = changed
+        self.state = "waiting"
+        self.pid: int | None = None
+        self.starts = 0
+        self.began = 0.0
+        self.backoff = Backoff()
+        self.ready = asyncio.Event()
+        self.stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until it is stopped, or for a one-shot until it has succeeded."""
+        while not self.stopping.is_set():
+            process = await self._start()
+            code = await self._live(process) if process else 127
+            lived = time.monotonic() - self.began
+            if self.stopping.is_set():
+                break
+            if self.spec.once and code == 0:
+                self._set("done")
+                self.ready.set()
+                return
+            self.backoff = self.backoff.after(lived)
+            self._note(f"ended with {code} after {lived:.1f} s; starting again in {self.backoff.wait_s:.2f} s")
+            self._set("backoff")
+            await self._pause(self.backoff.wait_s)
+        self._set("stopped")
+
+    def stop(self) -> None:
+        self.stopping.set()
+
+    async def _start(self) -> asyncio.subprocess.Process | None:
+        self.starts += 1
+        self.began = time.monotonic()
+        tether = (sys.executable, "-I", "-S", str(TETHER), str(int(self.spec.death_signal)), str(os.getpid()))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *tether,
+                *self.spec.argv,
+                env={**os.environ, **self.spec.env},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                limit=LONGEST_LINE,
+                process_group=0,
+            )
+        except OSError as error:
+            self._note(f"cannot start: {error}")
+            return None
+        self.pid = process.pid
+        self._set("starting")
+        return process
+
+    async def _live(self, process: asyncio.subprocess.Process) -> int:
+        """From its start to its end, whoever ends it; leaves nothing of its group behind."""
+        helpers = [asyncio.create_task(self._copy(process)), asyncio.create_task(self._watch(process))]
+        ended = asyncio.create_task(process.wait())
+        asked = asyncio.create_task(self.stopping.wait())
+        await asyncio.wait({ended, asked}, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        if not ended.done():
+            self._set("stopping")
+            _signal_group(process.pid, signal.SIGTERM)
+            await asyncio.wait({ended}, timeout=self.spec.patience_s)
+        _signal_group(process.pid, signal.SIGKILL)
+        code = await ended
+        await asyncio.wait(helpers[:1], timeout=1)
+        for helper in helpers:
+            helper.cancel()
+        self.ready.clear()
+        self.pid = None
+        return code
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        """Follows its readiness; ends it when it has been wedged for too long."""
+        if self.spec.once:
+            return
+        last_yes: float | None = None
+        while True:
+            if await self.spec.ready():
+                last_yes = time.monotonic()
+                if not self.ready.is_set():
+                    self.ready.set()
+                    self._set("ready")
+            elif last_yes is not None:
+                if self.ready.is_set():
+                    self.ready.clear()
+                    self._set("unready")
+                if self.spec.wedged_s is not None and time.monotonic() - last_yes > self.spec.wedged_s:
+                    self._note(f"silent for {self.spec.wedged_s:.0f} s: ending it")
+                    _signal_group(process.pid, signal.SIGKILL)
+                    return
+            await asyncio.sleep(READY_EVERY_S if self.ready.is_set() else STARTING_EVERY_S)
+
+    async def _copy(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None  # noqa: S101
+        while True:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:
+                continue
+            if not line:
+                return
+            self.log.write(line)
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), seconds)
+
+    def _note(self, text: str) -> None:
+        self.log.write(f"[supervisor] {self.spec.name} {text}\n".encode())
+
+    def _set(self, state: str) -> None:
+        self.state = state
+        self.changed()
+
+
+def _signal_group(group: int, which: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, which)

@@ -1,0 +1,112 @@
+"""Asks a child whether it is ready, over the door it serves. A probe is a coroutine that says yes or no and never raises."""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+Probe = Callable[[], Awaitable[bool]]
+PATIENCE_S = 3.0
+HOST = "127.0.0.1"
+
+
+async def always() -> bool:
+    return True
+
+
+def answers(exchange: Callable[[], Awaitable[bool]]) -> Probe:
+    """Turns an exchange that may fail into one that says no."""
+
+    async def probe() -> bool:
+        try:
+            return await asyncio.wait_for(exchange(), PATIENCE_S)
+        except (OSError, TimeoutError, ValueError, EOFError):
+            return False
+
+    return probe
+
+
+def pings(port: int, password: str) -> Probe:
+    """A Redis or Valkey that knows us."""
+
+    async def exchange() -> bool:
+        said = await _say(port, f"AUTH {password}\r\nPING\r\nQUIT\r\n".encode())
+        return b"+PONG" in said
+
+    return answers(exchange)
+
+
+def gets(port: int, path: str) -> Probe:
+    """An HTTP server that answers 200."""
+
+    async def exchange() -> bool:
+        status, _ = await _get(port, path)
+        return status == 200
+
+    return answers(exchange)
+
+
+class Readiness:
+    """The product's own ``/readyz?verbose``: one answer tells of several processes, so it is asked once for all."""
+
+    def __init__(self, port: int, fresh_s: float = 0.3) -> None:
+        self.port = port
+        self.fresh_s = fresh_s
+        self.asked = float("-inf")
+        self.checks: dict[str, bool] = {}
+        self.turn = asyncio.Lock()
+
+    def of(self, name: str) -> Probe:
+        async def exchange() -> bool:
+            async with self.turn:
+                if time.monotonic() - self.asked > self.fresh_s:
+                    self.checks = {}
+                    self.checks = await self._ask()
+                    self.asked = time.monotonic()
+                return self.checks.get(name, False)
+
+        return answers(exchange)
+
+    async def _ask(self) -> dict[str, bool]:
+        _, body = await _get(self.port, "/readyz?verbose")
+        return {name: is_ok(found) for name, found in json.loads(body).get("checks", {}).items()}
+
+
+def is_ok(found: object) -> bool:
+    """A check is spelled ``true``, ``"ok"`` or ``{"ok": true}``."""
+    if isinstance(found, dict):
+        found = found.get("ok", found.get("status"))
+    return found is True or found == "ok"
+
+
+def serves_kubeconfigs(folder: Path, count: int) -> Probe:
+    """The simulated members: as many kubeconfigs as clusters, and each server in them accepts connections."""
+
+    async def exchange() -> bool:
+        files = list(folder.glob("*.kubeconfig"))
+        ports = [
+            int(port) for file in files for port in re.findall(r"server: https?://[^:/\s]+:(\d+)", file.read_text())
+        ]
+        for port in ports:
+            _, writer = await asyncio.open_connection(HOST, port)
+            writer.close()
+        return len(ports) >= count
+
+    return answers(exchange)
+
+
+async def _get(port: int, path: str) -> tuple[int, bytes]:
+    request = f"GET {path} HTTP/1.0\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n"
+    head, _, body = (await _say(port, request.encode())).partition(b"\r\n\r\n")
+    return int(head.split(None, 2)[1] if head else 0), body
+
+
+async def _say(port: int, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        writer.write(request)
+        return await reader.read()
+    finally:
+        writer.close()

@@ -1,0 +1,47 @@
+"""Names a process for good: a pid alone may belong to somebody else by the time it is used."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+
+def born(pid: int) -> str | None:
+    """When the process started, as the kernel spells it; None when there is no such process (or only its remains)."""
+    stat = Path(f"/proc/{pid}/stat")
+    if Path("/proc/self/stat").exists():
+        try:
+            after_name = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            return None
+        return None if after_name[0] in "ZX" else after_name[19]
+    said = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return said.stdout.strip() or None
+
+
+def is_alive(pid: int, birth: str | None) -> bool:
+    return birth is not None and born(pid) == birth
+
+
+def memory_mib(pid: int) -> float:
+    """Resident memory; zero where it cannot be known."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def end(pid: int, birth: str | None, patience_s: float, *, group: bool = False) -> bool:
+    """Asks it to end, then makes it; whether it is gone."""
+    for which, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 5.0)):
+        if not is_alive(pid, birth):
+            return True
+        with contextlib.suppress(ProcessLookupError):
+            (os.killpg if group else os.kill)(pid, which)
+        until = time.monotonic() + wait_s
+        while is_alive(pid, birth) and time.monotonic() < until:
+            time.sleep(0.05)
+    return not is_alive(pid, birth)
