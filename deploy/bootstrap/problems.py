@@ -43,7 +43,7 @@ def of_error(error: OSError, doing: str) -> Problem:
         return Problem(f"The disk is full, so I could not {doing} ({place}): free some space and run this again.")
     if error.errno in CLOSED:
         return Problem(
-            f"{place} cannot be written, so I could not {doing}: make it writable (state can live elsewhere: CONVOY_HOME)."
+            f"{place} cannot be written, so I could not {doing}: make it writable (CONVOY_HOME moves the state)."
         )
     return Problem(f"I could not {doing}: {error.strerror or error} ({place}).")
 

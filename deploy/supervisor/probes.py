@@ -1,4 +1,4 @@
-"""Asks a child whether it is ready, over the door it serves. A probe is a coroutine that says yes or no and never raises."""
+"""Asks a child whether it is ready, over the door it serves. A probe is a coroutine: yes or no, it never raises."""
 
 import asyncio
 import json
