@@ -1,6 +1,6 @@
 """One line for each step that takes time: what is done, and how long it took.
 
-On a terminal the line counts the seconds while it runs; elsewhere it is written once. It does not know what a step does.
+On a terminal the line counts the seconds while it runs; elsewhere it is written once. What a step does is not known.
 """
 
 import os
