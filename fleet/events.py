@@ -68,6 +68,27 @@ def record(
     )
 
 
+def record_new(lines: Iterable[tuple[journal.Change, str, str]], now: datetime, *, source: str = "convoy") -> None:
+    """Adds many (regarding, reason, message) lines at once that cannot have been said before."""
+    Event.objects.bulk_create(
+        [
+            Event(
+                regarding_kind=regarding.kind,
+                regarding_namespace=regarding.namespace,
+                regarding_name=regarding.name,
+                regarding_uid=regarding.uid,
+                reason=reason,
+                message=message[:1024],
+                source=source,
+                first_at=now,
+                last_at=now,
+            )
+            for regarding, reason, message in lines
+        ],
+        batch_size=500,
+    )
+
+
 def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:
     layer = get_channel_layer()
     if layer is None:

@@ -35,11 +35,12 @@ class Work(models.Model):
         PENDING = "Pending"
         SENDING = "Sending"
         APPLIED = "Applied"
-        REFUSED = "Refused"
         SUSPENDING = "Suspending"
         SUSPENDED = "Suspended"
         WITHDRAWING = "Withdrawing"
         GONE = "Gone"
+        KEPT = "Kept"
+        """A failed copy left in its member for a person to look at (``purgeMode: Never``)."""
 
     job_uid = models.UUIDField(db_index=True)
     """Not a foreign key: a copy has to be withdrawn even when the job's row is gone."""

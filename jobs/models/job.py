@@ -19,10 +19,10 @@ class Job(models.Model):
         MOVING = "Moving"
         BACKOFF = "Backoff"
 
-    WAITING = (State.QUEUED, State.MOVING, State.BACKOFF)
+    WAITING = (State.QUEUED, State.MOVING)
     """States the scheduler looks at."""
-    ON_MEMBER = (State.PLACED, State.DISPATCHED, State.RUNNING)
-    """States with a current attempt that counts."""
+    ON_MEMBER = (State.PLACED, State.DISPATCHED, State.RUNNING, State.BACKOFF)
+    """States with a current attempt that counts; in Backoff its copy has failed and the toleration runs."""
     FINISHED = (State.SUCCEEDED, State.FAILED)
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -57,8 +57,6 @@ class Job(models.Model):
 
     created_at = models.DateTimeField()
     queued_at = models.DateTimeField()
-    not_before = models.DateTimeField(null=True, blank=True)
-    """Back-off: not placed earlier than this."""
     unhealthy_since = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,239 @@
-"""placeholder"""
+"""Brings what members report about our copies into the fleet's own jobs.
+
+Registered with the fleet's watcher, which calls it with batches. A report counts only when it is of the job's current
+attempt; a copy of any other attempt, or of a job that is gone, is a leftover and is sent to removal (invariant I4). All
+of it is idempotent: the same report twice changes nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count
+
+from fleet import events
+from fleet.core import marks
+from fleet.kube.resources import Resource
+from fleet.models import Cluster, Pod
+from fleet.services import following
+from jobs.core.failover import Outcome
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, say
+from jobs.kinds import registry
+from jobs.kinds.base import Manifest, Phase, State
+from jobs.models import Attempt, Job, Work
+from jobs.services import health, moves, scheduling, works
+
+Key = tuple[UUID, int]
+"""A job's uid and the number of an attempt."""
+_FOLLOWED = (Job.State.PLACED, Job.State.DISPATCHED, Job.State.RUNNING, Job.State.MOVING, Job.State.BACKOFF)
 
 
-def register() -> None: ...
+class JobsFollower:
+    """What the fleet's watcher talks to."""
+
+    def resources(self) -> list[Resource]:
+        return [kind.resource for kind in registry.everything()]
+
+    def pod_role(self, resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
+        """Role and index of a pod whose owner is of that kind."""
+        for kind in registry.everything():
+            if kind.resource.kind == resource_kind:
+                return kind.pod_role(labels)
+        return "", 0
+
+    @transaction.atomic
+    def observed(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
+        copies = [(key, found) for found in objects if (key := key_of(found)) is not None]
+        jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
+        running = _running(jobs)
+        changed: list[Job] = []
+        for (uid, attempt), found in copies:
+            job = jobs.get(uid)
+            if job is None or job.attempt != attempt or not _stands(job, attempt, cluster_id):
+                _remove_leftover(cluster_id, resource, found, uid, attempt, now)
+            elif _take(job, found.get("status") or {}, running[job.uid, attempt], now):
+                changed.append(job)
+        announce_jobs(changed, now)
+
+    def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
+        """Objects that were deleted in the member, by us or by somebody else."""
+        for found in objects:
+            if (key := key_of(found)) is not None:
+                _missing(cluster_id, key, now)
+
+    def synced(self, cluster_id: int, resource: Resource, present: set[Key], now: datetime) -> None:
+        """After a whole list: what should be there and is not, has vanished while nobody was looking."""
+        mine = Work.objects.filter(
+            cluster_id=cluster_id,
+            api_version=resource.api_version,
+            kind=resource.kind,
+            state__in=[Work.State.APPLIED, Work.State.WITHDRAWING],
+        )
+        for uid, attempt in mine.values_list("job_uid", "attempt"):
+            if (uid, attempt) not in present:
+                _missing(cluster_id, (uid, attempt), now)
+
+    @transaction.atomic
+    def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
+        """Some kinds say what runs through their pods only; and a waiting reason counts running pods."""
+        jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
+        running = _running(jobs)
+        changed = []
+        for job in jobs.values():
+            current = (job.uid, job.attempt) in keys and job.state in (Job.State.DISPATCHED, Job.State.RUNNING)
+            if current and _take(job, job.status, running[job.uid, job.attempt], now):
+                changed.append(job)
+        announce_jobs(changed, now)
+
+
+def register() -> None:
+    following.register(JobsFollower())
+
+
+def key_of(found: Manifest) -> Key | None:
+    labels = (found.get("metadata") or {}).get("labels") or {}
+    try:
+        return UUID(labels[marks.JOB_UID]), int(labels[marks.ATTEMPT])
+    except (KeyError, ValueError):
+        return None
+
+
+def _locked(uids: Iterable[UUID]) -> list[Job]:
+    """The jobs, ours alone until the transaction ends, in one order for everybody."""
+    rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
+    return list(rows.select_related("policy", "cluster").select_for_update(of=("self",)))
+
+
+def _running(uids: Iterable[UUID]) -> Counter[Key]:
+    """How many pods of each attempt run."""
+    pods = Pod.objects.filter(job_uid__in=list(uids), phase="Running").order_by()
+    counts = pods.values_list("job_uid", "attempt").annotate(count=Count("pk"))
+    return Counter({(uid, attempt): count for uid, attempt, count in counts})
+
+
+def _stands(job: Job, attempt: int, cluster_id: int) -> bool:
+    """Whether a copy of that attempt is meant to be in that member."""
+    if job.cluster_id == cluster_id and job.state in Job.ON_MEMBER:
+        return True
+    work = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id)
+    return work.exclude(state=Work.State.GONE).exists()
+
+
+def _take(job: Job, status: Manifest, running: int, now: datetime) -> bool:
+    """Takes over a report of the current attempt; True when the job changed by it."""
+    if job.state not in _FOLLOWED or job.suspended:
+        return False
+    state = registry.of(job.api_version, job.kind).read_status(status, running)
+    if job.state == Job.State.MOVING and not _comes_back(job, state, now):
+        return False
+    before = (job.state, job.status, job.reason, job.unhealthy_since)
+    job.status = status
+    _advance(job, state, running, now)
+    if before == (job.state, job.status, job.reason, job.unhealthy_since):
+        return False
+    job.save(update_fields=["state", "status", "reason", "unhealthy_since", "started_at", "finished_at"])
+    return True
+
+
+def _comes_back(job: Job, state: State, now: datetime) -> bool:
+    return state.phase in (Phase.RUNNING, Phase.SUCCEEDED) and moves.come_back(job, now)
+
+
+def _advance(job: Job, state: State, running: int, now: datetime) -> None:
+    if state.phase is Phase.SUCCEEDED:
+        _finish(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, now)
+    elif state.phase is Phase.FAILED:
+        _fail(job, state, now)
+    elif state.phase is Phase.RUNNING:
+        _run(job, now)
+    elif state.phase is Phase.RESTARTING:
+        job.unhealthy_since = job.unhealthy_since or now
+        health.check_later(job, now)
+    elif job.state in (Job.State.PLACED, Job.State.DISPATCHED):
+        pods = sum(role["replicas"] for role in job.roles)
+        where = job.cluster.name if job.cluster else "the member"
+        told = Reason(Code.WAITING_FOR_PODS, f"{where} has the job; {running} of {pods} pods run")
+        job.state, job.reason = Job.State.DISPATCHED, told.as_json()
+
+
+def _run(job: Job, now: datetime) -> None:
+    job.unhealthy_since = None
+    if job.state == Job.State.RUNNING:
+        return
+    job.state, job.reason = Job.State.RUNNING, None
+    job.started_at = job.started_at or now
+    Attempt.objects.filter(job=job, number=job.attempt, started_at__isnull=True).update(started_at=now)
+    where = job.cluster.name if job.cluster else "its cluster"
+    say(job, "Running", f"All pods of attempt {job.attempt} run on {where}", now)
+
+
+def _fail(job: Job, state: State, now: datetime) -> None:
+    """Without a failover policy that is the end; with one the job waits out its toleration, then moves."""
+    tolerance = health.tolerance(job)
+    if tolerance is None:
+        _finish(job, Job.State.FAILED, Outcome.FAILED, state.message, now)
+        job.reason = Reason(Code.FAILED, state.message or "the job failed in its member").as_json()
+        return
+    if job.unhealthy_since is None or job.state != Job.State.BACKOFF:
+        job.unhealthy_since = job.unhealthy_since or now
+        job.state = Job.State.BACKOFF
+        told = f"failed on {job.cluster}: {state.message or 'no message'}; moves after {tolerance:g} s"
+        job.reason = Reason(Code.APPLICATION_UNHEALTHY, told).as_json()
+        say(job, "InterpretHealth", told, now, warning=True)
+        health.check_later(job, now)
+
+
+def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, now: datetime) -> None:
+    job.state, job.reason, job.unhealthy_since = state, None, None
+    job.finished_at = now
+    job.started_at = job.started_at or now
+    works.end_attempt(job, outcome, message, now)
+    works.release_hold(job.uid, job.attempt, now)
+    say(job, state.value, message or f"{state.value} on attempt {job.attempt}", now, warning=state == Job.State.FAILED)
+    scheduling.request()
+
+
+def _missing(cluster_id: int, key: Key, now: datetime) -> None:
+    """A copy is not in its member: what we wanted, or somebody's doing."""
+    uid, attempt = key
+    mine = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id)
+    withdrawn = mine.filter(state__in=[Work.State.WITHDRAWING, Work.State.SUSPENDED])
+    for pk in list(withdrawn.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True)):
+        Work.objects.filter(pk=pk).update(due_at=now)
+        events.enqueue("jobs.push", pk)
+    job = Job.objects.select_related("cluster").filter(uid=uid, attempt=attempt).first()
+    if job is None or not mine.filter(state=Work.State.APPLIED).exists():
+        return
+    with transaction.atomic():
+        message = f"the copy on {job.cluster or 'its member'} was deleted by somebody else"
+        if job.state in Job.ON_MEMBER:
+            mine.filter(state=Work.State.APPLIED).update(state=Work.State.WITHDRAWING, due_at=now)
+            moves.leave(job, Outcome.VANISHED, Reason(Code.COPY_VANISHED, message), now)
+
+
+def _remove_leftover(
+    cluster_id: int, resource: Resource, found: Manifest, uid: UUID, attempt: int, now: datetime
+) -> None:
+    """A copy nobody wants there: it gets a work of its own, whose only purpose is its removal."""
+    if found["metadata"].get("deletionTimestamp") or not Cluster.objects.filter(pk=cluster_id).exists():
+        return
+    work, _ = Work.objects.get_or_create(
+        job_uid=uid,
+        attempt=attempt,
+        cluster_id=cluster_id,
+        defaults={
+            "api_version": resource.api_version,
+            "kind": resource.kind,
+            "namespace": found["metadata"].get("namespace", ""),
+            "name": found["metadata"]["name"],
+            "state": Work.State.WITHDRAWING,
+            "due_at": now,
+            "created_at": now,
+        },
+    )
+    if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING):
+        Work.objects.filter(pk=work.pk, state=work.state).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
+    events.enqueue("jobs.push", work.pk)

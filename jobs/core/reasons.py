@@ -1,0 +1,102 @@
+"""Why a job is where it is: one closed list of codes, each with amounts, the same in every door.
+
+"Cannot be placed" is a value, not an exception. A reason names the resource, the amount short, and where (I7).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Amounts = Mapping[str, int]
+
+
+class Code(StrEnum):
+    # the job as a whole
+    WAITING_FOR_SCHEDULER = "WaitingForScheduler"
+    NO_POLICY = "NoPolicy"
+    SCHEDULING_SUSPENDED = "SchedulingSuspended"
+    SUSPENDED = "Suspended"
+    NO_CLUSTER = "NoCluster"
+    NO_CLUSTER_FITS = "NoClusterFits"
+    WAITING_FOR_MEMBER = "WaitingForMember"
+    WAITING_FOR_PURGE = "WaitingForPurge"
+    WAITING_FOR_PODS = "WaitingForPods"
+    MEMBER_REFUSED = "MemberRefused"
+    APPLICATION_UNHEALTHY = "ApplicationUnhealthy"
+    CLUSTER_LOST = "ClusterLost"
+    COPY_VANISHED = "CopyVanished"
+    ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
+    DELETING = "Deleting"
+    FAILED = "Failed"
+    # one cluster looked at
+    FITS = "Fits"
+    NOT_SELECTED = "NotSelected"
+    NOT_READY = "NotReady"
+    CORDONED = "Cordoned"
+    CAPACITY_UNKNOWN = "CapacityUnknown"
+    UNTOLERATED_TAINT = "UntoleratedTaint"
+    KIND_NOT_SERVED = "KindNotServed"
+    FAILED_HERE = "FailedHere"
+    NOT_ENOUGH_FREE = "NotEnoughFree"
+    NO_NODE_FOR_POD = "NoNodeForPod"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found on one cluster. ``short`` is in whole units, only what is missing."""
+
+    cluster: str
+    code: Code
+    message: str
+    short: Amounts = field(default_factory=dict)
+    score: float = 0.0
+
+    @property
+    def fits(self) -> bool:
+        return self.code is Code.FITS
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "cluster": self.cluster,
+            "fits": self.fits,
+            "code": self.code.value,
+            "message": self.message,
+            "short": dict(self.short),
+            "score": round(self.score, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    code: Code
+    message: str
+    clusters: tuple[Verdict, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "code": self.code.value,
+            "message": self.message,
+            "clusters": [verdict.as_json() for verdict in self.clusters],
+        }
+
+
+def no_cluster_fits(verdicts: Sequence[Verdict]) -> Reason:
+    """``0/3 clusters fit: north is short of 4 nvidia.com/gpu; south is cordoned; ...``, cluster by cluster."""
+    if not verdicts:
+        return Reason(Code.NO_CLUSTER, "the fleet has no cluster yet: join one with `convoy cluster join`")
+    told = "; ".join(f"{v.cluster} {v.message}" for v in verdicts)
+    return Reason(Code.NO_CLUSTER_FITS, f"0/{len(verdicts)} clusters fit: {told}", tuple(verdicts))
+
+
+def amount(resource: str, value: int) -> str:
+    """``4 nvidia.com/gpu``, ``1.5 cpu``, ``12.0Gi memory``: whole units as a person says them."""
+    if resource == "cpu":
+        return f"{value / 1000:g} cpu"
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        return f"{value / 2**30:.1f}Gi {resource}"
+    return f"{value} {resource}"
+
+
+def amounts(values: Amounts) -> str:
+    return " and ".join(amount(resource, value) for resource, value in values.items())

@@ -1,0 +1,104 @@
+"""The scheduler's picture of the fleet at one moment: waiting gangs and what each cluster has left.
+
+Built by `jobs.snapshot` from the database, changed only by `World.after`, which returns a new picture. Amounts are
+whole units in int64 vectors over ``World.axis``; names become indices once, when the picture is made.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.core.policy import PolicySpec
+from jobs.core.reasons import Amounts
+from jobs.core.taints import Taint
+
+Vector = NDArray[np.int64]
+"""Whole units, ``[resource]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Resource name ↔ index. A resource no cluster offers has no index: asking for it fits nowhere."""
+
+    names: tuple[str, ...]
+    index: Mapping[str, int]
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> "Axis":
+        return cls(tuple(names), {name: i for i, name in enumerate(names)})
+
+    def vector(self, amounts: Amounts) -> Vector:
+        made = np.zeros(len(self.names), dtype=np.int64)
+        for name, value in amounts.items():
+            if value:
+                made[self.index[name]] = value
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """A job that waits: everything the cycle may know of it."""
+
+    job_id: int
+    name: str
+    """``namespace/name``, the last tie-breaker of the order."""
+    api_version: str
+    kind: str
+    roles: tuple[tuple[str, int, Amounts], ...]
+    """(role, replicas, one pod's request), in the kind's order."""
+    total: Amounts
+    priority: int
+    queued_at: datetime
+    policy: PolicySpec | None
+    attempt: int = 0
+    """The number of its latest attempt; with ``generation``, what a plan is checked against when it is applied."""
+    generation: int = 1
+    excluded: Mapping[str, datetime] = field(default_factory=dict)
+    """Clusters it failed on, and until when they are out of the question."""
+
+    @property
+    def pods(self) -> int:
+        return sum(replicas for _, replicas, _ in self.roles)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A member as the placement sees it."""
+
+    id: int
+    name: str
+    ready: bool
+    cordoned: bool
+    synced: bool
+    labels: Mapping[str, str]
+    places: Mapping[str, str]
+    """provider, region, zone."""
+    taints: tuple[Taint, ...]
+    apis: Mapping[str, Any]
+    nodes: NDArray[np.int64]
+    """Free per schedulable node, ``[node, resource]``; may be negative where a member is over-committed by others."""
+    capacity: Vector
+    """Allocatable over schedulable nodes."""
+    free: Vector
+    """Free over schedulable nodes minus what is held."""
+
+    def serves(self, api_version: str, kind: str) -> bool:
+        return kind in self.apis.get(api_version, {})
+
+    def minus(self, asked: Vector) -> "Cluster":
+        return replace(self, free=self.free - asked)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    axis: Axis
+    waiting: tuple[Gang, ...]
+    clusters: tuple[Cluster, ...]
+
+    def after(self, cluster: str, asked: Vector) -> "World":
+        """The same world with ``asked`` held on ``cluster``."""
+        return replace(self, clusters=tuple(c.minus(asked) if c.name == cluster else c for c in self.clusters))

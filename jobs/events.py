@@ -1,0 +1,38 @@
+"""How changes of demand are told: which object a journal line or a timeline line is about.
+
+A thin layer over `fleet.events`, so that services say ``announce_jobs([...])`` and never spell a journal line.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from fleet import events, journal
+from jobs.models import Job
+
+
+class Named(Protocol):
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def uid(self) -> object: ...
+
+
+def change(row: Named, action: journal.Action = journal.Action.MODIFIED) -> journal.Change:
+    return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action)
+
+
+def announce_jobs(jobs: Sequence[Job], now: datetime) -> None:
+    """Journals that the jobs changed and gives each its new resource version."""
+    versions = events.announce([change(job) for job in jobs], now)
+    for job, version in zip(jobs, versions, strict=True):
+        job.resource_version = version
+    Job.objects.bulk_update(jobs, ["resource_version"], batch_size=200)
+
+
+def say(job: Job, reason: str, message: str, now: datetime, *, warning: bool = False) -> None:
+    """A line in the job's timeline."""
+    source = "default-scheduler" if reason.startswith("ScheduleBinding") else "convoy"
+    events.record(change(job), reason, message, now, warning=warning, source=source)

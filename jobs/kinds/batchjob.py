@@ -1,0 +1,56 @@
+"""batch/v1 Job: min(parallelism, completions) pods of one template, all in the role ``worker``."""
+
+from collections.abc import Iterator
+
+from fleet.kube.resources import JOBS, Resource
+from jobs.kinds.base import Faults, Manifest, Phase, Reading, Role, State
+from jobs.kinds.pods import read_template
+
+_INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+class BatchJob:
+    resource: Resource = JOBS
+    chief = "worker"
+
+    def read(self, manifest: Manifest) -> Reading:
+        faults = Faults()
+        spec = faults.mapping(manifest.get("spec"), "spec", required=True)
+        parallelism = faults.whole(spec.get("parallelism"), "spec.parallelism", default=1)
+        completions = faults.whole(spec.get("completions"), "spec.completions", default=parallelism, at_least=1)
+        faults.one_of(spec.get("completionMode"), "spec.completionMode", ("NonIndexed", "Indexed"))
+        for name in ("backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"):
+            faults.whole(spec.get(name), f"spec.{name}", default=0)
+        request = read_template(spec.get("template"), "spec.template", faults, restart=("Never", "OnFailure"))
+        if (pods := min(parallelism, completions)) == 0:
+            faults.add(
+                "spec.parallelism", "must be at least 1: a job of no pods never ends; use spec.suspend to hold it"
+            )
+        suspended = faults.flag(spec.get("suspend"), "spec.suspend")
+        return Reading((Role("worker", pods, request),), suspended, tuple(faults.found))
+
+    def templates(self, manifest: Manifest) -> Iterator[Manifest]:
+        yield manifest["spec"]["template"]
+
+    def read_status(self, status: Manifest, running_pods: int) -> State:
+        """``active`` counts pods that wait for a node too, so what runs is asked of the pods themselves."""
+        true = {c.get("type"): c for c in status.get("conditions") or [] if c.get("status") == "True"}
+        for condition, phase in (
+            ("Failed", Phase.FAILED),
+            ("Complete", Phase.SUCCEEDED),
+            ("Suspended", Phase.SUSPENDED),
+        ):
+            if condition in true:
+                words = true[condition]
+                return self._state(status, phase, str(words.get("message") or words.get("reason") or ""))
+        return self._state(status, Phase.RUNNING if running_pods else Phase.CREATED, "")
+
+    def _state(self, status: Manifest, phase: Phase, message: str) -> State:
+        return State(phase, message, str(status.get("startTime") or ""), str(status.get("completionTime") or ""))
+
+    def suspend(self, manifest: Manifest, on: bool) -> None:
+        manifest.setdefault("spec", {})["suspend"] = on
+
+    def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
+        index = labels.get(_INDEX, "0")
+        return "worker", int(index) if index.isdigit() else 0

@@ -1,0 +1,70 @@
+"""What all kubeflow.org/v1 jobs share: runPolicy, replica specs and conditions (training-operator release 1.9)."""
+
+from jobs.kinds.base import Faults, Manifest, Phase, Role, State
+from jobs.kinds.pods import read_template
+
+RESTART_POLICIES = ("Always", "OnFailure", "Never", "ExitCode")
+CLEAN_POD_POLICIES = ("All", "Running", "None")
+_ORDER = (Phase.FAILED, Phase.SUCCEEDED, Phase.SUSPENDED, Phase.RESTARTING, Phase.RUNNING, Phase.CREATED)
+_LABEL_ROLE = "training.kubeflow.org/replica-type"
+_LABEL_INDEX = "training.kubeflow.org/replica-index"
+
+
+def read_run_policy(spec: Manifest, faults: Faults) -> bool:
+    """Checks ``spec.runPolicy``; returns whether the job is suspended."""
+    policy = faults.mapping(spec.get("runPolicy"), "spec.runPolicy")
+    faults.one_of(policy.get("cleanPodPolicy"), "spec.runPolicy.cleanPodPolicy", CLEAN_POD_POLICIES)
+    for name in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"):
+        faults.whole(policy.get(name), f"spec.runPolicy.{name}", default=0)
+    faults.one_of(policy.get("managedBy") or None, "spec.runPolicy.managedBy", ("kubeflow.org/training-operator",))
+    return faults.flag(policy.get("suspend"), "spec.runPolicy.suspend")
+
+
+def read_replicas(
+    spec: Manifest, key: str, roles: tuple[str, ...], faults: Faults, *, container: str
+) -> tuple[Role, ...]:
+    """The gang of ``spec[key]``; role names are case-folded to ``roles`` as the operator does, in that order."""
+    replicas = faults.mapping(spec.get(key), f"spec.{key}", required=True)
+    by_fold = {role.lower(): role for role in roles}
+    found: dict[str, Role] = {}
+    for name, replica in replicas.items():
+        path = f"spec.{key}.{name}"
+        role = by_fold.get(str(name).lower())
+        if role is None:
+            faults.add(path, f"is no role of this kind; roles are {', '.join(roles)}")
+            continue
+        if role in found:
+            faults.add(path, f"the role {role} is given twice")
+            continue
+        body = faults.mapping(replica, path, required=True)
+        count = faults.whole(body.get("replicas"), f"{path}.replicas", default=1)
+        faults.one_of(body.get("restartPolicy") or None, f"{path}.restartPolicy", RESTART_POLICIES)
+        request = read_template(body.get("template"), f"{path}.template", faults, container=container)
+        found[role] = Role(role.lower(), count, request)
+    return tuple(found[role] for role in roles if role in found and found[role].replicas)
+
+
+def read_conditions(status: Manifest) -> State:
+    """State from the conditions that are True, in the order final first.
+
+    The last condition's type, as kubectl shows it, is wrong after a resume: it reads Suspended, with status False.
+    """
+    true = {c.get("type"): c for c in status.get("conditions") or [] if c.get("status") == "True"}
+    phase = next((p for p in _ORDER if p.value in true), Phase.CREATED)
+    words = true.get(phase.value, {})
+    return State(
+        phase,
+        message=str(words.get("message") or words.get("reason") or ""),
+        started_at=str(status.get("startTime") or ""),
+        completed_at=str(status.get("completionTime") or ""),
+    )
+
+
+def suspend(manifest: Manifest, on: bool) -> None:
+    spec = manifest.setdefault("spec", {})
+    spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": on}
+
+
+def pod_role(labels: dict[str, str]) -> tuple[str, int]:
+    index = labels.get(_LABEL_INDEX, "0")
+    return labels.get(_LABEL_ROLE, ""), int(index) if index.isdigit() else 0

@@ -1,0 +1,89 @@
+"""Pod templates as all kinds share them: what one pod asks for, and which other objects it refers to.
+
+The arithmetic of a request is the fleet's (`fleet.core.units`): the members' own pods are counted with the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fleet.kube.quantities import QuantityError
+
+from fleet.core import units
+from jobs.kinds.base import Amounts, Faults, Manifest
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Reference:
+    """An object in the job's namespace that its pods need before they can start."""
+
+    kind: str
+    name: str
+
+
+def read_template(
+    template: object, path: str, faults: Faults, *, container: str = "", restart: tuple[str, ...] = ()
+) -> Amounts:
+    """One pod's request in whole units; faults name the field under ``path``.
+
+    ``container`` must be among the containers when given; ``restart`` are the restart policies the kind allows.
+    """
+    spec = faults.mapping(faults.mapping(template, path, required=True).get("spec"), f"{path}.spec", required=True)
+    containers = spec.get("containers")
+    if not isinstance(containers, list) or not containers:
+        faults.add(f"{path}.spec.containers", "must list at least one container")
+        return {}
+    if not all(isinstance(c, dict) for c in containers):
+        faults.add(f"{path}.spec.containers", "must be a list of objects")
+        return {}
+    if container and container not in [c.get("name") for c in containers]:
+        faults.add(f"{path}.spec.containers", f"one container must be named {container!r}")
+    if restart:
+        faults.one_of(spec.get("restartPolicy", ""), f"{path}.spec.restartPolicy", restart)
+    for i, each in enumerate(containers):
+        if not each.get("name"):
+            faults.add(f"{path}.spec.containers[{i}].name", "is required")
+        if not each.get("image"):
+            faults.add(f"{path}.spec.containers[{i}].image", "is required")
+    try:
+        references(spec)
+        return units.pod_request(spec)
+    except QuantityError as e:
+        faults.add(f"{path}.spec", str(e))
+    except (AttributeError, TypeError, ValueError):
+        faults.add(f"{path}.spec", "holds a value of the wrong type: compare it with the Kubernetes Pod reference")
+    return {}
+
+
+def references(spec: Manifest) -> set[Reference]:
+    """ConfigMaps, Secrets, claims and the service account a pod spec names; optional ones included."""
+    found = set(_volumes(spec)) | set(_environment(spec))
+    for pull in spec.get("imagePullSecrets") or []:
+        found.add(Reference("Secret", pull.get("name", "")))
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account and account != "default":
+        found.add(Reference("ServiceAccount", account))
+    return {each for each in found if each.name}
+
+
+def _volumes(spec: Manifest) -> Iterator[Reference]:
+    for volume in spec.get("volumes") or []:
+        for source in (volume, *((volume.get("projected") or {}).get("sources") or [])):
+            if (claim := source.get("persistentVolumeClaim")) is not None:
+                yield Reference("PersistentVolumeClaim", claim.get("claimName", ""))
+            if (config := source.get("configMap")) is not None:
+                yield Reference("ConfigMap", config.get("name", ""))
+            if (secret := source.get("secret")) is not None:
+                yield Reference("Secret", secret.get("secretName") or secret.get("name", ""))
+
+
+def _environment(spec: Manifest) -> Iterator[Reference]:
+    containers: list[dict[str, Any]] = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    for container in containers:
+        for entry in container.get("envFrom") or []:
+            yield Reference("ConfigMap", (entry.get("configMapRef") or {}).get("name", ""))
+            yield Reference("Secret", (entry.get("secretRef") or {}).get("name", ""))
+        for entry in container.get("env") or []:
+            source = entry.get("valueFrom") or {}
+            yield Reference("ConfigMap", (source.get("configMapKeyRef") or {}).get("name", ""))
+            yield Reference("Secret", (source.get("secretKeyRef") or {}).get("name", ""))

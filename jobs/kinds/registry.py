@@ -1,0 +1,26 @@
+"""The kinds Convoy runs; a new kind is a file beside this one and a line here."""
+
+from jobs.kinds.base import Kind
+from jobs.kinds.batchjob import BatchJob
+from jobs.kinds.pytorchjob import PyTorchJob
+
+_KINDS: tuple[Kind, ...] = (PyTorchJob(), BatchJob())
+_BY_NAME = {(kind.resource.api_version, kind.resource.kind): kind for kind in _KINDS}
+
+
+def find(api_version: str, kind: str) -> Kind | None:
+    return _BY_NAME.get((api_version, kind))
+
+
+def of(api_version: str, kind: str) -> Kind:
+    """The kind of a job that was accepted before; a missing one is a programming error."""
+    return _BY_NAME[(api_version, kind)]
+
+
+def everything() -> tuple[Kind, ...]:
+    return _KINDS
+
+
+def names() -> list[str]:
+    """``kubeflow.org/v1 PyTorchJob`` and so on, for messages."""
+    return [f"{api_version} {kind}" for api_version, kind in sorted(_BY_NAME)]

@@ -1,0 +1,178 @@
+"""Does in a member what a work says: send the copy, suspend it, remove it.
+
+claim → call the member, outside any transaction → record under the claim. A worker may die at any line: before the call,
+nothing happened; after it, the next one finds the copy and records it. A work whose state was changed meanwhile (the job was
+deleted, suspended, moved) is not recorded as sent; whoever changed it sees to it next.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+
+from fleet.kube import resources
+from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
+from fleet.models import Cluster
+from fleet.services import links
+from jobs.core import policy as policies
+from jobs.core.failover import Outcome
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, say
+from jobs.kinds import registry
+from jobs.models import Job, Work
+from jobs.services import copies, dependents, moves, scheduling, works
+from jobs.services.copies import NotYet
+from jobs.snapshot import known_kinds
+
+State = Work.State
+Clock = Callable[[], datetime]
+
+
+def push(pk: int, clock: Clock) -> None:
+    """One try at one work; returns whether or not it worked out, for what is left will be tried again."""
+    work = works.claim(pk, clock())
+    if work is None:
+        return
+    job = Job.objects.select_related("policy").filter(uid=work.job_uid).first()
+    try:
+        _act(work, job, clock)
+    except (MemberAway, MemberChanged, NotYet) as e:
+        works.give_back(work, clock(), message=str(e))
+        if job is not None and work.state in (State.PENDING, State.SENDING):
+            _tell(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
+
+
+def _act(work: Work, job: Job | None, clock: Clock) -> None:
+    if work.state == State.WITHDRAWING or job is None:
+        _withdraw(work, job, clock)
+    elif work.state == State.SUSPENDING:
+        _suspend(work, clock)
+    elif work.state == State.SENDING or _may_be_sent(work, job, clock()):
+        _send(work, job, clock)
+
+
+def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
+    """Not while an older copy may still run where we could remove it (invariant I4); else the work is now being sent.
+
+    A copy on a cluster that cannot be reached blocks nobody: it is fenced by its older attempt number.
+    """
+    older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
+    older = older.exclude(state__in=[State.GONE, State.KEPT])
+    blocker = older.filter(Q(cluster__state=Cluster.State.READY) | Q(cluster=work.cluster)).first()
+    if blocker is not None:
+        works.give_back(work, now, wait_s=2.0)
+        _tell(job, work, Code.WAITING_FOR_PURGE, f"attempt {blocker.attempt} is being removed first", now)
+        return False
+    if works.advance(work, to=State.SENDING):
+        return True
+    works.give_back(work, now, wait_s=0)
+    return False
+
+
+def _send(work: Work, job: Job, clock: Clock) -> None:
+    spec = policies.read(job.policy.manifest, known_kinds()) if job.policy else policies.PolicySpec()
+    client = links.client(work.cluster)
+    kind = registry.of(work.api_version, work.kind)
+    pods = sum(role["replicas"] for role in job.roles)
+    gang = pods > 1 and work.cluster.serves(resources.POD_GROUPS.api_version, resources.POD_GROUPS.kind)
+    uid, attempt = str(work.job_uid), work.attempt
+    try:
+        copies.ensure_namespace(client, work.namespace)
+        if spec.propagate_deps:
+            dependents.send(client, dependents.of(job))
+        if gang:
+            group = copies.pod_group(work.namespace, work.name, pods, copies.labels(uid, attempt))
+            copies.create(client, resources.POD_GROUPS, group, uid, attempt)
+        body = copies.manifest(kind, job.manifest, uid, attempt, gang=gang)
+        copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
+    except MemberRefused as e:
+        _refused(work, job, f"{work.cluster.name} refused the job: {copies.refused(e)}", clock())
+        return
+    _sent(work, job, clock())
+
+
+@transaction.atomic
+def _sent(work: Work, job: Job, now: datetime) -> None:
+    recorded = works.advance(work, to=State.APPLIED, claim="", claimed_at=None, applied_at=now, tries=0, message="")
+    if not recorded:
+        works.give_back(work, now, wait_s=0)
+        return
+    pods = sum(role["replicas"] for role in job.roles)
+    reason = Reason(Code.WAITING_FOR_PODS, f"{work.cluster.name} has the job; 0 of {pods} pods run")
+    current = Job.objects.filter(uid=work.job_uid, attempt=work.attempt, state=Job.State.PLACED)
+    if current.update(state=Job.State.DISPATCHED, reason=reason.as_json()):
+        job.refresh_from_db()
+        announce_jobs([job], now)
+        say(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
+
+
+@transaction.atomic
+def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
+    """What was made before the no is removed again; the job looks for another cluster."""
+    if not works.advance(work, to=State.WITHDRAWING, message=message[:500]):
+        works.give_back(work, now, wait_s=0)
+        return
+    works.give_back(work, now, message=message, wait_s=0)
+    if moves.is_current(job, work):
+        say(job, "SyncWorkFailed", message, now, warning=True)
+        moves.leave(job, Outcome.REFUSED, Reason(Code.MEMBER_REFUSED, message), now)
+
+
+def _suspend(work: Work, clock: Clock) -> None:
+    kind = registry.of(work.api_version, work.kind)
+    try:
+        copies.suspend(links.client(work.cluster), kind.resource, kind, work.namespace, work.name, str(work.job_uid))
+    except MemberRefused as e:
+        raise NotYet(copies.refused(e)) from e
+    with transaction.atomic():
+        if works.advance(work, to=State.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
+            works.release_hold(work.job_uid, work.attempt, clock())
+            scheduling.request()
+        else:
+            works.give_back(work, clock(), wait_s=0)
+
+
+def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
+    kind = registry.of(work.api_version, work.kind)
+    client, uid = links.client(work.cluster), str(work.job_uid)
+    try:
+        gone = copies.remove(client, kind.resource, work.namespace, work.name, uid)
+        if not gone:
+            raise NotYet(f"{work.cluster.name} is still removing it")
+        if work.cluster.serves(resources.POD_GROUPS.api_version, resources.POD_GROUPS.kind):
+            copies.remove(client, resources.POD_GROUPS, work.namespace, work.name, uid)
+        if job is not None:
+            names = dependents.no_longer_needed(job, work.cluster_id)
+            dependents.remove(client, work.namespace, names)
+    except MemberMissing as e:
+        raise NotYet(e.message) from e
+    except MemberRefused as e:
+        raise NotYet(copies.refused(e)) from e
+    _gone(work, clock())
+
+
+@transaction.atomic
+def _gone(work: Work, now: datetime) -> None:
+    fields = {"claim": "", "claimed_at": None, "message": ""}
+    if work.state == State.WITHDRAWING:
+        done = works.advance(work, to=State.GONE, **fields)
+    else:
+        done = bool(Work.objects.filter(pk=work.pk, claim=work.claim).update(state=State.GONE, **fields))
+    if not done:
+        works.give_back(work, now, wait_s=0)
+        return
+    works.release_hold(work.job_uid, work.attempt, now)
+    moves.after_removal(work, now)
+
+
+def _tell(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
+    """Writes why the job is not running yet, when that changed."""
+    reason = Reason(code, message).as_json()
+    current = Job.objects.filter(pk=job.pk, attempt=work.attempt, state=Job.State.PLACED)
+    if (job.reason or {}).get("message") == message:
+        return
+    with transaction.atomic():
+        if current.update(reason=reason):
+            job.reason = reason
+            announce_jobs([job], now)

@@ -1,0 +1,117 @@
+"""Which jobs must leave where they are, found by looking at the clock: unhealthy too long, on a lost cluster, never started.
+
+Called by a countdown for the moment it matters, and by the sweep for when the countdown was lost; both find the same.
+"""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from fleet import events
+from fleet.models import Cluster
+from jobs.core import policy as policies
+from jobs.core.failover import Outcome, PurgeMode, leaves_cluster_at
+from jobs.core.policy import PolicySpec
+from jobs.core.reasons import Code, Reason
+from jobs.models import Job, Work
+from jobs.services import moves
+from jobs.snapshot import known_kinds, taints_of
+
+
+def spec_of(job: Job) -> PolicySpec:
+    return policies.read(job.policy.manifest, known_kinds()) if job.policy else PolicySpec()
+
+
+def tolerance(job: Job) -> float | None:
+    """Seconds an unhealthy job is left alone; None: its policy knows no application failover."""
+    return spec_of(job).application_toleration_s
+
+
+def due(job: Job) -> datetime | None:
+    """When an unhealthy job has to move; None: it does not."""
+    wait = tolerance(job)
+    if wait is None or job.unhealthy_since is None:
+        return None
+    return job.unhealthy_since + timedelta(seconds=wait)
+
+
+def check_later(job: Job, now: datetime) -> None:
+    at = due(job)
+    if at is not None:
+        events.enqueue("jobs.check_health", countdown_s=max((at - now).total_seconds(), 0) + 0.05)
+
+
+def check(now: datetime) -> int:
+    """Moves every job that is due; returns how many."""
+    return _unhealthy(now) + _on_lost_clusters(now) + _never_started(now) + _without_copy(now)
+
+
+def _unhealthy(now: datetime) -> int:
+    rows = Job.objects.filter(
+        state__in=Job.ON_MEMBER, unhealthy_since__isnull=False, suspended=False, deleting_at__isnull=True
+    )
+    moved = 0
+    for job in rows.select_related("policy", "cluster"):
+        at = due(job)
+        if at is not None and at <= now:
+            message = f"unhealthy on {job.cluster} since {job.unhealthy_since:%H:%M:%S} UTC"
+            reason = Reason(Code.APPLICATION_UNHEALTHY, message)
+            moved += moves.leave(job, Outcome.FAILED, reason, now, purge=spec_of(job).application_purge)
+    return moved
+
+
+def _on_lost_clusters(now: datetime) -> int:
+    moved = 0
+    for cluster in Cluster.objects.exclude(taints=[]).defer("access"):
+        taints = taints_of(cluster.taints)
+        if not any(taint.effect == "NoExecute" for taint in taints):
+            continue
+        rows = Job.objects.filter(
+            cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
+        ).select_related("policy")
+        for job in rows:
+            spec = spec_of(job)
+            at = leaves_cluster_at(taints, spec.tolerations, _default_toleration(spec))
+            if at is not None and at <= now:
+                reason = Reason(
+                    Code.CLUSTER_LOST, f"{cluster.name} is {_said(cluster)} and is not tolerated any longer"
+                )
+                purge = spec.cluster_purge if spec.cluster_purge is not PurgeMode.NEVER else PurgeMode.GRACEFULLY
+                moved += moves.leave(job, Outcome.LOST, reason, now, purge=purge)
+    return moved
+
+
+def _said(cluster: Cluster) -> str:
+    return cluster.state if cluster.state != Cluster.State.READY else "tainted"
+
+
+def _default_toleration(spec: PolicySpec) -> float:
+    """A policy that says how long an unhealthy job is tolerated means a job on a dead cluster too."""
+    said = spec.application_toleration_s
+    return settings.CONVOY_CLUSTER_TOLERATION_S if said is None else said
+
+
+def _never_started(now: datetime) -> int:
+    limit = now - timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
+    rows = Job.objects.filter(
+        state__in=[Job.State.PLACED, Job.State.DISPATCHED],
+        binding__scheduled_at__lt=limit,
+        suspended=False,
+        deleting_at__isnull=True,
+    ).select_related("cluster")
+    moved = 0
+    for job in rows:
+        message = f"{job.cluster} did not run all pods within {settings.CONVOY_START_TIMEOUT_S:g} s"
+        moved += moves.leave(job, Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), now)
+    return moved
+
+
+def _without_copy(now: datetime) -> int:
+    """Jobs whose cluster was detached from under them."""
+    rows = Job.objects.filter(state__in=Job.ON_MEMBER, cluster__isnull=True, deleting_at__isnull=True)
+    moved = 0
+    for job in rows:
+        if not Work.objects.filter(job_uid=job.uid, attempt=job.attempt).exists():
+            reason = Reason(Code.CLUSTER_LOST, "its cluster was detached from the fleet")
+            moved += moves.leave(job, Outcome.LOST, reason, now)
+    return moved

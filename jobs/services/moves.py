@@ -1,0 +1,114 @@
+"""How a job leaves a cluster, and what follows: another attempt, or the end of its budget. No member is touched here.
+
+Deciding to leave and finding the next place are two steps: here the attempt is closed and the job waits again (state
+Moving); the cycle places it, and only then is the old copy withdrawn, unless the policy purges directly. What the attempt
+held stays held until its copy is gone.
+"""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from fleet import events, journal
+from fleet.models import Hold
+from jobs.core.failover import Outcome, Past, PurgeMode, blamed
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, change, say
+from jobs.models import Attempt, Job, Work
+from jobs.services import scheduling, works
+
+State = Work.State
+
+
+def is_current(job: Job, work: Work) -> bool:
+    """Whether the work belongs to the attempt that counts, freshly read."""
+    return Job.objects.filter(
+        pk=job.pk, attempt=work.attempt, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
+    ).exists()
+
+
+@transaction.atomic
+def leave(
+    job: Job, outcome: Outcome, reason: Reason, now: datetime, *, purge: PurgeMode = PurgeMode.GRACEFULLY
+) -> bool:
+    """Closes the current attempt and lets the job wait for another place; False when it had left already."""
+    standing = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
+    left = standing.update(state=Job.State.MOVING, reason=reason.as_json(), cluster=None, unhealthy_since=None)
+    if not left:
+        return False
+    works.end_attempt(job, outcome, reason.message, now)
+    job.refresh_from_db()
+    if _budget_spent(job):
+        _give_up(job, reason, now)
+    else:
+        _purge(job, purge, now)
+        say(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
+    announce_jobs([job], now)
+    scheduling.request()
+    return True
+
+
+def _budget_spent(job: Job) -> bool:
+    rows = Attempt.objects.filter(job=job, ended_at__isnull=False)
+    past = [Past(c, o, at) for c, o, at in rows.values_list("cluster_name", "outcome", "ended_at")]
+    return blamed(past) >= settings.CONVOY_MAX_ATTEMPTS
+
+
+def _give_up(job: Job, reason: Reason, now: datetime) -> None:
+    message = f"failed {settings.CONVOY_MAX_ATTEMPTS} times, the last time because {reason.message}"
+    job.state = Job.State.FAILED
+    job.reason = Reason(Code.ATTEMPTS_EXHAUSTED, message).as_json()
+    job.finished_at = now
+    job.save(update_fields=["state", "reason", "finished_at"])
+    say(job, "AttemptsExhausted", message, now, warning=True)
+
+
+def _purge(job: Job, mode: PurgeMode, now: datetime) -> None:
+    mine = Work.objects.filter(job_uid=job.uid, attempt=job.attempt)
+    if mode is PurgeMode.DIRECTLY:
+        works.withdraw(job, now)
+    elif mode is PurgeMode.NEVER and mine.filter(state=State.APPLIED).update(state=State.KEPT):
+        works.release_hold(job.uid, job.attempt, now)
+
+
+@transaction.atomic
+def come_back(job: Job, now: datetime) -> bool:
+    """The cluster a job was about to leave is well again and the copy runs on: the attempt goes on where it is."""
+    copy = Work.objects.filter(job_uid=job.uid, attempt=job.attempt, state=State.APPLIED).first()
+    if copy is None:
+        return False
+    lost = Attempt.objects.filter(job=job, number=job.attempt, outcome=Outcome.LOST)
+    moving = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=Job.State.MOVING, deleting_at__isnull=True)
+    if not lost.exists() or not moving.update(state=Job.State.DISPATCHED, cluster_id=copy.cluster_id):
+        return False
+    lost.update(ended_at=None, outcome="", message="")
+    job.refresh_from_db()
+    say(job, "StaysOnCluster", f"{copy.cluster.name} is back before another place was found", now)
+    return True
+
+
+def after_removal(work: Work, now: datetime) -> None:
+    """A copy is gone: whoever waited for that goes on."""
+    waiting = Work.objects.filter(job_uid=work.job_uid, state=State.PENDING)
+    for pk in list(waiting.values_list("pk", flat=True)):
+        Work.objects.filter(pk=pk).update(due_at=now)
+        events.enqueue("jobs.push", pk)
+    job = Job.objects.filter(uid=work.job_uid).first()
+    if job is not None and job.deleting_at is not None:
+        finish_deletion(job, now)
+    scheduling.request()
+
+
+@transaction.atomic
+def finish_deletion(job: Job, now: datetime) -> bool:
+    """Forgets a job whose copies are all gone; False while one is left."""
+    if Work.objects.filter(job_uid=job.uid).exclude(state=State.GONE).exists():
+        return False
+    Work.objects.filter(job_uid=job.uid).delete()
+    Hold.objects.filter(job_uid=job.uid).delete()
+    told = change(job, journal.Action.DELETED)
+    if Job.objects.filter(pk=job.pk, deleting_at__isnull=False).delete()[0]:
+        events.announce([told], now)
+    scheduling.request()
+    return True

@@ -1,0 +1,197 @@
+"""Runs the scheduling cycle: load, plan, apply; by one process at a time.
+
+Whoever frees or asks for something calls `request`. The lease's ``wanted`` counter makes a request that finds the scheduler
+busy be served by the one who is busy; a scheduler that died is replaced when its lease expires, and its late writes are
+dropped because the epoch has moved on.
+"""
+
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from fleet import events
+from fleet.models import Cluster, Hold, Lease
+from jobs import snapshot
+from jobs.core import cycle
+from jobs.core.cycle import Placed, Plan, Waits
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, change
+from jobs.models import Attempt, Binding, Job, Work
+
+LEASE = "scheduler"
+_TERM = timedelta(seconds=30)
+_REASON_REFRESH = timedelta(seconds=5)
+"""How old the amounts in an unchanged reason may be, so that a thousand waiting jobs are not rewritten each cycle."""
+
+
+def request() -> None:
+    """Asks for a cycle once the transaction commits."""
+    transaction.on_commit(_want, robust=True)
+
+
+def _want() -> None:
+    if not Lease.objects.filter(name=LEASE).update(wanted=F("wanted") + 1):
+        Lease.objects.get_or_create(name=LEASE, defaults={"wanted": 1})
+    events.enqueue("jobs.schedule")
+
+
+def run(clock: Callable[[], datetime]) -> int:
+    """Runs cycles until nothing more is wanted; returns how many gangs were placed. 0 as well when another one runs."""
+    holder = uuid.uuid4().hex
+    lease = _acquire(holder, clock())
+    if lease is None:
+        return 0
+    placed = 0
+    while True:
+        wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
+        now = clock()
+        count = apply(cycle.run(snapshot.load(), now), lease, now)
+        if count is None:
+            return placed
+        placed += count
+        if _release(lease, wanted) or not _still_ours(lease):
+            return placed
+
+
+def _acquire(holder: str, now: datetime) -> int | None:
+    """The epoch of the lease, now ours; None when another one holds it."""
+    Lease.objects.get_or_create(name=LEASE)
+    free = Lease.objects.filter(Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * _TERM), name=LEASE)
+    if not free.update(holder=holder, epoch=F("epoch") + 1, expires_at=now + _TERM):
+        return None
+    return Lease.objects.filter(name=LEASE, holder=holder).values_list("epoch", flat=True).first()
+
+
+def _release(epoch: int, served: int) -> bool:
+    return Lease.objects.filter(name=LEASE, epoch=epoch, wanted=served).update(holder="") == 1
+
+
+def _still_ours(epoch: int) -> bool:
+    return Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").exists()
+
+
+@transaction.atomic
+def apply(plan: Plan, epoch: int, now: datetime) -> int | None:
+    """Writes a plan down in one guarded step; None when the lease is no longer ours and nothing was written."""
+    if not Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").update(expires_at=now + _TERM):
+        return None
+    standing = set(Cluster.objects.filter(cordoned=False).values_list("pk", flat=True))
+    won = [each for each in plan.placed if each.spot.cluster.id in standing and _claim(each)]
+    if won:
+        _write_placed(won, now)
+    _write_waiting(plan.waits, now)
+    return len(won)
+
+
+def _claim(placed: Placed) -> bool:
+    """True when the job is still as the plan saw it, and is now placed."""
+    gang, cluster = placed.gang, placed.spot.cluster
+    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {cluster.name}, being sent there")
+    seen = snapshot.waiting_jobs().filter(pk=gang.job_id, attempt=gang.attempt, generation=gang.generation)
+    updated = seen.update(
+        state=Job.State.PLACED,
+        cluster_id=cluster.id,
+        attempt=gang.attempt + 1,
+        reason=reason.as_json(),
+        status={},
+        unhealthy_since=None,
+    )
+    return bool(updated == 1)
+
+
+def _write_placed(won: Sequence[Placed], now: datetime) -> None:
+    jobs = Job.objects.in_bulk([each.gang.job_id for each in won])
+    pairs = [(jobs[each.gang.job_id], each) for each in won]
+    Attempt.objects.bulk_create(
+        [Attempt(job=job, number=job.attempt, cluster_name=p.spot.cluster.name, placed_at=now) for job, p in pairs]
+    )
+    Hold.objects.bulk_create(
+        [
+            Hold(
+                cluster_id=p.spot.cluster.id,
+                job_uid=job.uid,
+                attempt=job.attempt,
+                amounts=dict(p.gang.total),
+                pods=p.gang.pods,
+                made_at=now,
+            )
+            for job, p in pairs
+        ]
+    )
+    works = Work.objects.bulk_create([_work(job, p, now) for job, p in pairs])
+    _write_bindings(pairs, now)
+    _withdraw_former(pairs, now)
+    announce_jobs([job for job, _ in pairs], now)
+    told = "Binding has been scheduled successfully. Result: "
+    lines = [(change(job), "ScheduleBindingSucceed", told + p.result) for job, p in pairs]
+    events.record_new(lines, now, source="default-scheduler")
+    for work in works:
+        events.enqueue("jobs.push", work.pk)
+
+
+def _work(job: Job, placed: Placed, now: datetime) -> Work:
+    return Work(
+        job_uid=job.uid,
+        attempt=job.attempt,
+        cluster_id=placed.spot.cluster.id,
+        api_version=job.api_version,
+        kind=job.kind,
+        namespace=job.namespace,
+        name=job.name,
+        due_at=now,
+        created_at=now,
+    )
+
+
+def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    Binding.objects.bulk_create(
+        [
+            Binding(
+                job=job,
+                cluster_id=p.spot.cluster.id,
+                attempt=job.attempt,
+                result=p.result,
+                explanation=[verdict.as_json() for verdict in p.spot.verdicts],
+                scheduled_at=now,
+            )
+            for job, p in pairs
+        ],
+        update_conflicts=True,
+        unique_fields=["job"],
+        update_fields=["cluster", "attempt", "result", "explanation", "scheduled_at"],
+    )
+
+
+def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    """The replacement has its place: what earlier attempts left behind may go now (invariant I5)."""
+    moved = [job.uid for job, _ in pairs if job.attempt > 1]
+    former = Q()
+    for job, _ in pairs:
+        if job.attempt > 1:
+            former |= Q(job_uid=job.uid, attempt__lt=job.attempt)
+    if not moved:
+        return
+    left = Work.objects.filter(former).exclude(state__in=[Work.State.GONE, Work.State.KEPT])
+    for pk in list(left.values_list("pk", flat=True)):
+        Work.objects.filter(pk=pk).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
+        events.enqueue("jobs.push", pk)
+
+
+def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
+    """Writes the reasons that changed; amounts alone are refreshed every few seconds."""
+    wanted = {each.gang.job_id: each.reason.as_json() for each in waits}
+    stale = (now - _REASON_REFRESH).isoformat()
+    changed = []
+    for job in snapshot.waiting_jobs().filter(pk__in=wanted).select_for_update():
+        fresh, old = wanted[job.pk], job.reason or {}
+        same_code = old.get("code") == fresh["code"]
+        if same_code and (old.get("message") == fresh["message"] or old.get("at", "") > stale):
+            continue
+        job.reason = {**fresh, "at": now.isoformat()}
+        changed.append(job)
+    if changed:
+        Job.objects.bulk_update(changed, ["reason"], batch_size=200)
+        announce_jobs(changed, now)

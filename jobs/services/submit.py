@@ -1,0 +1,275 @@
+"""Takes manifests in: jobs, policies, dependents. Everything is read and checked before anything is written.
+
+All or nothing: one fault in one document and no document is applied. Applying the same file twice changes nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from fleet import events, journal
+from fleet.errors import Conflict, FieldFault, InvalidInput
+from fleet.kube import names
+from jobs import snapshot
+from jobs.core import policy as policies
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, change, say
+from jobs.kinds import registry
+from jobs.kinds.base import Manifest, Reading
+from jobs.models import Dependent, Job, Policy
+from jobs.services import lifecycle, scheduling
+
+_METADATA = ("name", "namespace", "labels", "annotations")
+_SERVER_FILLED = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of one document."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    action: str
+    """created, configured or unchanged."""
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Document:
+    """One manifest, read; ``write`` stores it."""
+
+    manifest: Manifest
+    write: Callable[["_Document", str, datetime], Applied]
+    warnings: list[str] = field(default_factory=list)
+    reading: Reading = Reading()
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest["kind"])
+
+    @property
+    def namespace(self) -> str:
+        return str(self.manifest["metadata"].get("namespace", ""))
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+    def applied(self, uid: object, action: str) -> Applied:
+        return Applied(self.kind, self.namespace, self.name, str(uid), action, self.warnings)
+
+
+def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Applied]:
+    """Creates or updates every document, in one transaction; raises `InvalidInput` with every fault of all of them."""
+    read = [_read(document) for document in documents]
+    faults = [
+        FieldFault(f"[{i}].{fault.field}" if len(read) > 1 else fault.field, fault.detail)
+        for i, (_, found) in enumerate(read)
+        for fault in found
+    ]
+    if faults:
+        told = "; ".join(f"{fault.field} {fault.detail}" for fault in faults[:5])
+        more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
+        raise InvalidInput(f"nothing was applied: {told}{more}", tuple(faults))
+    with transaction.atomic():
+        # Dependents and policies first: a job in the same file finds them.
+        order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
+        results = {i: read[i][0].write(read[i][0], by, now) for i in order}
+        _claim_unclaimed(now)
+        scheduling.request()
+    return [results[i] for i in range(len(read))]
+
+
+def _rank(document: _Document) -> int:
+    return 0 if document.kind in Dependent.KINDS else 1 if document.kind in policies.KINDS else 2
+
+
+def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
+    api_version, kind = str(document.get("apiVersion") or ""), str(document.get("kind") or "")
+    faults = _head_faults(document, cluster_wide=kind == "ClusterPropagationPolicy")
+    manifest, warnings = _cleaned(document, cluster_wide=kind == "ClusterPropagationPolicy")
+    job_kind = registry.find(api_version, kind)
+    if job_kind is not None:
+        reading = job_kind.read(manifest)
+        return _Document(manifest, _write_job, warnings, reading), faults + list(reading.faults)
+    if kind in policies.KINDS and api_version in policies.GROUPS:
+        spec = policies.read(manifest, snapshot.known_kinds())
+        return _Document(manifest, _write_policy, warnings + policies.old_spellings(manifest)), faults + list(
+            spec.faults
+        )
+    if kind in Dependent.KINDS and api_version == "v1":
+        return _Document(manifest, _write_dependent, warnings), faults
+    known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in policies.KINDS)]
+    known += [f"v1 {each}" for each in Dependent.KINDS]
+    said = f"{api_version} {kind}".strip() or "nothing"
+    return _Document(manifest, _write_job), [
+        FieldFault("kind", f"{said} is not known here; known are {', '.join(known)}")
+    ]
+
+
+def _head_faults(document: Mapping[str, Any], *, cluster_wide: bool) -> list[FieldFault]:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        return [FieldFault("metadata", "must be an object with a name")]
+    faults = []
+    if detail := names.subdomain_fault(metadata.get("name")):
+        faults.append(FieldFault("metadata.name", detail))
+    if not cluster_wide and (detail := names.label_fault(metadata.get("namespace", "default"))):
+        faults.append(FieldFault("metadata.namespace", detail))
+    for key in ("labels", "annotations"):
+        value = metadata.get(key) or {}
+        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+            faults.append(FieldFault(f"metadata.{key}", "must be an object of text values: put numbers in quotes"))
+        elif key == "labels":
+            faults += [FieldFault(f"metadata.labels.{k}", d) for k, v in value.items() if (d := names.pair_fault(k, v))]
+    return faults
+
+
+def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manifest, list[str]]:
+    """The manifest without what servers fill in, in its namespace; and warnings about what is left out."""
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    if cluster_wide:
+        kept.pop("namespace", None)
+    else:
+        kept.setdefault("namespace", "default")
+    dropped = sorted(str(key) for key in metadata if key not in _METADATA and key not in _SERVER_FILLED)
+    warnings = [f"metadata.{key} is ignored" for key in dropped]
+    body = {key: value for key, value in document.items() if key not in ("metadata", "status")}
+    return {**body, "metadata": kept}, warnings
+
+
+def _write_job(document: _Document, by: str, now: datetime) -> Applied:
+    key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
+    job = Job.objects.select_for_update().filter(**key).first()
+    if job is None:
+        return _create_job(document, key, by, now)
+    if job.deleting_at is not None:
+        raise Conflict(f"{job} is being deleted; apply it again when it is gone")
+    if job.manifest == document.manifest:
+        return document.applied(job.uid, "unchanged")
+    _update_job(job, document, now)
+    return document.applied(job.uid, "configured")
+
+
+def _create_job(document: _Document, key: Mapping[str, str], by: str, now: datetime) -> Applied:
+    suspended = document.reading.suspended
+    waits = Reason(Code.SUSPENDED, "submitted suspended") if suspended else _WAITS
+    job = Job(
+        **key,
+        api_version=document.manifest["apiVersion"],
+        state=Job.State.SUSPENDED if suspended else Job.State.QUEUED,
+        suspended=suspended,
+        reason=waits.as_json(),
+        created_at=now,
+        queued_at=now,
+    )
+    _fill(job, document)
+    job.save(force_insert=True)
+    events.announce([change(job, journal.Action.ADDED)], now)
+    say(job, "Submitted", f"Submitted by {by}", now)
+    return document.applied(job.uid, "created")
+
+
+_WAITS = Reason(Code.WAITING_FOR_SCHEDULER, "submitted, not looked at by the scheduler yet")
+
+
+def _fill(job: Job, document: _Document) -> None:
+    total = document.reading.total()
+    job.manifest = document.manifest
+    job.labels = document.manifest["metadata"].get("labels") or {}
+    job.roles = [
+        {"name": role.name, "replicas": role.replicas, "request": role.request} for role in document.reading.roles
+    ]
+    job.total = total
+    job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
+
+
+def _update_job(job: Job, document: _Document, now: datetime) -> None:
+    """A waiting job may change altogether; one that has been placed only by its suspend switch and its labels."""
+    placed = job.attempt > 0
+    if placed and _essence(job.manifest, job) != _essence(document.manifest, job):
+        raise Conflict(f"{job} has been placed; its spec cannot change any more: delete it and apply it anew")
+    was = job.suspended
+    _fill(job, document)
+    job.generation += 1
+    job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "generation"])
+    announce_jobs([job], now)
+    if document.reading.suspended and not was:
+        lifecycle.suspend(job, by="apply", now=now)
+    elif was and not document.reading.suspended:
+        lifecycle.resume(job, by="apply", now=now)
+
+
+def _essence(manifest: Manifest, job: Job) -> Manifest:
+    """The manifest's spec, its suspend switch set aside."""
+    body = {"spec": {**manifest["spec"]}}
+    registry.of(job.api_version, job.kind).suspend(body, False)
+    return body
+
+
+def _write_policy(document: _Document, by: str, now: datetime) -> Applied:
+    key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
+    row = Policy.objects.select_for_update().filter(**key).first()
+    if row is None:
+        row = Policy.objects.create(**key, manifest=document.manifest, created_at=now)
+        return _announced(document, row, journal.Action.ADDED, now)
+    if row.manifest == document.manifest:
+        return document.applied(row.uid, "unchanged")
+    row.manifest, row.generation = document.manifest, row.generation + 1
+    row.save(update_fields=["manifest", "generation"])
+    return _announced(document, row, journal.Action.MODIFIED, now)
+
+
+def _write_dependent(document: _Document, by: str, now: datetime) -> Applied:
+    key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
+    row = Dependent.objects.select_for_update().filter(**key).first()
+    if row is None:
+        row = Dependent.objects.create(**key, manifest=document.manifest, created_at=now)
+        return _announced(document, row, journal.Action.ADDED, now)
+    if row.manifest == document.manifest:
+        return document.applied(row.uid, "unchanged")
+    row.manifest, row.generation = document.manifest, row.generation + 1
+    row.save(update_fields=["manifest", "generation"])
+    return _announced(document, row, journal.Action.MODIFIED, now)
+
+
+def _announced(document: _Document, row: Policy | Dependent, action: journal.Action, now: datetime) -> Applied:
+    row.resource_version = events.announce([change(row, action)], now)[0]
+    row.save(update_fields=["resource_version"])
+    return document.applied(row.uid, "created" if action is journal.Action.ADDED else "configured")
+
+
+def _claim_unclaimed(now: datetime) -> None:
+    """Gives every job without a policy the one that claims it, if there is one now."""
+    rows = list(Policy.objects.all())
+    specs = snapshot.specs_of(rows)
+    candidates = [policies.Candidate(row, row.namespace, row.name, specs[row.pk]) for row in rows]
+    if not candidates:
+        return
+    claimed = []
+    for job in Job.objects.filter(policy__isnull=True, deleting_at__isnull=True, state__in=_UNPLACED):
+        found = policies.match(
+            candidates,
+            api_version=job.api_version,
+            kind=job.kind,
+            namespace=job.namespace,
+            name=job.name,
+            labels=job.labels,
+        )
+        if found is not None:
+            job.policy = found.ref
+            claimed.append(job)
+    Job.objects.bulk_update(claimed, ["policy"], batch_size=200)
+    announce_jobs(claimed, now)
+
+
+_UNPLACED = (Job.State.QUEUED, Job.State.SUSPENDED, Job.State.MOVING)

@@ -1,0 +1,48 @@
+"""The periodic pass that makes true what events make fast: it finds the work whose hint was lost.
+
+Calls the same services as the events do, so finding something twice does nothing.
+"""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from fleet import events
+from jobs import snapshot
+from jobs.models import Job, Work
+from jobs.services import health, moves, scheduling, works
+
+
+def run(now: datetime) -> None:
+    health.check(now)
+    _push_due(now)
+    _finish_deletions(now)
+    if snapshot.waiting_jobs().exists():
+        scheduling.request()
+
+
+def _push_due(now: datetime) -> None:
+    """Works nobody is working on although they are due; those of a dead worker too."""
+    dead = now - timedelta(seconds=settings.CONVOY_CLAIM_S)
+    due = Work.objects.filter(Q(claim="") | Q(claimed_at__lt=dead), state__in=works.ACTIONABLE, due_at__lte=now)
+    for pk in due.order_by("due_at").values_list("pk", flat=True)[:1000]:
+        events.enqueue("jobs.push", pk)
+
+
+def _finish_deletions(now: datetime) -> None:
+    """A job's last copy went, and the process died before it could forget the job."""
+    for job in Job.objects.filter(deleting_at__isnull=False):
+        with transaction.atomic():
+            moves.finish_deletion(job, now)
+
+
+def cluster_changed(cluster_id: int, now: datetime) -> None:
+    """A member came, went or recovered: what waited for it is due now, and placements may differ."""
+    due = Work.objects.filter(cluster_id=cluster_id, state__in=works.ACTIONABLE)
+    due.update(due_at=now)
+    for pk in due.values_list("pk", flat=True)[:1000]:
+        events.enqueue("jobs.push", pk)
+    health.check(now)
+    scheduling.request()

@@ -1,0 +1,79 @@
+"""Works as rows: claiming one, giving it back, ending it. No member is touched here.
+
+A claim is a conditional update, so exactly one worker talks to a member about a work; a claim that has grown old belongs to
+a worker that died. Whatever the claimant finds out is recorded under its claim only.
+"""
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import F, Q
+
+from fleet import events
+from fleet.models import Hold
+from jobs.core.failover import Outcome
+from jobs.models import Attempt, Job, Work
+
+State = Work.State
+ACTIONABLE = (State.PENDING, State.SENDING, State.SUSPENDING, State.WITHDRAWING)
+"""States in which something is to be done in the member."""
+IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, State.WITHDRAWING, State.KEPT)
+"""States in which the member may hold a copy."""
+_LONGEST_WAIT_S = 30.0
+
+
+def claim(pk: int, now: datetime) -> Work | None:
+    """The work, ours alone until `settings.CONVOY_CLAIM_S` from now; None when there is nothing to do or it is taken."""
+    token = uuid.uuid4().hex
+    dead = now - timedelta(seconds=settings.CONVOY_CLAIM_S)
+    free = Work.objects.filter(Q(claim="") | Q(claimed_at__lt=dead), pk=pk, state__in=ACTIONABLE, due_at__lte=now)
+    if not free.update(claim=token, claimed_at=now, tries=F("tries") + 1):
+        return None
+    return Work.objects.select_related("cluster").filter(pk=pk, claim=token).first()
+
+
+def advance(work: Work, *, to: Work.State, **fields: object) -> bool:
+    """From the state the claimant saw to ``to``; False when somebody changed its mind about the work meanwhile."""
+    ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    if not ours.update(state=to, **fields):
+        return False
+    work.state = to
+    return True
+
+
+def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | None = None) -> None:
+    """Ends the claim; the work is tried again after a wait that doubles with each try, or after ``wait_s``."""
+    wait = min(0.2 * 2 ** min(work.tries, 10), _LONGEST_WAIT_S) if wait_s is None else wait_s
+    ours = Work.objects.filter(pk=work.pk, claim=work.claim)
+    ours.update(claim="", claimed_at=None, message=message[:500], due_at=now + timedelta(seconds=wait))
+    if Work.objects.filter(pk=work.pk, state__in=ACTIONABLE).exclude(state=work.state).update(due_at=now):
+        events.enqueue("jobs.push", work.pk)
+        return
+    if work.state in ACTIONABLE:
+        events.enqueue("jobs.push", work.pk, countdown_s=wait)
+
+
+def withdraw(job: Job, now: datetime, *, before: int | None = None) -> int:
+    """Asks for every copy of the job (of attempts below ``before``) to be removed; how many are not gone yet."""
+    mine = Work.objects.filter(job_uid=job.uid)
+    if before is not None:
+        mine = mine.filter(attempt__lt=before)
+    mine.filter(state=State.PENDING, claim="").update(state=State.GONE)
+    left = mine.exclude(state=State.GONE)
+    left.exclude(state=State.WITHDRAWING).update(state=State.WITHDRAWING, due_at=now, tries=0)
+    for pk in left.values_list("pk", flat=True):
+        events.enqueue("jobs.push", pk)
+    return left.count()
+
+
+def release_hold(job_uid: object, attempt: int, now: datetime) -> bool:
+    """Gives back what an undone or ended placement held; True when something was."""
+    held = Hold.objects.filter(job_uid=job_uid, attempt=attempt, released_at__isnull=True)
+    return held.update(released_at=now) > 0
+
+
+def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None:
+    """Closes the job's current attempt, once."""
+    current = Attempt.objects.filter(job=job, number=job.attempt, ended_at__isnull=True)
+    current.update(ended_at=now, outcome=outcome, message=message[:500])

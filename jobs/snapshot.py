@@ -1,0 +1,119 @@
+"""Loads the scheduler's picture of the world in a fixed number of queries, however many jobs and clusters there are."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from fleet.models import Cluster, Hold, Node
+from jobs.core import policy as policies
+from jobs.core.failover import Past, excluded_until
+from jobs.core.policy import PolicySpec
+from jobs.core.taints import Taint
+from jobs.core.world import Axis, Gang, World
+from jobs.core.world import Cluster as Member
+from jobs.kinds import registry
+from jobs.models import Attempt, Job, Policy
+
+_WAITING = (
+    "pk", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
+    "generation",
+)  # fmt: skip
+
+
+def waiting_jobs() -> Any:
+    """Jobs the scheduler may place now."""
+    return Job.objects.filter(state__in=Job.WAITING, suspended=False, deleting_at__isnull=True)
+
+
+def load() -> World:
+    jobs = list(waiting_jobs().values(*_WAITING).order_by())
+    specs = specs_of(Policy.objects.filter(pk__in={j["policy_id"] for j in jobs if j["policy_id"]}))
+    past = _past(j["pk"] for j in jobs if j["attempt"])
+    gangs = tuple(_gang(job, specs.get(job["policy_id"]), past.get(job["pk"], [])) for job in jobs)
+    nodes: dict[int, list[Node]] = defaultdict(list)
+    for node in Node.objects.filter(ready=True, unschedulable=False):
+        nodes[node.cluster_id].append(node)
+    held: dict[int, list[Mapping[str, int]]] = defaultdict(list)
+    for cluster_id, amounts in Hold.objects.filter(released_at__isnull=True).values_list("cluster_id", "amounts"):
+        held[cluster_id].append(amounts)
+    axis = Axis.of(sorted({name for each in nodes.values() for node in each for name in node.allocatable}))
+    clusters = Cluster.objects.defer("access", "permissions").order_by("name")
+    return World(axis, gangs, tuple(_member(c, nodes[c.pk], held[c.pk], axis) for c in clusters))
+
+
+def specs_of(rows: Iterable[Policy]) -> dict[int, PolicySpec]:
+    """The read policies by primary key."""
+    return {row.pk: policies.read(row.manifest, known_kinds()) for row in rows}
+
+
+def known_kinds() -> list[tuple[str, str]]:
+    return [(kind.resource.api_version, kind.resource.kind) for kind in registry.everything()]
+
+
+def taints_of(entries: Iterable[Mapping[str, Any]]) -> tuple[Taint, ...]:
+    """A cluster's taints as the core knows them."""
+    return tuple(
+        Taint(
+            entry.get("key", ""),
+            entry.get("effect", ""),
+            entry.get("value") or "",
+            datetime.fromisoformat(entry["timeAdded"]) if entry.get("timeAdded") else datetime.min.replace(tzinfo=UTC),
+        )
+        for entry in entries
+    )
+
+
+def _past(job_ids: Iterable[int]) -> dict[int, list[Past]]:
+    found: dict[int, list[Past]] = defaultdict(list)
+    ended = Attempt.objects.filter(job_id__in=list(job_ids), ended_at__isnull=False)
+    for job_id, cluster, outcome, at in ended.values_list("job_id", "cluster_name", "outcome", "ended_at"):
+        found[job_id].append(Past(cluster, outcome, at))
+    return found
+
+
+def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> Gang:
+    return Gang(
+        job_id=job["pk"],
+        name=f"{job['namespace']}/{job['name']}",
+        api_version=job["api_version"],
+        kind=job["kind"],
+        roles=tuple((r["name"], r["replicas"], r["request"]) for r in job["roles"]),
+        total=job["total"],
+        priority=job["priority"],
+        queued_at=job["queued_at"],
+        policy=spec,
+        attempt=job["attempt"],
+        generation=job["generation"],
+        excluded=excluded_until(past),
+    )
+
+
+def _member(row: Cluster, nodes: list[Node], held: list[Mapping[str, int]], axis: Axis) -> Member:
+    allocatable = np.zeros((len(nodes), len(axis.names)), dtype=np.int64)
+    free = np.zeros_like(allocatable)
+    for i, node in enumerate(nodes):
+        for name, amount in node.allocatable.items():
+            allocatable[i, axis.index[name]] = amount
+            free[i, axis.index[name]] = amount - node.requested.get(name, 0)
+    left = free.sum(axis=0)
+    for amounts in held:
+        for name, amount in amounts.items():
+            if name in axis.index:
+                left[axis.index[name]] -= amount
+    return Member(
+        id=row.pk,
+        name=row.name,
+        ready=row.state == Cluster.State.READY,
+        cordoned=row.cordoned,
+        synced=row.synced_at is not None,
+        labels=row.labels,
+        places={"provider": row.provider, "region": row.region, "zone": row.zone},
+        taints=taints_of(row.taints),
+        apis=row.apis,
+        nodes=free,
+        capacity=allocatable.sum(axis=0),
+        free=left,
+    )

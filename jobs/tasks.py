@@ -1,0 +1,32 @@
+"""Demand's background work: each task is one call of a service."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from jobs.services import dispatch, health, scheduling
+from jobs.services import sweep as sweeping
+
+
+@shared_task(name="jobs.schedule")
+def schedule() -> None:
+    scheduling.run(timezone.now)
+
+
+@shared_task(name="jobs.push")
+def push(work_id: int) -> None:
+    dispatch.push(work_id, timezone.now)
+
+
+@shared_task(name="jobs.check_health")
+def check_health() -> None:
+    health.check(timezone.now())
+
+
+@shared_task(name="jobs.sweep")
+def sweep() -> None:
+    sweeping.run(timezone.now())
+
+
+@shared_task(name="jobs.cluster_changed")
+def cluster_changed(cluster_id: int) -> None:
+    sweeping.cluster_changed(cluster_id, timezone.now())
