@@ -1,0 +1,30 @@
+.PHONY: up test lint check bench generate help
+VENV := .venv/bin
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+up: ## set everything up and run it, with a demo job
+	python3 manage.py up
+
+test: ## the tests
+	python3 manage.py test
+
+lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations, generated files
+	$(VENV)/ruff format --check .
+	$(VENV)/ruff check .
+	$(VENV)/mypy
+	$(VENV)/lint-imports
+	$(VENV)/python manage.py makemigrations --check --dry-run
+	$(VENV)/python -m deploy.demo.bundle --check
+
+check: lint test ## lint and all tests
+
+bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
+	$(VENV)/python -m pytest tests/scale
+
+generate: $(VENV)/lint-imports ## everything that is made from something else
+	$(VENV)/python -m deploy.demo.bundle
+
+$(VENV)/lint-imports: uv.lock pyproject.toml
+	python3 manage.py test --version

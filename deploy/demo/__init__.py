@@ -1,0 +1,1 @@
+"""The demo fleet, its manifests, and a training script that really trains."""
