@@ -6,6 +6,7 @@ its kubelet does nothing; what ran there is found dead when it is back.
 """
 
 import base64
+import contextlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -253,10 +254,8 @@ class Kubelet(Controller):
                 return run.kill_at - now
             run.process.kill()
             return 0.2
-        try:
+        with contextlib.suppress(MemberMissing):
             self.client.delete(PODS.path(*split_key(key)), uid=uid_of(pod), grace_s=0)
-        except MemberMissing:
-            pass
         return None
 
     def _bury(self, key: str, run: Run) -> None:
