@@ -1,0 +1,91 @@
+"""Label and field selectors: the text of a query (``a=b,c in (d,e),!f``) and the object of a manifest, and what they match."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_SET = re.compile(r"\s*([^\s,!=()]+)\s+(in|notin)\s*\(([^()]*)\)\s*(?:,|$)")
+_EQUAL = re.compile(r"\s*([^\s,!=()]+)\s*(==|=|!=)\s*([^\s,!=()]*)\s*(?:,|$)")
+_EXISTS = re.compile(r"\s*(!?)\s*([^\s,!=()]+)\s*(?:,|$)")
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+class SelectorError(ValueError):
+    """The selector cannot be read; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one key; a key that is missing fulfils NotIn, as in Kubernetes."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        has = self.key in labels
+        if self.operator == "Exists":
+            return has
+        if self.operator == "DoesNotExist":
+            return not has
+        inside = has and labels[self.key] in self.values
+        return inside if self.operator == "In" else not inside
+
+
+Selector = tuple[Requirement, ...]
+"""All of them must match; the empty selector matches everything."""
+
+
+def matches(selector: Selector, labels: Mapping[str, str]) -> bool:
+    return all(requirement.matches(labels) for requirement in selector)
+
+
+def parse_labels(text: str) -> Selector:
+    """A ``labelSelector`` query parameter."""
+    found, position = [], 0
+    while position < len(text) and text[position:].strip():
+        requirement, position = _next(text, position)
+        found.append(requirement)
+    return tuple(found)
+
+
+def _next(text: str, position: int) -> tuple[Requirement, int]:
+    if match := _SET.match(text, position):
+        key, operator, values = match.groups()
+        listed = tuple(value.strip() for value in values.split(","))
+        return Requirement(key, "In" if operator == "in" else "NotIn", listed), match.end()
+    if match := _EQUAL.match(text, position):
+        key, operator, value = match.groups()
+        return Requirement(key, "NotIn" if operator == "!=" else "In", (value,)), match.end()
+    if match := _EXISTS.match(text, position):
+        absent, key = match.groups()
+        return Requirement(key, "DoesNotExist" if absent else "Exists"), match.end()
+    raise SelectorError(f"unable to parse requirement: {text[position:]!r}")
+
+
+def parse_fields(text: str) -> Selector:
+    """A ``fieldSelector`` query parameter: only ``=``, ``==`` and ``!=`` on dotted paths."""
+    selector = parse_labels(text)
+    if any(requirement.operator not in ("In", "NotIn") or len(requirement.values) != 1 for requirement in selector):
+        raise SelectorError(f"invalid field selector: {text!r}")
+    return selector
+
+
+def of_manifest(selector: Mapping[str, Any]) -> Selector:
+    """A LabelSelector object: ``matchLabels`` and ``matchExpressions``."""
+    found = [Requirement(key, "In", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    expressions: Sequence[Mapping[str, Any]] = selector.get("matchExpressions") or ()
+    for expression in expressions:
+        operator = expression.get("operator")
+        if operator not in _OPERATORS:
+            raise SelectorError(f"the operator must be one of {', '.join(_OPERATORS)}, not {operator!r}")
+        values = tuple(expression.get("values") or ())
+        if bool(values) != (operator in ("In", "NotIn")):
+            raise SelectorError(f"values must {'not ' if values else ''}be given with the operator {operator}")
+        found.append(Requirement(str(expression["key"]), operator, values))
+    return tuple(found)
+
+
+def matches_label_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    return matches(of_manifest(selector), labels)
