@@ -1,0 +1,89 @@
+"""Discovery documents: what an API server serves, in the shapes clients look it up with."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fleet.kube.resources import Resource
+
+VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
+_SUBRESOURCE_VERBS = {
+    "status": ("get", "patch", "update"),
+    "scale": ("get", "patch", "update"),
+    "log": ("get",),
+    "binding": ("create",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A kind as it is served."""
+
+    resource: Resource
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.resource.kind}List"
+
+    @property
+    def singular(self) -> str:
+        return self.resource.kind.lower()
+
+
+def core_versions() -> dict[str, Any]:
+    """``GET /api``."""
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+
+
+def groups(served: Iterable[Served]) -> dict[str, Any]:
+    """``GET /apis``."""
+    by_group: dict[str, list[str]] = {}
+    for each in served:
+        versions = by_group.setdefault(each.resource.group, [])
+        if each.resource.version not in versions:
+            versions.append(each.resource.version)
+    found = [group(name, versions) for name, versions in by_group.items() if name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
+
+
+def group(name: str, versions: Sequence[str]) -> dict[str, Any]:
+    """``GET /apis/GROUP``."""
+    listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+    return {"kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": listed, "preferredVersion": listed[0]}
+
+
+def resource_list(api_version: str, served: Iterable[Served]) -> dict[str, Any]:
+    """``GET /apis/GROUP/VERSION``."""
+    entries: list[dict[str, Any]] = []
+    for each in served:
+        entries.append(_entry(each))
+        entries += [_sub_entry(each, name) for name in each.subresources]
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": entries}
+
+
+def _entry(served: Served) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": served.resource.plural,
+        "singularName": served.singular,
+        "namespaced": served.resource.namespaced,
+        "kind": served.resource.kind,
+        "verbs": list(VERBS),
+    }
+    if served.short_names:
+        entry["shortNames"] = list(served.short_names)
+    if served.categories:
+        entry["categories"] = list(served.categories)
+    return entry
+
+
+def _sub_entry(served: Served, name: str) -> dict[str, Any]:
+    return {
+        "name": f"{served.resource.plural}/{name}",
+        "singularName": "",
+        "namespaced": served.resource.namespaced,
+        "kind": {"scale": "Scale", "binding": "Binding"}.get(name, served.resource.kind),
+        "verbs": list(_SUBRESOURCE_VERBS[name]),
+    }

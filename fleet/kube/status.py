@@ -1,0 +1,103 @@
+"""Kubernetes Status objects: how an API server says no, with the code, the reason word and the details clients act on."""
+
+from typing import Any
+
+from fleet.kube.resources import Resource
+
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+class KubeError(Exception):
+    """A refusal that travels as a Status object."""
+
+    def __init__(self, code: int, message: str, *, reason: str = "", details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.reason = reason or _REASONS.get(code, "Unknown")
+        self.details = details or {}
+
+    def as_status(self) -> dict[str, Any]:
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if self.details:
+            status["details"] = self.details
+        return {**status, "code": self.code}
+
+
+def success(resource: Resource, name: str, uid: str) -> dict[str, Any]:
+    """The answer to a delete that removed the object at once."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {**_details(resource, name), "uid": uid},
+    }
+
+
+def not_found(resource: Resource, name: str) -> KubeError:
+    return KubeError(404, f'{qualified(resource)} "{name}" not found', details=_details(resource, name))
+
+
+def unknown_path() -> KubeError:
+    return KubeError(404, "the server could not find the requested resource")
+
+
+def already_exists(resource: Resource, name: str) -> KubeError:
+    told = f'{qualified(resource)} "{name}" already exists'
+    return KubeError(409, told, reason="AlreadyExists", details=_details(resource, name))
+
+
+def conflict(resource: Resource, name: str, why: str) -> KubeError:
+    told = f'Operation cannot be fulfilled on {qualified(resource)} "{name}": {why}'
+    return KubeError(409, told, details=_details(resource, name))
+
+
+def changed(resource: Resource, name: str) -> KubeError:
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource, name, why)
+
+
+def invalid(resource: Resource, name: str, field: str, why: str) -> KubeError:
+    """One field at fault; clients show ``details.causes``."""
+    cause = {"reason": "FieldValueInvalid", "message": why, "field": field}
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    details = {**_details(resource, name), "kind": resource.kind, "causes": [cause]}
+    return KubeError(422, f'{kind} "{name}" is invalid: {field}: {why}', details=details)
+
+
+def expired(message: str = "too old resource version") -> KubeError:
+    return KubeError(410, message)
+
+
+def qualified(resource: Resource) -> str:
+    """``pods`` or ``pytorchjobs.kubeflow.org``, as messages name a resource."""
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+
+
+def _details(resource: Resource, name: str) -> dict[str, Any]:
+    details = {"name": name, "kind": resource.plural}
+    return {**details, "group": resource.group} if resource.group else details
