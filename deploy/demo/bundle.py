@@ -75,7 +75,6 @@ ROLE = """\
 """
 
 
-
 def main(argv: list[str]) -> int:
     """Writes it, or with ``--check`` says whether it is what would be written."""
     if "--check" not in argv:

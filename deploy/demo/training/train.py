@@ -14,6 +14,7 @@ import struct
 import sys
 import time
 from collections.abc import Iterator
+from typing import TypeAlias
 
 HIDDEN = 12
 POINTS = 90
@@ -24,6 +25,7 @@ GOOD_LOSS = 0.2
 JOIN_S = 60.0
 
 Point = tuple[float, float, float]
+Vector: TypeAlias = "array.array[float]"
 
 
 class Ring:
@@ -34,7 +36,7 @@ class Ring:
         self.world = world
         self.peers = self._welcome(address, port) if rank == 0 else [self._call(address, port)]
 
-    def mean(self, values: array.array) -> array.array:
+    def mean(self, values: Vector) -> Vector:
         """The average over all ranks, the same on each of them."""
         if self.rank:
             send(self.peers[0], values)
@@ -64,12 +66,12 @@ class Ring:
                 time.sleep(0.1)
 
 
-def send(peer: socket.socket, values: array.array) -> None:
+def send(peer: socket.socket, values: Vector) -> None:
     raw = values.tobytes()
     peer.sendall(struct.pack("!I", len(raw)) + raw)
 
 
-def receive(peer: socket.socket) -> array.array:
+def receive(peer: socket.socket) -> Vector:
     values = array.array("d")
     values.frombytes(exactly(peer, struct.unpack("!I", exactly(peer, 4))[0]))
     return values
@@ -87,22 +89,20 @@ def exactly(peer: socket.socket, size: int) -> bytes:
 
 def points(rank: int) -> Iterator[Point]:
     """This rank's share: a place in the square, and 1 when it lies inside of the circle."""
-    rng = random.Random(1000 + rank)
+    rng = random.Random(1000 + rank)  # noqa: S311
     for _ in range(POINTS):
         x, y = rng.uniform(-1, 1), rng.uniform(-1, 1)
         yield x, y, 1.0 if math.hypot(x, y) < 0.7 else 0.0
 
 
-def forward(weights: array.array, x: float, y: float) -> tuple[list[float], float]:
+def forward(weights: Vector, x: float, y: float) -> tuple[list[float], float]:
     """Hidden activations and the guess. A hidden unit has four weights: from x, from y, its bias, to the output."""
-    hidden = [
-        math.tanh(weights[at] * x + weights[at + 1] * y + weights[at + 2]) for at in range(0, 4 * HIDDEN, 4)
-    ]
+    hidden = [math.tanh(weights[at] * x + weights[at + 1] * y + weights[at + 2]) for at in range(0, 4 * HIDDEN, 4)]
     logit = weights[4 * HIDDEN] + sum(weights[4 * unit + 3] * value for unit, value in enumerate(hidden))
     return hidden, 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
-def gradient(weights: array.array, share: list[Point]) -> array.array:
+def gradient(weights: Vector, share: list[Point]) -> Vector:
     """The mean gradient over this rank's share, with its mean loss as the last value."""
     slopes = array.array("d", bytes(8 * (4 * HIDDEN + 2)))
     for x, y, truth in share:
@@ -127,7 +127,7 @@ class Adam:
         self.first = [0.0] * size
         self.second = [0.0] * size
 
-    def move(self, weights: array.array, slopes: array.array, step: int) -> None:
+    def move(self, weights: Vector, slopes: Vector, step: int) -> None:
         for index in range(len(weights)):
             slope = slopes[index]
             self.first[index] += 0.1 * (slope - self.first[index])
@@ -142,7 +142,7 @@ def main() -> int:
     address, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), int(os.environ.get("MASTER_PORT", "23456"))
     print(f"rank {rank} of {world}: joining at {address}:{port}", flush=True)
     ring = Ring(rank, world, address, port)
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311
     weights = array.array("d", (rng.uniform(-1, 1) for _ in range(4 * HIDDEN + 1)))
     optimiser, share, loss = Adam(len(weights)), list(points(rank)), math.inf
     for step in range(1, STEPS + 1):
