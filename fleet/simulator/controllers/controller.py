@@ -79,7 +79,7 @@ class Controller:
 
     def _attempt(self, key: str) -> float | None:
         try:
-            again_s = self.reconcile(key)
+            again_s: float | None = self.reconcile(key)
         except (MemberChanged, MemberMissing):
             return 0.05
         except MemberError as e:

@@ -4,33 +4,21 @@ Amounts are whole thousandths of a unit, so that ``500m`` of cpu and ``1`` of a 
 """
 
 import json
-import re
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
+
+from fleet.kube.quantities import milli
 
 from .objects import Object, labels_of, name_of
 
 Amounts = dict[str, int]
 
-_QUANTITY = re.compile(r"^([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)$")
-_SUFFIX = {
-    **{"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)},
-    **{letter: Fraction(1000 ** (i + 1)) for i, letter in enumerate("kMGTPE")},
-    **{letter + "i": Fraction(1024 ** (i + 1)) for i, letter in enumerate("KMGTPE")},
-}
-
 
 @lru_cache(maxsize=4096)
 def amount(quantity: str | int | float) -> int:
     """A Kubernetes quantity in thousandths, rounded up as the scheduler does."""
-    match = _QUANTITY.match(str(quantity))
-    if not match:
-        raise ValueError(f"not a quantity: {quantity!r}")
-    number, exponent, suffix = match.groups()
-    scale = Fraction(10) ** int(exponent[1:]) if exponent else _SUFFIX[suffix or ""]
-    return -(-Fraction(number) * scale * 1000 // 1)
+    return milli(quantity)
 
 
 def amounts(quantities: dict[str, Any] | None) -> Amounts:

@@ -93,8 +93,10 @@ class Kubelet(Controller):
         self.queue.add(key)
         return True
 
-    def run_of(self, key: str) -> Run | None:
-        return self._runs.get(key)
+    def started_at(self, key: str) -> float | None:
+        """When the pod's containers started, exactly; None when they do not run."""
+        run = self._runs.get(key)
+        return run.started if run is not None and run.start_at is None else None
 
     def reconcile(self, key: str) -> float | None:
         pod = self._pods.get(key)

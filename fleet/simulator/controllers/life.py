@@ -1,0 +1,88 @@
+"""All controllers of one cluster, put on one API server: any API server, reached by a client like everybody else's."""
+
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fleet.kube.resources import NODES
+from fleet.member.client import MemberClient
+
+from .clock import Clock
+from .controller import Cluster, Controller
+from .gc import Collector
+from .job import JobController
+from .kubelet import Kubelet
+from .logs import Logs
+from .nodes import POWER, NodeLifecycle, Pool, make_nodes
+from .pytorch import PyTorchOperator
+from .scheduler import Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a cluster is made of."""
+
+    pools: tuple[Pool, ...]
+    labels: dict[str, str] = field(default_factory=dict)
+    """On every node: region, zone ..."""
+
+
+class Life:
+    def __init__(
+        self,
+        name: str,
+        client: MemberClient,
+        home: Path,
+        shape: Shape,
+        *,
+        clock: Clock,
+        start_delay_s: float,
+        version: str,
+        collect: bool = False,
+    ) -> None:
+        """``collect``: also remove what deleted jobs leave behind, for servers that do not."""
+        self._name, self._client, self._shape, self._version = name, client, shape, version
+        self._cluster = Cluster(client, clock)
+        subnet = zlib.crc32(name.encode()) % 200 + 20
+        self.kubelet = Kubelet(self._cluster, home, start_delay_s=start_delay_s, subnet=subnet)
+        self.logs = Logs(self._cluster, self.kubelet, home)
+        self._controllers: list[Controller] = [
+            NodeLifecycle(self._cluster),
+            Scheduler(self._cluster),
+            self.kubelet,
+            PyTorchOperator(self._cluster),
+            JobController(self._cluster),
+        ]
+        if collect:
+            self._controllers.append(Collector(self._cluster))
+
+    def start(self) -> None:
+        """Makes the nodes and returns when every controller works."""
+        make_nodes(
+            self._client,
+            self._name,
+            list(self._shape.pools),
+            labels=self._shape.labels,
+            version=self._version,
+            now=self._cluster.clock.now(),
+        )
+        self._cluster.start()
+        for controller in self._controllers:
+            controller.start()
+
+    def leave(self) -> None:
+        """Tells the caches to end with their next word from the server: call before the server stops."""
+        self._cluster.stop.set()
+
+    def stop(self) -> None:
+        self.leave()
+        for controller in self._controllers:
+            controller.stop()
+
+    def switch_node(self, node: str, *, on: bool) -> None:
+        """Powers a node off or on. MemberMissing: there is no such node."""
+        note = None if on else "off"
+        self._client.merge_patch(NODES.path(name=node), {"metadata": {"annotations": {POWER: note}}})
+
+    def crash_pod(self, key: str, code: int = 1) -> bool:
+        return self.kubelet.crash(key, code)
