@@ -1,0 +1,180 @@
+"""Clusters, their nodes and the fleet's events over REST: parse, authorise, call one service, render."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema, extend_schema_view
+from rest_framework import mixins, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from fleet.api import supply
+from fleet.api.permissions import ByRole, Guarded
+from fleet.api.serializers import (
+    ClusterChangeSerializer,
+    ClusterDetailSerializer,
+    ClusterSerializer,
+    EventSerializer,
+    JoinSerializer,
+    NodeSerializer,
+)
+from fleet.models import Cluster, Event, Node
+from fleet.services import access, clusters
+
+
+@extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))
+class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Cluster]):
+    kind = "Cluster"
+    verbs = {
+        "create": "join",
+        "destroy": "detach",
+        "partial_update": "label",
+        "cordon": "cordon",
+        "uncordon": "cordon",
+    }
+    permission_classes = [ByRole]
+    queryset = Cluster.objects.defer("access")
+    serializer_class = ClusterSerializer
+    lookup_field = "name"
+    lookup_value_regex = "[^/]+"
+    filterset_fields = ["state", "cordoned", "region", "zone", "provider", "name"]
+    search_fields = ["name", "provider", "region", "zone"]
+    ordering_fields = ["name", "state", "joined_at", "last_heartbeat"]
+    ordering = ["name"]
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        page = super().paginate_queryset(queryset)
+        return page if page is None else supply.attach(page)
+
+    @extend_schema(responses=ClusterDetailSerializer)
+    def retrieve(self, request: Request, name: str) -> Response:
+        return self._shown(self.get_object())
+
+    @extend_schema(request=JoinSerializer, responses={201: ClusterDetailSerializer}, summary="Join a member")
+    def create(self, request: Request) -> Response:
+        given = JoinSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        wanted = given.validated_data
+        made = clusters.join(
+            wanted["name"],
+            wanted["kubeconfig"],
+            context=wanted["context"],
+            labels=wanted.get("labels"),
+            by=request.user.get_username(),
+            now=timezone.now(),
+        )
+        return self._shown(made, status=201)
+
+    @extend_schema(request=ClusterChangeSerializer, responses=ClusterDetailSerializer)
+    def partial_update(self, request: Request, name: str) -> Response:
+        cluster = self.get_object()
+        given = ClusterChangeSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        by, now = request.user.get_username(), timezone.now()
+        if "labels" in given.validated_data:
+            clusters.set_labels(cluster, given.validated_data["labels"], by=by, now=now)
+        if "taints" in given.validated_data:
+            clusters.set_taints(cluster, [dict(t) for t in given.validated_data["taints"]], by=by, now=now)
+        return self._shown(cluster)
+
+    @extend_schema(
+        request=None,
+        responses={204: None},
+        summary="Detach a member",
+        parameters=[OpenApiParameter("force", bool, description="even when jobs are there")],
+    )
+    def destroy(self, request: Request, name: str) -> Response:
+        force = flag(request, "force")
+        clusters.detach(self.get_object(), by=request.user.get_username(), now=timezone.now(), force=force)
+        return Response(status=204)
+
+    @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Place nothing more here")
+    @action(detail=True, methods=["post"])
+    def cordon(self, request: Request, name: str) -> Response:
+        return self._cordoned(request, True)
+
+    @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Place here again")
+    @action(detail=True, methods=["post"])
+    def uncordon(self, request: Request, name: str) -> Response:
+        return self._cordoned(request, False)
+
+    @extend_schema(responses=NodeSerializer(many=True), filters=False)
+    @action(detail=True, filter_backends=[])
+    def nodes(self, request: Request, name: str) -> Response:
+        found = self.get_object().nodes.select_related("cluster").defer("cluster__access").order_by("name")
+        page = viewsets.GenericViewSet.paginate_queryset(self, found)
+        return self.get_paginated_response(NodeSerializer(page, many=True).data)
+
+    def _cordoned(self, request: Request, on: bool) -> Response:
+        cluster = self.get_object()
+        clusters.cordon(cluster, on, by=request.user.get_username(), now=timezone.now())
+        return self._shown(cluster)
+
+    def _shown(self, cluster: Cluster, status: int = 200) -> Response:
+        cluster.refresh_from_db()
+        return Response(ClusterDetailSerializer(supply.attach([cluster])[0]).data, status=status)
+
+
+class NodeFilter(django_filters.FilterSet):
+    cluster = django_filters.CharFilter(field_name="cluster__name")
+
+    class Meta:
+        model = Node
+        fields = ["cluster", "ready", "unschedulable", "name"]
+
+
+class NodeViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Node]):
+    kind = "Node"
+    permission_classes = [ByRole]
+    queryset = Node.objects.select_related("cluster").defer("cluster__access")
+    serializer_class = NodeSerializer
+    filterset_class = NodeFilter
+    search_fields = ["name", "cluster__name"]
+    ordering_fields = ["name", "cluster__name", "ready"]
+    ordering = ["cluster__name", "name"]
+
+
+class EventFilter(django_filters.FilterSet):
+    kind = django_filters.CharFilter(field_name="regarding_kind", lookup_expr="iexact")
+    namespace = django_filters.CharFilter(field_name="regarding_namespace")
+    name = django_filters.CharFilter(field_name="regarding_name")
+    uid = django_filters.CharFilter(field_name="regarding_uid")
+
+    class Meta:
+        model = Event
+        fields = ["kind", "namespace", "name", "uid", "type", "reason"]
+
+
+@extend_schema_view(list=extend_schema(parameters=[OpenApiParameter("name", OpenApiTypes.STR)]))
+class EventViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Event]):
+    kind = "Event"
+    permission_classes = [ByRole]
+    serializer_class = EventSerializer
+    filterset_class = EventFilter
+    search_fields = ["reason", "message", "regarding_name"]
+    ordering_fields = ["last_at", "first_at", "count"]
+    ordering = ["-last_at", "-id"]
+
+    def get_queryset(self) -> QuerySet[Event]:
+        return visible(Event.objects.all(), self.request.user, "regarding_namespace", shared=True)
+
+
+def visible(rows: QuerySet[Any], user: Any, field: str = "namespace", *, shared: bool = False) -> QuerySet[Any]:
+    """Only rows of namespaces this user may read; ``shared`` adds those of no namespace."""
+    allowed = access.visible_namespaces(user)
+    if allowed is None:
+        return rows
+    condition = Q(**{f"{field}__in": allowed})
+    return rows.filter(condition | Q(**{field: ""}) if shared and access.roles(user) else condition)
+
+
+def flag(request: Request, name: str) -> bool:
+    """A query parameter that is there, or is true."""
+    given = request.query_params.get(name, "false").lower()
+    if given not in ("", "1", "0", "true", "false"):
+        raise ParseError(f"{name} is true or false, not {given[:40]!r}")
+    return given in ("", "1", "true")

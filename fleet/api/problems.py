@@ -1,0 +1,120 @@
+"""Every refusal as RFC 9457 problem details, whoever raised it. Never a traceback, never an input that could be secret."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.views import defaults
+from rest_framework import exceptions
+from rest_framework.settings import api_settings
+
+from fleet.errors import ConvoyError
+
+log = logging.getLogger(__name__)
+
+API = "/api/"
+TITLES = {
+    400: "Malformed input",
+    401: "Not signed in",
+    403: "Forbidden",
+    404: "Not found",
+    405: "Method not allowed",
+    406: "Not acceptable",
+    409: "Conflict",
+    413: "Too large",
+    415: "Unsupported media type",
+    422: "Invalid input",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Unavailable",
+}
+Faults = list[dict[str, str]]
+
+
+def handle(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    """REST framework's exception handler; None lets Django log what nobody foresaw and call `server_error`."""
+    if isinstance(exc, ConvoyError):
+        faults = [{"field": fault.field, "detail": fault.detail} for fault in exc.faults]
+        return problem(exc.status, exc.message, title=exc.title, errors=faults)
+    if isinstance(exc, Http404):
+        return problem(404, "there is no such object, or you may not see it")
+    if isinstance(exc, PermissionDenied):
+        return problem(403, str(exc) or "you may not do this")
+    if isinstance(exc, RequestDataTooBig):
+        return problem(413, "the body is larger than is taken")
+    if isinstance(exc, exceptions.ValidationError):
+        faults = list(_faults(exc.detail, ""))
+        return problem(422, "; ".join(_told(fault) for fault in faults), errors=faults)
+    if isinstance(exc, exceptions.APIException):
+        return _framework(exc)
+    return None
+
+
+def problem(status: int, detail: str, *, title: str = "", errors: Faults | None = None) -> JsonResponse:
+    body: dict[str, Any] = {"type": "about:blank", "title": title or TITLES.get(status, "Refused"), "status": status}
+    body["detail"] = detail
+    if errors:
+        body["errors"] = errors
+    return JsonResponse(body, status=status, content_type="application/problem+json")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    if request.path.startswith(API):
+        return problem(403, f"the CSRF check failed: {reason}")
+    from django.views.csrf import csrf_failure as page
+
+    return page(request, reason)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if request.path.startswith(API):
+        status = 413 if isinstance(exception, RequestDataTooBig) else 400
+        return problem(status, "the request cannot be read")
+    return defaults.bad_request(request, exception)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if request.path.startswith(API):
+        return problem(403, str(exception) or "you may not do this")
+    return defaults.permission_denied(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if request.path.startswith(API):
+        return problem(404, f"there is nothing at {request.path}: see /api/v1/docs/")
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    if request.path.startswith(API):
+        return problem(500, "Convoy made a mistake; its log says which")
+    return defaults.server_error(request)
+
+
+def _framework(exc: exceptions.APIException) -> HttpResponse:
+    detail = exc.detail if isinstance(exc.detail, str) else "; ".join(_told(fault) for fault in _faults(exc.detail, ""))
+    response = problem(exc.status_code, str(detail))
+    if header := getattr(exc, "auth_header", None):
+        response["WWW-Authenticate"] = header
+    if isinstance(exc, exceptions.Throttled) and exc.wait:
+        response["Retry-After"] = str(int(exc.wait))
+    return response
+
+
+def _faults(detail: object, path: str) -> Iterator[dict[str, str]]:
+    """A nested refusal of a serializer, flat: one line a fault, the field as a path."""
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            at = path if name == api_settings.NON_FIELD_ERRORS_KEY else f"{path}.{name}" if path else str(name)
+            yield from _faults(inner, at)
+    elif isinstance(detail, list):
+        for inner in detail:
+            yield from _faults(inner, path)
+    else:
+        yield {"field": path, "detail": str(detail)}
+
+
+def _told(fault: dict[str, str]) -> str:
+    return f"{fault['field']}: {fault['detail']}" if fault["field"] else fault["detail"]

@@ -1,0 +1,172 @@
+"""How supply looks in JSON. Credentials are in no shape here, and none may be added."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from fleet.models import Cluster, Event, Node, Token
+
+
+class CountSerializer(serializers.Serializer[Any]):
+    total = serializers.IntegerField()
+    ready = serializers.IntegerField()
+
+
+class ClusterJobsSerializer(serializers.Serializer[Any]):
+    running = serializers.IntegerField()
+    placed = serializers.IntegerField(help_text="decided for this cluster, not running yet")
+
+
+class AmountSerializer(serializers.Serializer[Any]):
+    """Whole units: milli-CPU, bytes, devices."""
+
+    allocatable = serializers.IntegerField()
+    requested = serializers.IntegerField()
+    held = serializers.IntegerField()
+    free = serializers.IntegerField()
+
+
+class TaintSerializer(serializers.Serializer[Any]):
+    key = serializers.CharField(max_length=317)
+    value = serializers.CharField(max_length=63, required=False, allow_blank=True)
+    effect = serializers.ChoiceField(["NoSchedule", "PreferNoSchedule", "NoExecute"])
+    timeAdded = serializers.CharField(required=False)  # noqa: N815
+
+
+class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+    """Wants clusters that went through `fleet.api.supply.attach`."""
+
+    reason = serializers.CharField(source="state_reason", read_only=True)
+    message = serializers.CharField(source="state_message", read_only=True)
+    labels = serializers.DictField(child=serializers.CharField(), read_only=True)
+    taints = TaintSerializer(many=True, read_only=True)
+    nodes = CountSerializer(source="supply.nodes", read_only=True)
+    capacity = serializers.DictField(source="supply.capacity", child=AmountSerializer(), read_only=True)
+    jobs = ClusterJobsSerializer(source="supply.jobs", read_only=True)
+    apis = serializers.DictField(child=serializers.DictField(child=serializers.CharField()), read_only=True)
+
+    class Meta:
+        model = Cluster
+        fields = (
+            "name", "uid", "state", "reason", "message", "state_since", "cordoned", "version", "provider", "region",
+            "zone", "labels", "taints", "last_heartbeat", "synced_at", "joined_at", "nodes", "capacity", "jobs", "apis",
+            "resource_version",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class PermissionSerializer(serializers.Serializer[Any]):
+    verb = serializers.CharField()
+    resource = serializers.CharField()
+    allowed = serializers.BooleanField()
+    needed_for = serializers.CharField()
+
+
+class ClusterDetailSerializer(ClusterSerializer):
+    permissions = PermissionSerializer(many=True, read_only=True)
+
+    class Meta(ClusterSerializer.Meta):
+        fields = (*ClusterSerializer.Meta.fields, "permissions")
+        read_only_fields = fields
+
+
+class JoinSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63)
+    kubeconfig = serializers.CharField(
+        max_length=256 * 1024, trim_whitespace=False, help_text="the file's text; credentials are encrypted at rest"
+    )
+    context = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
+    labels = serializers.DictField(child=serializers.CharField(allow_blank=True, max_length=63), required=False)
+
+
+class ClusterChangeSerializer(serializers.Serializer[Any]):
+    """What is given replaces what was there."""
+
+    labels = serializers.DictField(child=serializers.CharField(allow_blank=True, max_length=63), required=False)
+    taints = TaintSerializer(many=True, required=False)
+
+
+class NodeSerializer(serializers.ModelSerializer[Node]):
+    cluster = serializers.CharField(source="cluster.name", read_only=True)
+    labels = serializers.DictField(child=serializers.CharField(), read_only=True)
+    taints = TaintSerializer(many=True, read_only=True)
+    allocatable = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+    requested = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+
+    class Meta:
+        model = Node
+        fields = ("name", "cluster", "ready", "unschedulable", "labels", "taints", "allocatable", "requested")
+        read_only_fields = fields
+
+
+class RegardingSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField(source="regarding_kind")
+    namespace = serializers.CharField(source="regarding_namespace")
+    name = serializers.CharField(source="regarding_name")
+    uid = serializers.CharField(source="regarding_uid")
+
+
+class EventSerializer(serializers.ModelSerializer[Event]):
+    id = serializers.UUIDField(source="uid", read_only=True)
+    regarding = RegardingSerializer(source="*", read_only=True)
+
+    class Meta:
+        model = Event
+        fields = ("id", "regarding", "type", "reason", "message", "source", "first_at", "last_at", "count")
+        read_only_fields = fields
+
+
+class TokenSerializer(serializers.ModelSerializer[Token]):
+    class Meta:
+        model = Token
+        fields = ("id", "name", "created_at", "expires_at", "revoked_at", "last_used_at")
+        read_only_fields = fields
+
+
+class NewTokenSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63)
+    expires_in_s = serializers.IntegerField(required=False, allow_null=True, min_value=1)
+
+
+class MintedTokenSerializer(TokenSerializer):
+    token = serializers.CharField(read_only=True, help_text="shown this once")
+
+    class Meta(TokenSerializer.Meta):
+        fields = (*TokenSerializer.Meta.fields, "token")
+        read_only_fields = fields
+
+
+class RoleSerializer(serializers.Serializer[Any]):
+    role = serializers.CharField()
+    namespace = serializers.CharField(help_text="empty: all namespaces")
+
+
+class MeSerializer(serializers.Serializer[Any]):
+    username = serializers.CharField()
+    roles = RoleSerializer(many=True)
+    can = serializers.SerializerMethodField()
+
+    @extend_schema_field({"type": "object", "additionalProperties": {"type": "boolean"}})
+    def get_can(self, me: dict[str, Any]) -> dict[str, bool]:
+        return dict(me["can"])
+
+
+class SignInSerializer(serializers.Serializer[Any]):
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(max_length=1024, trim_whitespace=False)
+
+
+class SessionSerializer(serializers.Serializer[Any]):
+    signed_in = serializers.BooleanField()
+    username = serializers.CharField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """RFC 9457 problem details."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    errors = serializers.ListField(child=serializers.DictField(child=serializers.CharField()), required=False)

@@ -1,0 +1,128 @@
+"""Signing in and out, and who one is: the console's session, one's own tokens, the one-time link."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth import authenticate, login, logout
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.middleware.csrf import get_token
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, viewsets
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed, Throttled
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from fleet.api.permissions import SignedIn
+from fleet.api.serializers import (
+    MeSerializer,
+    MintedTokenSerializer,
+    NewTokenSerializer,
+    SessionSerializer,
+    SignInSerializer,
+    TokenSerializer,
+)
+from fleet.errors import InvalidInput
+from fleet.models import Token
+from fleet.services import access
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+class SessionView(APIView):
+    """A browser's session. GET hands out the CSRF cookie that POST and DELETE want back in ``X-CSRFToken``."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(responses=SessionSerializer)
+    def get(self, request: Request) -> Response:
+        get_token(request._request)
+        return Response({"signed_in": request.user.is_authenticated, "username": request.user.get_username()})
+
+    @extend_schema(request=SignInSerializer, responses=MeSerializer)
+    def post(self, request: Request) -> Response:
+        SessionAuthentication().enforce_csrf(request)
+        given = SignInSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        plain = request._request
+        user = authenticate(request=plain, **given.validated_data)
+        if user is None:
+            self._refuse(plain)
+        login(plain, user)
+        return Response(MeSerializer(me(user)).data)
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request: Request) -> Response:
+        SessionAuthentication().enforce_csrf(request)
+        logout(request._request)
+        return Response(status=204)
+
+    def _refuse(self, plain: HttpRequest) -> None:
+        """Its own answer for a lock-out: the middleware of the limiter would send a page."""
+        if getattr(plain, "axes_locked_out", False):
+            plain.axes_locked_out = False  # type: ignore[attr-defined]
+            raise Throttled(detail="too many failed attempts: wait a quarter of an hour, or ask for a sign-in link")
+        raise AuthenticationFailed("the user name or the password is wrong")
+
+
+class MeView(APIView):
+    permission_classes = [SignedIn]
+
+    @extend_schema(responses=MeSerializer)
+    def get(self, request: Request) -> Response:
+        return Response(MeSerializer(me(request.user)).data)
+
+
+class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
+    """One's own bearer tokens. The text of a token is told once, when it is made."""
+
+    permission_classes = [SignedIn]
+    serializer_class = TokenSerializer
+    ordering_fields = ["created_at", "name"]
+    ordering = ["-created_at"]
+    lookup_value_regex = "[0-9]+"
+
+    def get_queryset(self) -> QuerySet[Token]:
+        return Token.objects.filter(user_id=self.request.user.pk)
+
+    @extend_schema(request=NewTokenSerializer, responses={201: MintedTokenSerializer})
+    def create(self, request: Request) -> Response:
+        given = NewTokenSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        seconds = given.validated_data.get("expires_in_s")
+        life = None if seconds is None else timedelta(seconds=min(seconds, 10**10))
+        row, text = access.mint(request.user, given.validated_data["name"], life=life, now=timezone.now())
+        row.token = text  # type: ignore[attr-defined]
+        return Response(MintedTokenSerializer(row).data, status=201)
+
+    @extend_schema(
+        request=None, responses={204: None}, parameters=[OpenApiParameter("id", int, OpenApiParameter.PATH)]
+    )
+    def destroy(self, request: Request, pk: str) -> Response:
+        access.revoke(request.user, min(int(pk), 2**62), now=timezone.now())
+        return Response(status=204)
+
+
+def me(user: Any) -> dict[str, Any]:
+    held = [{"role": each.role, "namespace": each.namespace} for each in access.roles(user)]
+    return {"username": user.get_username(), "roles": held, "can": access.can(user)}
+
+
+@never_cache
+@require_safe
+def sign_in_by_link(request: HttpRequest, text: str) -> HttpResponse:
+    """A HEAD, as previews of links send it, uses nothing up."""
+    if request.method != "GET":
+        return HttpResponse()
+    try:
+        user = access.use_signin_link(text, now=timezone.now())
+    except InvalidInput as e:
+        return HttpResponse(e.message, status=410, content_type="text/plain; charset=utf-8")
+    login(request, user, backend=BACKEND)
+    return HttpResponseRedirect("/")

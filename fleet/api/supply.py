@@ -1,0 +1,63 @@
+"""What a cluster has and has left, for many clusters in a fixed number of queries: nodes, amounts, jobs.
+
+Counts by the same rule the scheduler's picture does: nodes that are ready and schedulable, minus what is held. How many
+jobs a cluster has is asked through the reverse name of the jobs' own foreign key; fleet imports nothing of jobs.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from django.db.models import Count
+
+from fleet.models import Cluster, Hold, Node
+
+STARTING = ("Placed", "Dispatched")
+
+
+@dataclass(slots=True)
+class Supply:
+    nodes: dict[str, int] = field(default_factory=lambda: {"total": 0, "ready": 0})
+    capacity: dict[str, dict[str, int]] = field(default_factory=dict)
+    jobs: dict[str, int] = field(default_factory=lambda: {"running": 0, "placed": 0})
+
+    def add(self, column: str, amounts: Mapping[str, int]) -> None:
+        for resource, value in amounts.items():
+            row = self.capacity.setdefault(resource, {"allocatable": 0, "requested": 0, "held": 0, "free": 0})
+            row[column] += value
+
+
+def attach(clusters: Iterable[Cluster]) -> list[Cluster]:
+    """The same clusters, each with its ``supply``."""
+    found = list(clusters)
+    supplies = of([cluster.pk for cluster in found])
+    for cluster in found:
+        cluster.supply = supplies[cluster.pk]  # type: ignore[attr-defined]
+    return found
+
+
+def of(cluster_ids: list[int]) -> dict[int, Supply]:
+    supplies: dict[int, Supply] = defaultdict(Supply)
+    nodes = Node.objects.filter(cluster_id__in=cluster_ids).order_by()
+    for cluster_id, ready, off, allocatable, requested in nodes.values_list(
+        "cluster_id", "ready", "unschedulable", "allocatable", "requested"
+    ):
+        supply = supplies[cluster_id]
+        supply.nodes["total"] += 1
+        supply.nodes["ready"] += ready
+        if ready and not off:
+            supply.add("allocatable", allocatable)
+            supply.add("requested", {name: value for name, value in requested.items() if name in allocatable})
+    holds = Hold.objects.filter(cluster_id__in=cluster_ids, released_at__isnull=True)
+    for cluster_id, amounts in holds.values_list("cluster_id", "amounts"):
+        supplies[cluster_id].add("held", amounts)
+    counted = Cluster.objects.filter(pk__in=cluster_ids, jobs_here__isnull=False).order_by()
+    for cluster_id, state, count in counted.values_list("pk", "jobs_here__state").annotate(Count("jobs_here")):
+        if state == "Running":
+            supplies[cluster_id].jobs["running"] += count
+        elif state in STARTING:
+            supplies[cluster_id].jobs["placed"] += count
+    for supply in supplies.values():
+        for row in supply.capacity.values():
+            row["free"] = max(row["allocatable"] - row["requested"] - row["held"], 0)
+    return supplies

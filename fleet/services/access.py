@@ -1,0 +1,177 @@
+"""Who may do what: roles read from grants, bearer tokens and one-time sign-in links.
+
+Every door asks here before it calls another service, so REST, websockets and the admin cannot disagree. Decides about
+verbs, kinds and namespaces only; what an object is, and whether its state allows the verb, is its own service's question.
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Q
+
+from fleet.errors import Forbidden, InvalidInput, NotFound, invalid
+from fleet.models import Grant, SigninLink, Token
+
+Someone = AbstractBaseUser | AnonymousUser
+Role = Grant.Role
+
+TOKEN_PREFIX = "cvy_"
+TOKEN_LENGTH = len(TOKEN_PREFIX) + 43
+USE_WRITTEN_EVERY = timedelta(minutes=1)
+LINK_LIFE = timedelta(minutes=15)
+LONGEST_LIFE = timedelta(days=365)
+
+READ = "read"
+FLEET_WIDE = frozenset({"Cluster", "Node", "ClusterPropagationPolicy", "Process"})
+"""Kinds that live in no namespace. Any role reads them; a fleet admin changes them."""
+ACTIONS: dict[str, tuple[str, str]] = {
+    "apply": ("apply", "Job"),
+    "delete": ("delete", "Job"),
+    "suspend": ("suspend", "Job"),
+    "resume": ("resume", "Job"),
+    "join": ("join", "Cluster"),
+    "detach": ("detach", "Cluster"),
+    "cordon": ("cordon", "Cluster"),
+    "label": ("label", "Cluster"),
+}
+"""What a person can be shown as possible: name -> (verb, kind)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A role, in one namespace or (empty) in all."""
+
+    role: str
+    namespace: str
+
+
+def roles(user: Someone) -> tuple[Held, ...]:
+    """The roles of this user; read once per user object, so once a request."""
+    if not user.is_authenticated or not user.is_active:
+        return ()
+    found: tuple[Held, ...] | None = user.__dict__.get("_convoy_roles")
+    if found is None:
+        granted = Grant.objects.filter(user_id=user.pk).order_by("role", "namespace")
+        found = tuple(Held(role, namespace) for role, namespace in granted.values_list("role", "namespace"))
+        if getattr(user, "is_superuser", False):
+            found = (Held(Role.FLEET_ADMIN, ""), *found)
+        user.__dict__["_convoy_roles"] = found
+    return found
+
+
+def may(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:
+    """Without a namespace, an object that has none, or all namespaces of a kind that has them."""
+    return any(_allows(held, verb, kind) and held.namespace in ("", namespace) for held in _of_use(user, kind))
+
+
+def may_somewhere(user: Someone, verb: str, kind: str) -> bool:
+    """Whether there is any namespace for which the answer is yes."""
+    return any(_allows(held, verb, kind) for held in _of_use(user, kind))
+
+
+def require(user: Someone, verb: str, kind: str, namespace: str = "") -> None:
+    if not may(user, verb, kind, namespace):
+        raise refusal(user, verb, kind, namespace)
+
+
+def refusal(user: Someone, verb: str, kind: str, namespace: str = "") -> Forbidden:
+    """Says which role would do."""
+    where = f" in namespace {namespace}" if namespace else ""
+    return Forbidden(f"{user.get_username()} may not {verb} {kind}{where}: it takes the role {wanted(verb, kind)}{where}")
+
+
+def wanted(verb: str, kind: str) -> str:
+    """The least role that allows it."""
+    if verb == READ and kind != "Process":
+        return Role.VIEWER.value
+    return Role.FLEET_ADMIN.value if kind in FLEET_WIDE else Role.EDITOR.value
+
+
+def visible_namespaces(user: Someone) -> frozenset[str] | None:
+    """The namespaces this user may read; None for all of them."""
+    held = {each.namespace for each in roles(user)}
+    return None if "" in held else frozenset(held)
+
+
+def can(user: Someone) -> dict[str, bool]:
+    return {name: may_somewhere(user, verb, kind) for name, (verb, kind) in ACTIONS.items()}
+
+
+def mint(user: AbstractBaseUser, name: str, *, life: timedelta | None, now: datetime) -> tuple[Token, str]:
+    """A new token and its text, which is kept nowhere and cannot be had again."""
+    if not name or len(name) > 63:
+        raise invalid("name", "must have 1 to 63 characters")
+    if life is not None and not timedelta(0) < life <= LONGEST_LIFE:
+        raise invalid("expires_in_s", f"must be between 1 and {int(LONGEST_LIFE.total_seconds())}")
+    text = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    expires_at = None if life is None else now + life
+    row = Token.objects.create(user_id=user.pk, name=name, digest=digest(text), created_at=now, expires_at=expires_at)
+    return row, text
+
+
+def verify(text: str, *, now: datetime) -> Token:
+    """The live token with this text; `Forbidden` for every other, without saying more than its owner may know."""
+    row = _token(text)
+    if row is None or not row.user.is_active:
+        raise Forbidden("the token is not known")
+    if row.revoked_at is not None:
+        raise Forbidden("the token was revoked")
+    if row.expires_at is not None and row.expires_at <= now:
+        raise Forbidden("the token has expired")
+    if row.last_used_at is None or row.last_used_at < now - USE_WRITTEN_EVERY:
+        stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - USE_WRITTEN_EVERY)
+        Token.objects.filter(stale, pk=row.pk).update(last_used_at=now)
+    return row
+
+
+def revoke(user: AbstractBaseUser, token_id: int, *, now: datetime) -> None:
+    """One's own token only; a second time changes nothing."""
+    mine = Token.objects.filter(pk=token_id, user_id=user.pk)
+    if not mine.filter(revoked_at__isnull=True).update(revoked_at=now) and not mine.exists():
+        raise NotFound(f"you have no token {token_id}")
+
+
+def make_signin_link(user: AbstractBaseUser, *, now: datetime) -> str:
+    """The path that signs this user in once within a quarter of an hour."""
+    text = secrets.token_urlsafe(32)
+    SigninLink.objects.create(user_id=user.pk, digest=digest(text), expires_at=now + LINK_LIFE)
+    return f"/signin/{text}/"
+
+
+def use_signin_link(text: str, *, now: datetime) -> Any:
+    """The user of the link, for exactly one caller."""
+    found = SigninLink.objects.filter(digest=digest(text), used_at__isnull=True, expires_at__gt=now)
+    row = found.select_related("user").first()
+    if row is None or not row.user.is_active or found.update(used_at=now) != 1:
+        raise InvalidInput("this sign-in link was used, has expired or never was: make another with signin_link")
+    return row.user
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _token(text: str) -> Token | None:
+    if len(text) != TOKEN_LENGTH or not text.startswith(TOKEN_PREFIX):
+        return None
+    return Token.objects.filter(digest=digest(text)).select_related("user").first()
+
+
+def _of_use(user: Someone, kind: str) -> tuple[Held, ...]:
+    """A role in one namespace still reads what lives in none."""
+    held = roles(user)
+    return tuple(Held(each.role, "") for each in held) if kind in FLEET_WIDE else held
+
+
+def _allows(held: Held, verb: str, kind: str) -> bool:
+    if held.role == Role.FLEET_ADMIN:
+        return True
+    if kind == "Process":
+        return False
+    if verb == READ:
+        return True
+    return held.role == Role.EDITOR and kind not in FLEET_WIDE
