@@ -7,17 +7,23 @@ is used. Speaks no policy: no retries, no caching, no knowledge of jobs. Every f
 import contextlib
 import json
 import os
+import socket
 import ssl
 import tempfile
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import urllib3
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 
-from fleet.member import errors
+from urllib3.connection import HTTPSConnection
+from urllib3.connectionpool import HTTPSConnectionPool
+
+from fleet.member import addresses, errors
 
 Object = dict[str, Any]
 Params = dict[str, str]
@@ -51,12 +57,17 @@ class WatchEvent:
 class MemberClient:
     """Thread-safe; keep one per member and close it when the credentials change."""
 
-    def __init__(self, access: Access, *, timeout_s: float = 10.0, pool: int = 8) -> None:
+    def __init__(self, access: Access, *, timeout_s: float = 10.0, pool: int = 8, private_ok: bool = True) -> None:
+        """``private_ok``: whether the server may have a loopback or private address."""
         self.access = access
         self._base = access.server.rstrip("/")
         self._timeout_s = timeout_s
         configuration = Configuration(host=self._base, connection_pool_maxsize=pool, retries=0)
+        configuration.proxy = None
         self._pool = RESTClientObject(configuration).pool_manager
+        self._pool.pool_classes_by_scheme = {"https": partial(_GuardedPool, private_ok=private_ok)}
+        self._streams: weakref.WeakSet[urllib3.BaseHTTPResponse] = weakref.WeakSet()
+        self._closed = False
         self._pool.connection_pool_kw["ssl_context"] = _ssl_context(access)
         if access.tls_server_name:
             self._pool.connection_pool_kw["server_hostname"] = access.tls_server_name
@@ -73,13 +84,20 @@ class MemberClient:
 
     def list(self, path: str, params: Params | None = None) -> Object:
         """The whole collection, read page by page; ``metadata.resourceVersion`` is where a watch may start."""
-        query = {"limit": str(PAGE), **(params or {})}
-        answer = self.get(path, query)
-        items = answer.get("items") or []
-        while token := (answer.get("metadata") or {}).get("continue"):
-            answer = self.get(path, {**query, "continue": token})
+        items: list[Object] = []
+        answer: Object = {}
+        for answer in self.pages(path, params):
             items += answer.get("items") or []
         return {**answer, "items": items}
+
+    def pages(self, path: str, params: Params | None = None) -> Iterator[Object]:
+        """The same collection as `list`, but only one page of it in memory at a time."""
+        query = {"limit": str(PAGE), **(params or {})}
+        answer = self.get(path, query)
+        yield answer
+        while token := (answer.get("metadata") or {}).get("continue"):
+            answer = self.get(path, {**query, "continue": token})
+            yield answer
 
     def create(self, path: str, body: Object) -> Object:
         return self._json("POST", path, None, body)
@@ -119,14 +137,21 @@ class MemberClient:
         """The answer line by line as it arrives (watches, followed logs), without the line ends."""
         timeout = urllib3.Timeout(connect=self._timeout_s, read=read_timeout_s)
         response = self._call("GET", path, params, timeout=timeout, stream=True)
+        self._streams.add(response)
         try:
-            yield from _lines(response)
+            if not self._closed:
+                yield from _lines(response)
         except (urllib3.exceptions.HTTPError, OSError) as e:
             raise errors.MemberAway(f"{self._base}: the stream broke: {type(e).__name__}") from e
         finally:
             response.close()
 
     def close(self) -> None:
+        """Ends every open stream, whichever thread reads it, and drops the connections."""
+        self._closed = True
+        for response in list(self._streams):
+            with contextlib.suppress(OSError, ValueError, RuntimeError):
+                response.shutdown()
         self._pool.clear()
 
     def _json(
@@ -174,6 +199,30 @@ class MemberClient:
         if response.status >= 300:
             raise errors.from_answer(response.status, response.data)
         return response
+
+
+class _GuardedConnection(HTTPSConnection):
+    """Looks at whom it reached before it says anything."""
+
+    private_ok = True
+
+    def _new_conn(self) -> socket.socket:
+        sock = super()._new_conn()
+        refusal = addresses.refusal(sock.getpeername()[0], private_ok=self.private_ok)
+        if refusal:
+            sock.close()
+            raise urllib3.exceptions.NewConnectionError(self, refusal)
+        return sock
+
+
+class _PublicConnection(_GuardedConnection):
+    private_ok = False
+
+
+class _GuardedPool(HTTPSConnectionPool):
+    def __init__(self, host: str, port: int | None = None, *, private_ok: bool, **kw: Any) -> None:
+        self.ConnectionCls = _GuardedConnection if private_ok else _PublicConnection
+        super().__init__(host, port, **kw)
 
 
 def _cause(e: BaseException) -> str:

@@ -37,12 +37,16 @@ class Cluster(models.Model):
     state_since = models.DateTimeField()
     last_heartbeat = models.DateTimeField(null=True, blank=True)
     """When the member last answered."""
+    failing_since = models.DateTimeField(null=True, blank=True)
+    """The first failed look of an unbroken row of them; null while the member is well."""
     synced_at = models.DateTimeField(null=True, blank=True)
     """When nodes and pods were last listed whole; null: capacity not known yet, nothing is placed here."""
 
     version = models.CharField(max_length=64, blank=True)
     apis = models.JSONField(default=dict, blank=True)
     """What discovery says: ``{"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}``."""
+    discovered_at = models.DateTimeField(null=True, blank=True)
+    """When version, apis and permissions were last asked for; null asks for it at the next look."""
     permissions = models.JSONField(default=list, blank=True)
     """``[{verb, resource, allowed, needed_for}]`` as probed at join and on each discovery."""
     joined_at = models.DateTimeField()

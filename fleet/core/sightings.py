@@ -1,0 +1,188 @@
+"""What the fleet needs to know of a member's node or pod, read out of the manifest its API gave.
+
+A sighting is small and comparable: the rest of the manifest is dropped at once, and equal sightings cause no write. A
+member's answer is not trusted to be sound: what cannot be read counts as absent, and never as an error.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from fleet.core import marks, units
+from fleet.kube.quantities import QuantityError
+
+Manifest = Mapping[str, Any]
+Amounts = dict[str, int]
+Key = tuple[str, str]
+"""Namespace and name."""
+
+RoleReader = Callable[[str, dict[str, str]], tuple[str, int]]
+"""Role and index of a pod, by the kind that owns it and its labels (annotations included)."""
+FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    name: str
+    ready: bool
+    unschedulable: bool
+    labels: dict[str, str]
+    taints: list[dict[str, str]]
+    allocatable: Amounts
+
+    @property
+    def usable(self) -> bool:
+        return self.ready and not self.unschedulable
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Whose pod it is: which attempt of which of our jobs."""
+
+    job_uid: UUID
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPod:
+    """What is kept of a pod of one of our own jobs."""
+
+    mark: Mark
+    uid: str
+    role: str
+    index: int
+    phase: str
+    ready_containers: int
+    containers: int
+    restarts: int
+    reason: str
+    message: str
+    created_at: datetime | None
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    namespace: str
+    name: str
+    node: str
+    """Empty: not bound yet."""
+    counts: bool
+    """Whether it takes room on its node: bound and not finished."""
+    request: Amounts
+    own: OwnPod | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+
+def node(manifest: Manifest) -> NodeSeen:
+    meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
+    ready = next((c.get("status") for c in status.get("conditions") or [] if c.get("type") == "Ready"), "")
+    return NodeSeen(
+        name=meta.get("name", ""),
+        ready=ready == "True",
+        unschedulable=bool(spec.get("unschedulable")),
+        labels=dict(meta.get("labels") or {}),
+        taints=[
+            {"key": t.get("key", ""), "value": t.get("value") or "", "effect": t.get("effect", "")}
+            for t in spec.get("taints") or []
+        ],
+        allocatable=_amounts(status.get("allocatable")),
+    )
+
+
+def pod(manifest: Manifest, role_of: RoleReader) -> PodSeen:
+    meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
+    at = spec.get("nodeName") or ""
+    counts = bool(at) and status.get("phase") not in FINISHED
+    mark = mark_of(meta.get("labels") or {})
+    return PodSeen(
+        namespace=meta.get("namespace", ""),
+        name=meta.get("name", ""),
+        node=at,
+        counts=counts,
+        request=_request(spec) if counts else {},
+        own=_own(mark, manifest, role_of) if mark else None,
+    )
+
+
+def mark_of(labels: Mapping[str, str]) -> Mark | None:
+    """Whose object these labels say it is; None when it is not, or not soundly, marked as ours."""
+    try:
+        return Mark(UUID(labels[marks.JOB_UID]), int(labels[marks.ATTEMPT]))
+    except (KeyError, ValueError, AttributeError, TypeError):
+        return None
+
+
+def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
+    meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
+    labels = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
+    owner = next((o.get("kind", "") for o in meta.get("ownerReferences") or [] if o.get("controller")), "")
+    role, index = role_of(owner, labels)
+    containers = status.get("containerStatuses") or []
+    reason, message = _why(status, containers)
+    return OwnPod(
+        mark=mark,
+        uid=meta.get("uid", ""),
+        role=role,
+        index=index,
+        phase=status.get("phase") or "Pending",
+        ready_containers=sum(1 for c in containers if c.get("ready")),
+        containers=len(spec.get("containers") or []),
+        restarts=sum(c.get("restartCount") or 0 for c in containers),
+        reason=reason[:128],
+        message=message[:1000],
+        created_at=_time(meta.get("creationTimestamp")),
+        started_at=_time(status.get("startTime")),
+    )
+
+
+def _why(status: Manifest, containers: list[dict[str, Any]]) -> tuple[str, str]:
+    """The most telling reason: the pod's own, then a container that waits or died, then why it is not scheduled."""
+    if status.get("reason"):
+        return status["reason"], status.get("message") or ""
+    for container in containers:
+        state = container.get("state") or {}
+        for kind in ("waiting", "terminated"):
+            found = state.get(kind) or {}
+            if found.get("reason") not in (None, "", "Completed", "ContainerCreating", "PodInitializing"):
+                code = f"exit code {found['exitCode']}" if "exitCode" in found else ""
+                return found["reason"], found.get("message") or code
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return condition.get("reason") or "", condition.get("message") or ""
+    return "", ""
+
+
+def _request(spec: Manifest) -> Amounts:
+    try:
+        return units.pod_request(spec)
+    except (QuantityError, AttributeError, TypeError, ValueError):
+        return {"pods": 1}
+
+
+def _amounts(quantities: object) -> Amounts:
+    found: Amounts = {}
+    for name, quantity in (quantities if isinstance(quantities, Mapping) else {}).items():
+        try:
+            found |= units.amounts({name: quantity})
+        except (QuantityError, TypeError, ValueError):
+            continue
+    return found
+
+
+def _part(manifest: Manifest, name: str) -> Manifest:
+    part = manifest.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,138 @@
+"""One kind of one member, listed and then watched, for as long as it takes.
+
+A `Reflector` is a thread that delivers whole lists and single changes in order. It resumes where it was after a broken
+connection, lists again when the member forgot that place, when it was away long enough to have become another one, and
+every ten minutes in any case, so that whatever was missed is found. It never gives up and never decides anything.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fleet.kube.resources import Resource
+from fleet.member.client import MemberClient, Object, Params
+from fleet.member.errors import MemberDenied, MemberError, MemberExpired, MemberMissing
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One object: where it is, and what the reader made of it."""
+
+    key: Key
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All objects there are."""
+
+    resource: Resource
+    items: list[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One object is new or different, or (``gone``) is no more; then the item is what it last was."""
+
+    resource: Resource
+    item: Item
+    gone: bool
+
+
+Delivery = Listed | Changed
+_PAUSE_S = (0.2, 5.0)
+"""Shortest and longest pause between two tries."""
+_HOPELESS_S = 15.0
+"""Pause after an answer that only a person can change: kind not served, rights missing."""
+
+
+class Reflector(threading.Thread):
+    """Delivers through ``deliver``, which may block to slow it down; ends soon after ``stop`` is set and the client closed."""
+
+    watch_s = 30
+    """Length of one watch. A connection that died silently is noticed after this and the client's timeout."""
+    relist_s = 600.0
+
+    def __init__(
+        self,
+        client: MemberClient,
+        resource: Resource,
+        deliver: Callable[[Delivery], None],
+        stop: threading.Event,
+        rng: random.Random,
+        *,
+        selector: str = "",
+        read: Callable[[Object], Any] = lambda found: found,
+    ) -> None:
+        """``read`` makes of an object what is kept of it, so that whole lists of manifests need not stay in memory."""
+        super().__init__(name=f"watch {resource.plural}", daemon=True)
+        self._client, self._resource, self._deliver, self._stopping = client, resource, deliver, stop
+        self._rng, self._read = rng, read
+        self._params: Params = {"labelSelector": selector} if selector else {}
+        self._path = resource.path()
+        self._version = ""
+        self._listed_at = 0.0
+        self._failures = 0
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if not self._version or time.monotonic() - self._listed_at > self.relist_s:
+                    self._list()
+                self._watch()
+            except MemberExpired:
+                self._version = ""
+            except MemberError as e:
+                self._failed(e)
+
+    def _list(self) -> None:
+        items: list[Item] = []
+        version = ""
+        for page in self._client.pages(self._path, self._params):
+            items += [self._item(found) for found in page.get("items") or []]
+            version = (page.get("metadata") or {}).get("resourceVersion") or version
+        self._listed_at = time.monotonic()
+        self._deliver(Listed(self._resource, items))
+        self._version, self._failures = version, 0
+
+    def _watch(self) -> None:
+        started = time.monotonic()
+        events = self._client.watch(
+            self._path, resource_version=self._version, params=self._params, timeout_s=self.watch_s
+        )
+        for event in events:
+            self._failures = 0
+            if event.type != "BOOKMARK":
+                self._deliver(Changed(self._resource, self._item(event.object), event.type == "DELETED"))
+            self._version = event.object["metadata"]["resourceVersion"]
+        if time.monotonic() - started < 1.0:
+            self._pause(_PAUSE_S[0])
+
+    def _item(self, found: Object) -> Item:
+        meta = found["metadata"]
+        return Item((meta.get("namespace", ""), meta["name"]), self._read(found))
+
+    def _failed(self, e: MemberError) -> None:
+        """One broken connection is resumed; a member that stays away may come back with another past, so it is listed."""
+        if self._stopping.is_set():
+            return
+        self._failures += 1
+        if self._failures > 1 or e.status:
+            self._version = ""
+        hopeless = isinstance(e, MemberDenied | MemberMissing)
+        if self._failures == 3 or hopeless:
+            log.info("%s of %s cannot be watched: %s", self._resource.plural, self._client.access.server, e)
+        shortest, longest = _PAUSE_S
+        pause = _HOPELESS_S if hopeless else min(longest, shortest * 2 ** min(self._failures - 1, 10))
+        self._pause(pause * (0.5 + self._rng.random()))
+
+    def _pause(self, seconds: float) -> None:
+        self._stopping.wait(seconds)

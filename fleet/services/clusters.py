@@ -1,0 +1,233 @@
+"""Clusters come, change and go: join, renew, detach, cordon, labels and taints.
+
+A member is asked before anything is written; what is written is one transaction with its journal entry and its line in
+the timeline.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from fleet import events, journal, signals
+from fleet.core import health, tags
+from fleet.errors import Conflict, FieldFault, InvalidInput, NotFound, invalid
+from fleet.member import addresses, kubeconfig
+from fleet.member.client import Access
+from fleet.models import Cluster
+from fleet.services import links, probing
+from fleet.services.probing import Findings
+
+Taint = Mapping[str, str]
+_HEALTH_TAINTS = (health.NOT_READY_TAINT, health.UNREACHABLE_TAINT)
+
+
+def join(
+    name: str,
+    kubeconfig_text: str,
+    *,
+    context: str = "",
+    labels: Mapping[str, str] | None = None,
+    by: str,
+    now: datetime,
+) -> Cluster:
+    """A new member, Ready; its capacity is known once the watcher has listed it (`Cluster.synced_at`)."""
+    labels = dict(labels or {})
+    fault = tags.cluster_name_fault(name)
+    _refuse([("name", fault)] if fault else [])
+    _refuse(tags.label_faults(labels))
+    if Cluster.objects.filter(name=name).exists():
+        raise Conflict(f"A cluster named {name} has joined already: choose another name, or renew its credentials.")
+    access = read(kubeconfig_text, context)
+    findings = probe(access)
+    _refuse_known(findings.member_uid)
+    return _add(name, access, findings, labels, by, now)
+
+
+def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str, now: datetime) -> Cluster:
+    """New credentials, or a new address, for the same member."""
+    access = read(kubeconfig_text, context)
+    findings = probe(access)
+    if cluster.member_uid and findings.member_uid and cluster.member_uid != findings.member_uid:
+        raise Conflict(
+            f"This kubeconfig leads to another cluster than {cluster.name}: join it under a name of its own."
+        )
+    with transaction.atomic():
+        row = _locked(cluster)
+        row.access, row.server = links.stored(access), access.server
+        row.member_uid = findings.member_uid or row.member_uid
+        take(row, findings, now)
+        _changed(row, "CredentialsRenewed", f"{by} renewed the credentials", now, "access", "server", "member_uid")
+    return row
+
+
+def read(kubeconfig_text: str, context: str = "") -> Access:
+    """The access a kubeconfig gives, if its server is one we may call."""
+    access = kubeconfig.parse(kubeconfig_text, context)
+    refusal = addresses.server_refusal(access.server, private_ok=settings.CONVOY_PRIVATE_MEMBERS)
+    if refusal:
+        raise invalid("kubeconfig.clusters.cluster.server", refusal)
+    return access
+
+
+def probe(access: Access) -> Findings:
+    """What the member says; refused when it lets us do too little to be of use."""
+    findings = probing.probe(access)
+    lacking = probing.missing_essentials(findings)
+    if lacking:
+        detail = f"the cluster lacks or does not allow: {', '.join(lacking)}"
+        raise InvalidInput(f"kubeconfig: {detail}", (FieldFault("kubeconfig", detail),))
+    return findings
+
+
+def take(cluster: Cluster, findings: Findings, now: datetime) -> list[str]:
+    """Puts fresh findings on the row; returns the names of the fields that differ by it."""
+    fresh = {"version": findings.version, "apis": findings.apis, "permissions": findings.permissions}
+    differ = [field for field, value in fresh.items() if getattr(cluster, field) != value]
+    for field in differ:
+        setattr(cluster, field, fresh[field])
+    cluster.discovered_at = now
+    cluster.save(update_fields=[*differ, "discovered_at"])
+    return differ
+
+
+def detach(cluster: Cluster, *, by: str, now: datetime, force: bool = False) -> None:
+    """The fleet forgets the cluster. Refused while somebody still has something there, unless forced."""
+    with transaction.atomic():
+        row = _locked(cluster)
+        vetoes = [str(answer) for _, answer in signals.detaching.send(sender=Cluster, cluster=row) if answer]
+        if vetoes and not force:
+            raise Conflict(f"{row.name} cannot leave yet: {'; '.join(vetoes)}")
+        entry = change(row, journal.Action.DELETED)
+        events.announce([entry], now)
+        events.record(entry, "ClusterDetached", f"{by} detached {row.name}", now)
+        pk = row.pk
+        row.delete()
+        transaction.on_commit(partial(signals.cluster_changed.send, sender=Cluster, cluster_id=pk), robust=True)
+
+
+def cordon(cluster: Cluster, on: bool, *, by: str, now: datetime) -> Cluster:
+    """A cordoned cluster keeps its jobs and gets no new ones."""
+    with transaction.atomic():
+        row = _locked(cluster)
+        if row.cordoned == on:
+            return row
+        row.cordoned = on
+        reason, done = ("ClusterCordoned", "cordoned") if on else ("ClusterUncordoned", "uncordoned")
+        _changed(row, reason, f"{by} {done} the cluster", now, "cordoned")
+        if not on:
+            freed(row.pk)
+    return row
+
+
+def set_labels(cluster: Cluster, labels: Mapping[str, str], *, by: str, now: datetime) -> Cluster:
+    """Replaces all labels."""
+    _refuse(tags.label_faults(labels))
+    with transaction.atomic():
+        row = _locked(cluster)
+        if row.labels != dict(labels):
+            row.labels = dict(labels)
+            _changed(row, "LabelsChanged", f"{by} changed the labels", now, "labels")
+    return row
+
+
+def set_taints(cluster: Cluster, taints: Sequence[Taint], *, by: str, now: datetime) -> Cluster:
+    """Replaces people's taints; those of the heartbeat are its own."""
+    _refuse(tags.taint_faults(taints))
+    _refuse(
+        (f"taints[{i}].key", "is kept by the heartbeat") for i, t in enumerate(taints) if t["key"] in _HEALTH_TAINTS
+    )
+    with transaction.atomic():
+        row = _locked(cluster)
+        since = {(t["key"], t["effect"]): t["timeAdded"] for t in row.taints if t.get("timeAdded")}
+        kept = [t for t in row.taints if t["key"] in _HEALTH_TAINTS]
+        wanted = [_taint(t, since.get((t["key"], t["effect"]), now.isoformat())) for t in taints]
+        if row.taints != wanted + kept:
+            row.taints = wanted + kept
+            _changed(row, "TaintsChanged", f"{by} changed the taints", now, "taints")
+    return row
+
+
+def change(cluster: Cluster, action: journal.Action = journal.Action.MODIFIED) -> journal.Change:
+    return journal.Change("Cluster", "", cluster.name, str(cluster.uid), action)
+
+
+def announce(cluster: Cluster, fields: Iterable[str], now: datetime) -> None:
+    """Saves the fields with a journal entry, and tells the apps above on commit; call inside the transaction."""
+    [cluster.resource_version] = events.announce([change(cluster)], now)
+    cluster.save(update_fields=[*fields, "resource_version"])
+    transaction.on_commit(partial(signals.cluster_changed.send, sender=Cluster, cluster_id=cluster.pk), robust=True)
+
+
+def freed(cluster_id: int) -> None:
+    """Tells the apps above, on commit, that something may fit now that did not before."""
+    transaction.on_commit(partial(signals.capacity_freed.send, sender=Cluster, cluster_id=cluster_id), robust=True)
+
+
+def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], by: str, now: datetime) -> Cluster:
+    row = Cluster(
+        name=name,
+        server=access.server,
+        access=links.stored(access),
+        member_uid=findings.member_uid,
+        labels=labels,
+        state=Cluster.State.READY,
+        state_reason=health.Look(True, True).reason,
+        state_message=health.Look(True, True).message,
+        state_since=now,
+        last_heartbeat=now,
+        version=findings.version,
+        apis=findings.apis,
+        permissions=findings.permissions,
+        discovered_at=now,
+        joined_at=now,
+    )
+    try:
+        with transaction.atomic():
+            [row.resource_version] = events.announce([change(row, journal.Action.ADDED)], now)
+            row.save(force_insert=True)
+            told = f"{by} joined {name} ({findings.version or 'version unknown'}) at {access.server}"
+            events.record(change(row), "ClusterJoined", told, now)
+            _warn_of_missing_rights(row, now)
+            transaction.on_commit(partial(signals.cluster_changed.send, sender=Cluster, cluster_id=row.pk), robust=True)
+    except IntegrityError as e:
+        _refuse_known(findings.member_uid)
+        raise Conflict(f"A cluster named {name} has joined already.") from e
+    return row
+
+
+def _warn_of_missing_rights(cluster: Cluster, now: datetime) -> None:
+    lacking = [f"{p['verb']} {p['resource']} ({p['needed_for']})" for p in cluster.permissions if not p["allowed"]]
+    if lacking:
+        told = f"The credentials may not: {', '.join(lacking)}"
+        events.record(change(cluster), "RightsMissing", told, now, warning=True)
+
+
+def _refuse_known(member_uid: str) -> None:
+    other = Cluster.objects.filter(member_uid=member_uid).first() if member_uid else None
+    if other:
+        raise Conflict(f"This cluster is a member already, under the name {other.name}.")
+
+
+def _locked(cluster: Cluster) -> Cluster:
+    row = Cluster.objects.select_for_update().filter(pk=cluster.pk).first()
+    if row is None:
+        raise NotFound(f"The cluster {cluster.name} has left the fleet.")
+    return row
+
+
+def _changed(row: Cluster, reason: str, message: str, now: datetime, *fields: str) -> None:
+    announce(row, fields, now)
+    events.record(change(row), reason, message, now)
+
+
+def _taint(taint: Taint, since: str) -> dict[str, str]:
+    return {"key": taint["key"], "value": taint.get("value") or "", "effect": taint["effect"], "timeAdded": since}
+
+
+def _refuse(faults: Iterable[tags.Fault]) -> None:
+    found = tuple(FieldFault(field, detail) for field, detail in faults)
+    if found:
+        raise InvalidInput("; ".join(f"{f.field}: {f.detail}" for f in found), found)

@@ -1,0 +1,47 @@
+"""The connections to members: one client per cluster and process, made anew when its credentials change."""
+
+import hashlib
+import json
+import threading
+from dataclasses import asdict
+from uuid import UUID
+
+from django.conf import settings
+
+from fleet.member.client import Access, MemberClient
+from fleet.models import Cluster
+
+_clients: dict[tuple[UUID, float], tuple[str, MemberClient]] = {}
+_lock = threading.Lock()
+
+
+def client(cluster: Cluster, *, timeout_s: float = 10.0) -> MemberClient:
+    """The shared client of this cluster; whoever has it may go on using it after the credentials changed."""
+    key, access = (cluster.uid, timeout_s), access_of(cluster)
+    fresh = digest(access)
+    with _lock:
+        known = _clients.get(key)
+        if known and known[0] == fresh:
+            return known[1]
+        made = connect(access, timeout_s=timeout_s)
+        _clients[key] = (fresh, made)
+        return made
+
+
+def connect(access: Access, *, timeout_s: float = 10.0) -> MemberClient:
+    """A client of its own, for the caller to close."""
+    return MemberClient(access, timeout_s=timeout_s, private_ok=settings.CONVOY_PRIVATE_MEMBERS)
+
+
+def access_of(cluster: Cluster) -> Access:
+    return Access(**cluster.access)
+
+
+def stored(access: Access) -> dict[str, str]:
+    """As `Cluster.access` keeps it, encrypted."""
+    return asdict(access)
+
+
+def digest(access: Access) -> str:
+    """Differs when anything of the access differs, and tells nothing of it."""
+    return hashlib.sha256(json.dumps(asdict(access), sort_keys=True).encode()).hexdigest()
