@@ -1,0 +1,27 @@
+"""What can be made to go wrong with a simulated API server, switched at run time from any thread."""
+
+import random
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Faults:
+    away: bool = False
+    """Every connection is dropped without an answer."""
+    slow_s: float = 0.0
+    """Every answer comes this much later."""
+    error_rate: float = 0.0
+    """The share of requests answered with 500, 503 or 429."""
+    reset_rate: float = 0.0
+    """The share of requests whose connection breaks after the request has been carried out."""
+    stale_watch: bool = False
+    """Watches stay open and say nothing; when switched off they expire (410)."""
+    rng: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311  (faults are no secret)
+
+    def error_code(self) -> int | None:
+        if self.error_rate and self.rng.random() < self.error_rate:
+            return self.rng.choice((500, 503, 429))
+        return None
+
+    def breaks_answer(self) -> bool:
+        return bool(self.reset_rate) and self.rng.random() < self.reset_rate

@@ -1,0 +1,178 @@
+"""The verbs of an API server on its store: plain calls that return objects or raise `KubeError`. No HTTP here."""
+
+from typing import Any
+
+from fleet.kube import patches, selectors, status
+from fleet.kube.discovery import Served
+from fleet.kube.resources import CRDS, NAMESPACES, PODS
+from fleet.kube.selectors import Selector
+from fleet.kube.status import KubeError
+from fleet.simulator.apiserver import deletion, rules
+from fleet.simulator.apiserver.catalog import Catalog
+from fleet.simulator.apiserver.store import Object, Store
+
+SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class Operations:
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self.store = store
+        self.catalog = catalog
+        for definition in store.of_kind((CRDS.group, CRDS.plural)):
+            catalog.learn(definition)
+        namespaces = catalog.find("", "v1", "namespaces")
+        for name in SYSTEM_NAMESPACES:
+            if namespaces and store.get(_kind(namespaces), "", name) is None:
+                self.create(namespaces, "", {"metadata": {"name": name}})
+
+    def get(self, served: Served, namespace: str, name: str) -> Object:
+        found = self.store.get(_kind(served), namespace, name)
+        if found is None:
+            raise status.not_found(served.resource, name)
+        return _versioned(found, served)
+
+    def list(self, served: Served, namespace: str, labels: Selector, fields: Selector) -> list[Object]:
+        found = self.store.of_kind(_kind(served), namespace)
+        return [_versioned(each, served) for each in found if matches(each, labels, fields)]
+
+    def create(self, served: Served, namespace: str, body: Any) -> Object:
+        made = rules.checked(body, served.resource, namespace)
+        self._check_namespace(served, namespace)
+        made = rules.created(made, served)
+        name = made["metadata"]["name"]
+        if self.store.get(_kind(served), namespace, name) is not None:
+            raise status.already_exists(served.resource, name)
+        if served.resource == CRDS:
+            made = _established(made)
+            self.catalog.learn(made)
+        return self.store.put(_kind(served), made)
+
+    def _check_namespace(self, served: Served, namespace: str) -> None:
+        if not served.resource.namespaced:
+            return
+        found = self.store.get((NAMESPACES.group, NAMESPACES.plural), "", namespace)
+        if found is None:
+            raise status.not_found(NAMESPACES, namespace)
+        if "deletionTimestamp" in found["metadata"]:
+            raise KubeError(403, f"namespace {namespace} is being terminated", reason="Forbidden")
+
+    def update(self, served: Served, namespace: str, name: str, body: Any, subresource: str = "") -> Object:
+        old = self.get(served, namespace, name)
+        new = rules.checked(body, served.resource, namespace)
+        return self._write(served, old, rules.updated(old, new, served, subresource))
+
+    def patch(self, served: Served, namespace: str, name: str, patch: Any, subresource: str = "") -> Object:
+        if not isinstance(patch, dict):
+            raise KubeError(400, "the patch is not an object")
+        old = self.get(served, namespace, name)
+        new = rules.checked(patches.merge(old, patch), served.resource, namespace)
+        return self._write(served, old, rules.updated(old, new, served, subresource))
+
+    def _write(self, served: Served, old: Object, new: Object) -> Object:
+        if new == old:
+            return old
+        stored = self.store.put(_kind(served), new)
+        deletion.after_update(self.store, _kind(served), stored)
+        if served.resource == CRDS:
+            self.catalog.learn(stored)
+        return stored
+
+    def delete(self, served: Served, namespace: str, name: str, options: Any) -> Object:
+        """The object while it still stands, else a Status of success."""
+        found = self.get(served, namespace, name)
+        options = options if isinstance(options, dict) else {}
+        left = deletion.delete(self.store, served.resource, found, options)
+        if left is None:
+            self._after_removal(served, found)
+            return status.success(served.resource, name, found["metadata"]["uid"])
+        return left
+
+    def delete_collection(
+        self, served: Served, namespace: str, labels: Selector, fields: Selector, options: Any
+    ) -> list[Object]:
+        found = self.list(served, namespace, labels, fields)
+        for each in found:
+            metadata = each["metadata"]
+            if self.store.get(_kind(served), metadata.get("namespace", ""), metadata["name"]) is not None:
+                self.delete(served, metadata.get("namespace", ""), metadata["name"], options)
+        return found
+
+    def _after_removal(self, served: Served, found: Object) -> None:
+        if served.resource == NAMESPACES:
+            every = [each.resource for each in self.catalog]
+            deletion.empty_namespace(self.store, found["metadata"]["name"], every)
+        if served.resource == CRDS:
+            kind = (found["spec"]["group"], found["spec"]["names"]["plural"])
+            for each in list(self.store.of_kind(kind)):
+                self.store.remove(kind, each["metadata"].get("namespace", ""), each["metadata"]["name"])
+            self.catalog.unlearn(found)
+
+    def bind(self, served: Served, namespace: str, name: str, binding: Any) -> Object:
+        """Puts a pod on a node, once."""
+        pod = self.get(served, namespace, name)
+        node = (binding.get("target") or {}).get("name") if isinstance(binding, dict) else None
+        if not node:
+            raise KubeError(422, 'Binding "" is invalid: target.name: Required value')
+        if pod["spec"].get("nodeName"):
+            told = f"pod {name} is already assigned to node {pod['spec']['nodeName']!r}"
+            raise KubeError(409, f'Operation cannot be fulfilled on pods/binding "{name}": {told}')
+        if "deletionTimestamp" in pod["metadata"]:
+            told = f"pod {name} is being deleted, cannot be assigned to a host"
+            raise KubeError(409, f'Operation cannot be fulfilled on pods/binding "{name}": {told}')
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": rules.timestamp()}
+        rest = [c for c in pod["status"].get("conditions") or [] if c["type"] != "PodScheduled"]
+        bound = {
+            **pod,
+            "spec": {**pod["spec"], "nodeName": node},
+            "status": {**pod["status"], "conditions": [*rest, scheduled]},
+        }
+        self.store.put((PODS.group, PODS.plural), bound)
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+    def collect(self, served: Served, found: Object) -> None:
+        """To be called some time after a creation: removes what belongs to nobody who is still there."""
+        metadata = found["metadata"]
+        deletion.collect_orphan(self.store, _kind(served), metadata.get("namespace", ""), metadata["name"])
+
+
+def matches(found: Object, labels: Selector, fields: Selector) -> bool:
+    if labels and not selectors.matches(labels, found["metadata"].get("labels") or {}):
+        return False
+    return not fields or selectors.matches(fields, {r.key: _field(found, r.key) for r in fields})
+
+
+def _field(found: Object, path: str) -> str:
+    value: Any = found
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return "" if value is None else str(value)
+
+
+def _kind(served: Served) -> tuple[str, str]:
+    return served.resource.group, served.resource.plural
+
+
+def _versioned(found: Object, served: Served) -> Object:
+    """In the version asked for; all versions of a kind are stored as one."""
+    if found.get("apiVersion") == served.resource.api_version:
+        return found
+    return {**found, "apiVersion": served.resource.api_version}
+
+
+def _established(definition: Object) -> Object:
+    spec = definition.get("spec") or {}
+    try:
+        names, wanted = spec["names"], f"{spec['names']['plural']}.{spec['group']}"
+        complete = bool(spec["versions"]) and spec["scope"] in ("Namespaced", "Cluster") and names["kind"]
+    except (KeyError, TypeError) as e:
+        raise status.invalid(CRDS, definition["metadata"]["name"], "spec", f"Required value: {e}") from e
+    if not complete or definition["metadata"]["name"] != wanted:
+        told = f'Invalid value: must be spec.names.plural+"."+spec.group, which is {wanted!r}'
+        raise status.invalid(CRDS, definition["metadata"]["name"], "metadata.name", told)
+    now = rules.timestamp()
+    conditions = [
+        {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": now}
+        for kind, reason in (("NamesAccepted", "NoConflicts"), ("Established", "InitialNamesAccepted"))
+    ]
+    versions = [v["name"] for v in spec["versions"] if v.get("storage")]
+    return {**definition, "status": {"conditions": conditions, "acceptedNames": names, "storedVersions": versions}}

@@ -1,0 +1,148 @@
+"""What an API server fills in and keeps apart when an object is created or updated, kind by kind.
+
+Only what clients rely on: identity, generation, the split between an object and its status, and the defaults of pods, Jobs and
+namespaces. Where this and a real kube-apiserver differ, the real one is right.
+"""
+
+import secrets
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from fleet.kube import names
+from fleet.kube.discovery import Served
+from fleet.kube.resources import JOBS, NAMESPACES, NODES, PODS, SERVICES, Resource
+from fleet.kube.status import KubeError, changed, invalid
+
+Object = dict[str, Any]
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_FIXED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+
+def timestamp(now: datetime | None = None) -> str:
+    return (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def checked(body: Any, resource: Resource, namespace: str) -> Object:
+    """The request's body, if it is an object of the kind, the version and the namespace of the path."""
+    if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):
+        raise KubeError(400, "the body is not an object with metadata")
+    for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if body.get(field, wanted) != wanted:
+            raise KubeError(400, f"the {field} of the body is {body[field]!r}, the path says {wanted!r}")
+    metadata = {**body.get("metadata", {})}
+    if resource.namespaced:
+        if metadata.get("namespace", namespace) != namespace:
+            raise KubeError(
+                400, "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        metadata["namespace"] = namespace
+    else:
+        metadata.pop("namespace", None)
+    return {**body, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+
+
+def created(body: Object, served: Served) -> Object:
+    """A new object: named, identified, defaulted, its status as servers start it."""
+    resource, metadata = served.resource, body["metadata"]
+    if not metadata.get("name") and metadata.get("generateName"):
+        suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
+        metadata["name"] = str(metadata["generateName"])[:58] + suffix
+    _check_names(metadata, resource)
+    metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": timestamp()}
+    for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"):
+        metadata.pop(field, None)
+    if "status" in served.subresources and resource.plural != NODES.plural:
+        body.pop("status", None)
+    if _has_generation(served):
+        metadata["generation"] = 1
+    _DEFAULTS.get((resource.group, resource.plural), lambda _: None)(body)
+    return body
+
+
+def _check_names(metadata: Object, resource: Resource) -> None:
+    name = metadata.get("name")
+    strict = resource in (NAMESPACES, SERVICES)
+    if fault := (names.label_fault(name) if strict else names.subdomain_fault(name)):
+        told = "Required value: name or generateName is required" if not name else f"Invalid value: {name!r}: {fault}"
+        raise invalid(resource, str(name or ""), "metadata.name", told)
+    labels = metadata.get("labels") or {}
+    if not isinstance(labels, dict):
+        raise KubeError(400, "metadata.labels must be an object")
+    for key, value in labels.items():
+        if fault := names.pair_fault(key, value):
+            raise invalid(resource, str(name), "metadata.labels", f"Invalid value: {value!r}: {fault}")
+
+
+def _has_generation(served: Served) -> bool:
+    return served.resource.group != "" and "status" in served.subresources
+
+
+def updated(old: Object, new: Object, served: Served, subresource: str) -> Object:
+    """``new`` as it may replace ``old``; raises Conflict when ``new`` was made from an older version."""
+    resource, metadata = served.resource, new["metadata"]
+    name = old["metadata"]["name"]
+    if metadata.get("name", name) != name:
+        raise KubeError(400, f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+    if metadata.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
+        raise changed(resource, name)
+    if metadata.get("uid") not in (None, "", old["metadata"]["uid"]):
+        raise changed(resource, name)
+    if subresource == "status":
+        made = {**old, "status": new.get("status", {})}
+        kept = old["metadata"]
+    else:
+        made = {**new}
+        kept = {**metadata}
+        if "status" in served.subresources:
+            made.pop("status", None)
+            if "status" in old:
+                made["status"] = old["status"]
+    made["metadata"] = {**kept, "name": name, **{f: old["metadata"][f] for f in _FIXED if f in old["metadata"]}}
+    made["metadata"].pop("managedFields", None)
+    _check_names(made["metadata"], resource)
+    if _has_generation(served):
+        bumped = any(old.get(k) != made.get(k) for k in old.keys() | made.keys() if k not in ("metadata", "status"))
+        made["metadata"]["generation"] = old["metadata"].get("generation", 1) + bumped
+    return made
+
+
+def _default_pod(pod: Object) -> None:
+    spec = pod.setdefault("spec", {})
+    if not spec.get("containers"):
+        raise invalid(PODS, pod["metadata"]["name"], "spec.containers", "Required value")
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("serviceAccountName", "default")
+    pod["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
+
+
+def _default_job(job: Object) -> None:
+    """As the Job strategy does: counts, and the selector by the Job's own uid that its pods will carry."""
+    spec, metadata = job.setdefault("spec", {}), job["metadata"]
+    if "completions" not in spec and "parallelism" not in spec:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 6)
+    template = spec.setdefault("template", {})
+    own = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
+    template["metadata"] = {**(template.get("metadata") or {})}
+    template["metadata"]["labels"] = {**(template["metadata"].get("labels") or {}), **own}
+    spec["selector"] = {"matchLabels": {"controller-uid": metadata["uid"]}}
+    job["status"] = {}
+
+
+def _default_namespace(namespace: Object) -> None:
+    name = namespace["metadata"]["name"]
+    labels = namespace["metadata"].get("labels") or {}
+    namespace["metadata"]["labels"] = {**labels, "kubernetes.io/metadata.name": name}
+    namespace["spec"] = {"finalizers": ["kubernetes"]}
+    namespace["status"] = {"phase": "Active"}
+
+
+_DEFAULTS = {
+    (PODS.group, PODS.plural): _default_pod,
+    (JOBS.group, JOBS.plural): _default_job,
+    (NAMESPACES.group, NAMESPACES.plural): _default_namespace,
+}
