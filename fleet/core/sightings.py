@@ -20,6 +20,9 @@ Key = tuple[str, str]
 
 RoleReader = Callable[[str, dict[str, str]], tuple[str, int]]
 """Role and index of a pod, by the kind that owns it and its labels (annotations included)."""
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST = 2**31 - 1
+"""The largest number a column holds."""
 FINISHED = frozenset({"Succeeded", "Failed"})
 
 
@@ -59,7 +62,7 @@ class OwnPod:
     restarts: int
     reason: str
     message: str
-    created_at: datetime | None
+    created_at: datetime
     started_at: datetime | None
 
 
@@ -113,9 +116,10 @@ def pod(manifest: Manifest, role_of: RoleReader) -> PodSeen:
 def mark_of(labels: Mapping[str, str]) -> Mark | None:
     """Whose object these labels say it is; None when it is not, or not soundly, marked as ours."""
     try:
-        return Mark(UUID(labels[marks.JOB_UID]), int(labels[marks.ATTEMPT]))
+        mark = Mark(UUID(labels[marks.JOB_UID]), int(labels[marks.ATTEMPT]))
     except (KeyError, ValueError, AttributeError, TypeError):
         return None
+    return mark if 0 <= mark.attempt <= _MOST else None
 
 
 def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
@@ -128,15 +132,15 @@ def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
     return OwnPod(
         mark=mark,
         uid=meta.get("uid", ""),
-        role=role,
-        index=index,
+        role=role[:63],
+        index=min(index, _MOST),
         phase=status.get("phase") or "Pending",
         ready_containers=sum(1 for c in containers if c.get("ready")),
         containers=len(spec.get("containers") or []),
         restarts=sum(c.get("restartCount") or 0 for c in containers),
         reason=reason[:128],
         message=message[:1000],
-        created_at=_time(meta.get("creationTimestamp")),
+        created_at=_time(meta.get("creationTimestamp")) or _LONG_AGO,
         started_at=_time(status.get("startTime")),
     )
 

@@ -14,12 +14,13 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
-
 from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
@@ -182,7 +183,7 @@ class MemberClient:
             headers["Content-Type"] = content_type
         url = self._base + path
         if params:
-            url += "?" + urllib3.request.urlencode(params)
+            url += "?" + urlencode(params)
         try:
             response = self._pool.urlopen(
                 method,
@@ -270,4 +271,4 @@ def _private_file(text: str) -> Iterator[str]:
             handle.write(text)
         yield path
     finally:
-        os.unlink(path)
+        Path(path).unlink()

@@ -67,7 +67,7 @@ def _document(text: str) -> Section:
             (FieldFault("kubeconfig", f"is larger than {LIMIT // 1024} KiB"),),
         )
     try:
-        document = yaml.load(text, Loader=_PlainLoader)  # noqa: S506: a SafeLoader that also refuses aliases
+        document = _PlainLoader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as e:
         problem = getattr(e, "problem", None) or str(e).partition("\n")[0] or type(e).__name__
         mark = getattr(e, "problem_mark", None)

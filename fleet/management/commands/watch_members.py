@@ -1,0 +1,20 @@
+"""The watcher process: follows every member's nodes, pods and jobs until it is told to stop."""
+
+import random
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from fleet.services.watching import Watchtower
+
+
+class Command(BaseCommand):
+    help = "Watches all members and keeps nodes, pods and job states up to date."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        Watchtower(stop, random.Random()).run()  # noqa: S311

@@ -1,0 +1,149 @@
+"""The heartbeat: looks at every member at once, and writes down what is different.
+
+Members are asked in parallel and each has two seconds, so that a slow one delays nobody. A look that finds what was known
+writes a time and no journal entry. What a member is and serves is asked again now and then, and when the watcher saw its
+kinds change (`Cluster.discovered_at` is null).
+"""
+
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+
+from fleet import events
+from fleet.core import health
+from fleet.core.health import Health, Look, State
+from fleet.member import discovery
+from fleet.member.client import Access, MemberClient
+from fleet.member.errors import MemberDenied, MemberError, MemberMissing
+from fleet.models import Cluster
+from fleet.services import clusters, links, probing
+from fleet.services.probing import Findings
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 2.0
+ASK_S = 5.0
+DISCOVER_EVERY = timedelta(seconds=60)
+_AT_ONCE = 32
+_HEALTH_PATHS = ("/readyz", "/healthz", "/version")
+
+
+def check_all(now: datetime) -> None:
+    """One look at every member. A cluster whose state is different is announced, with taints to match."""
+    rows = list(Cluster.objects.all())
+    looks = _looks(rows)
+    for row, look in zip(rows, looks, strict=True):
+        _write(row, look, now)
+    stale = [row for row, look in zip(rows, looks, strict=True) if look.healthy and _is_stale(row, now)]
+    for row, findings in _discoveries(stale):
+        _take(row, findings, now)
+
+
+def look(client: MemberClient) -> Look:
+    """Asks the member how it is; the first of its health paths that it serves decides."""
+    try:
+        for path in _HEALTH_PATHS:
+            try:
+                client.get_text(path)
+            except MemberMissing:
+                continue
+            except MemberDenied as e:
+                if e.status == 403 and path != _HEALTH_PATHS[-1]:
+                    continue
+                raise
+            return Look(answered=True, healthy=True)
+    except MemberDenied as e:
+        return Look(True, False, "CredentialsRefused", f"The cluster refuses the credentials: {e.message}"[:500])
+    except MemberError as e:
+        if e.status:
+            return Look(True, False, "ClusterNotHealthy", f"The cluster says it is not well: {e.message}"[:500])
+        return Look(False, False, "ClusterNotReachable", e.message[:500])
+    return Look(True, False, "ClusterNotHealthy", "The server does not answer like a Kubernetes API server.")
+
+
+def _looks(rows: list[Cluster]) -> list[Look]:
+    """One look each. Whoever has not answered when the time is up does not answer."""
+    if not rows:
+        return []
+    pool = ThreadPoolExecutor(min(_AT_ONCE, len(rows)))
+    futures = [pool.submit(look, links.client(row, timeout_s=LOOK_S)) for row in rows]
+    wait(futures, timeout=LOOK_S * (1 + len(rows) // _AT_ONCE) + 0.5)
+    pool.shutdown(wait=False, cancel_futures=True)
+    return [_outcome(future) for future in futures]
+
+
+def _outcome(future: Future[Look]) -> Look:
+    if future.done() and not future.cancelled():
+        return future.result()
+    return Look(False, False, "ClusterNotReachable", f"no complete answer within {LOOK_S:g} s")
+
+
+def _write(row: Cluster, found: Look, now: datetime) -> None:
+    was = Health(State(row.state), row.state_reason, row.state_message, row.state_since, row.failing_since)
+    grace = timedelta(seconds=settings.CONVOY_HEARTBEAT_GRACE_S)
+    is_now = health.after(was, found, now, grace)
+    times = {"failing_since": is_now.failing_since} | ({"last_heartbeat": now} if found.answered else {})
+    if (is_now.state, is_now.reason) == (was.state, was.reason):
+        Cluster.objects.filter(pk=row.pk).update(**times)
+    else:
+        with transaction.atomic():
+            _move(row, is_now, times, now)
+
+
+def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | None], now: datetime) -> None:
+    row = Cluster.objects.select_for_update().filter(pk=seen.pk, state=seen.state).first()
+    if row is None:
+        return
+    row.state, row.state_reason, row.state_message = is_now.state.value, is_now.reason, is_now.message
+    row.state_since = is_now.since
+    row.taints = health.taints(row.taints, is_now.state, now)
+    for field, value in times.items():
+        setattr(row, field, value)
+    fields = ["state", "state_reason", "state_message", "state_since", "taints", *times]
+    clusters.announce(row, fields, now)
+    warning = is_now.state is not State.READY
+    events.record(clusters.change(row), is_now.reason, is_now.message, now, warning=warning)
+    log.log(logging.WARNING if warning else logging.INFO, "%s is %s: %s", row.name, row.state, is_now.message)
+
+
+def _is_stale(row: Cluster, now: datetime) -> bool:
+    return row.discovered_at is None or abs(now - row.discovered_at) >= DISCOVER_EVERY
+
+
+def _discoveries(rows: list[Cluster]) -> list[tuple[Cluster, Findings]]:
+    if not rows:
+        return []
+    pool = ThreadPoolExecutor(min(_AT_ONCE, len(rows)))
+    asked = {row.pk: pool.submit(partial(_ask, links.access_of(row), row.apis)) for row in rows}
+    wait(asked.values(), timeout=ASK_S)
+    pool.shutdown(wait=False, cancel_futures=True)
+    done = [(row, asked[row.pk]) for row in rows if asked[row.pk].done() and not asked[row.pk].cancelled()]
+    return [(row, findings) for row, future in done if (findings := future.result()) is not None]
+
+
+def _ask(access: Access, before: discovery.Apis) -> Findings | None:
+    try:
+        client = links.connect(access, timeout_s=LOOK_S)
+        try:
+            return probing.ask(client, before)
+        finally:
+            client.close()
+    except MemberError as e:
+        log.info("%s did not say what it serves: %s", access.server, e)
+        return None
+
+
+def _take(seen: Cluster, findings: Findings, now: datetime) -> None:
+    with transaction.atomic():
+        row = Cluster.objects.select_for_update().filter(pk=seen.pk).first()
+        if row is None or row.access != seen.access:
+            return
+        differ = clusters.take(row, findings, now)
+        if differ:
+            clusters.announce(row, differ, now)
+            told = f"The cluster is {findings.version} and serves {sum(map(len, findings.apis.values()))} kinds"
+            events.record(clusters.change(row), "ClusterChanged", told, now)

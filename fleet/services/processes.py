@@ -1,0 +1,35 @@
+"""Which of our own processes are alive, and the tidying that none of them does on its way."""
+
+import os
+import platform
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from fleet import journal
+from fleet.models import Event, Heartbeat, SigninLink
+
+JOURNAL_KEEP = 100_000
+EVENTS_KEEP = timedelta(days=14)
+SILENT = timedelta(minutes=10)
+"""A process that says nothing for this long is forgotten; long before that it counts as dead."""
+
+
+def beat(role: str, now: datetime, instance: str = "") -> None:
+    """This process, or the one named, is alive."""
+    name = instance or f"{platform.node()}:{os.getpid()}"
+    Heartbeat.objects.update_or_create(role=role, instance=name[:128], defaults={"at": now})
+
+
+def beat_from_worker(now: datetime) -> None:
+    """A periodic task was sent by beat and is run by this worker: both are alive."""
+    beat("beat", now, instance="beat")
+    beat("worker", now)
+
+
+def tidy(now: datetime) -> None:
+    """Forgets what nobody needs any more."""
+    journal.compact(JOURNAL_KEEP)
+    Event.objects.filter(last_at__lt=now - EVENTS_KEEP).delete()
+    SigninLink.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=now)).delete()
+    Heartbeat.objects.filter(at__lt=now - SILENT).delete()

@@ -1,0 +1,313 @@
+"""Watches the members and brings what they show into rows, member by member.
+
+For each member: one thread per watched kind that only reads (`fleet.member.watching`), and one that only writes, in
+batches: nodes, pods and holds first (`fleet.services.supply`), then the followers. A member that is dead or slow stops
+nobody but itself. Nothing is kept anywhere but in the rows: after a crash everything is made right from whole lists.
+"""
+
+import logging
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
+
+from fleet import journal
+from fleet.core import marks, sightings
+from fleet.core.sightings import Key
+from fleet.kube.resources import CRDS, NODES, PODS, Resource
+from fleet.member.watching import Changed, Delivery, Item, Listed, Reflector
+from fleet.models import Cluster
+from fleet.services import following, links, probing, processes
+from fleet.services.supply import ClusterGone, Supply
+
+log = logging.getLogger(__name__)
+
+_BATCH_S = 0.03
+_BATCH = 1000
+_BACKLOG = 4000
+"""Changes that may wait for the writer before the readers have to: bounds the memory."""
+_DATABASE_AWAY = (OperationalError, InterfaceError)
+
+
+@dataclass(slots=True)
+class Batch:
+    """The latest of each object of one kind, out of many deliveries."""
+
+    listed: bool = False
+    present: dict[Key, Any] = field(default_factory=dict)
+    gone: list[Item] = field(default_factory=list)
+
+    def add(self, delivery: Delivery) -> None:
+        match delivery:
+            case Listed(items=items):
+                self.listed = True
+                self.present = {item.key: item.value for item in items}
+            case Changed(item=item, gone=True):
+                self.present.pop(item.key, None)
+                self.gone.append(item)
+            case Changed(item=item):
+                self.present[item.key] = item.value
+
+
+Batches = dict[Resource, Batch]
+
+
+class MemberWatch:
+    """Everything that is watched of one member."""
+
+    def __init__(self, cluster: Cluster, rng: random.Random) -> None:
+        access = links.access_of(cluster)
+        self.digest = links.digest(access)
+        self._cluster_id, self._name, self._rng = cluster.pk, cluster.name, rng
+        self._client = links.connect(access)
+        self._stopping = threading.Event()
+        self._reading: dict[Resource, threading.Event] = {}
+        self._queue: queue.Queue[Delivery] = queue.Queue(_BACKLOG)
+        self._supply = Supply(cluster.pk)
+        self._writer = threading.Thread(target=self._write, name=f"write {cluster.name}", daemon=True)
+
+    def start(self, resources: Iterable[Resource]) -> None:
+        self._writer.start()
+        self.follow(resources)
+
+    @property
+    def alive(self) -> bool:
+        return self._writer.is_alive()
+
+    def follow(self, resources: Iterable[Resource]) -> None:
+        """Watches exactly these kinds from now on."""
+        wanted = set(resources)
+        for resource in self._reading.keys() - wanted:
+            self._reading.pop(resource).set()
+        for resource in wanted - self._reading.keys():
+            stop = self._reading[resource] = threading.Event()
+            Reflector(
+                self._client,
+                resource,
+                lambda delivery, stop=stop: self._take(delivery, stop),  # type: ignore[misc]
+                stop,
+                random.Random(self._rng.random()),  # noqa: S311
+                selector="" if resource in _READERS else marks.JOB_UID,
+                read=_READERS.get(resource, _whole),
+            ).start()
+
+    def stop(self) -> None:
+        """Ends all threads soon; does not wait for them."""
+        self._stopping.set()
+        for stop in self._reading.values():
+            stop.set()
+        self._client.close()
+
+    def join(self, timeout_s: float) -> None:
+        self._writer.join(timeout_s)
+
+    def _take(self, delivery: Delivery, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                self._queue.put(delivery, timeout=0.5)
+                return
+            except queue.Full:
+                continue
+
+    def _write(self) -> None:
+        try:
+            self._persist(self._supply.remember)
+            while not self._stopping.is_set():
+                batches = self._gather()
+                if batches:
+                    self._apply(batches)
+        except ClusterGone:
+            log.info("%s has left the fleet", self._name)
+        finally:
+            self.stop()
+            connection.close()
+
+    def _gather(self) -> Batches:
+        batches: Batches = {}
+        try:
+            delivery = self._queue.get(timeout=0.5)
+            deadline = time.monotonic() + _BATCH_S
+            for _ in range(_BATCH):
+                batches.setdefault(delivery.resource, Batch()).add(delivery)
+                delivery = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+            batches.setdefault(delivery.resource, Batch()).add(delivery)
+        except queue.Empty:
+            pass
+        return batches
+
+    def _apply(self, batches: Batches) -> None:
+        """Supply before the followers: a hold is never ended by news that the capacity does not show yet."""
+        _feed(self._supply, batches.pop(NODES, None), batches.pop(PODS, None))
+        crds = batches.pop(CRDS, None)
+        keys: set[following.Key] = set()
+
+        def supply() -> None:
+            keys.update((mark.job_uid, mark.attempt) for mark in self._supply.write(timezone.now()))
+            if crds and not crds.listed:
+                Cluster.objects.filter(pk=self._cluster_id).update(discovered_at=None)
+
+        self._persist(supply)
+        if batches or keys:
+            self._persist(lambda: _tell(self._cluster_id, batches, keys, timezone.now()))
+
+    def _persist(self, action: Callable[[], None]) -> None:
+        """Does it until the database takes it. ``action`` must be repeatable."""
+        while not self._stopping.is_set():
+            try:
+                action()
+                return
+            except _DATABASE_AWAY as e:
+                log.warning("%s: the database did not take what the watch saw, trying again: %s", self._name, e)
+                connection.close()
+                self._stopping.wait(0.2 + 0.3 * self._rng.random())
+
+
+def _whole(found: dict[str, Any]) -> dict[str, Any]:
+    return found
+
+
+def _nothing(_: dict[str, Any]) -> None:
+    return None
+
+
+def _read_pod(found: dict[str, Any]) -> sightings.PodSeen:
+    return sightings.pod(found, following.pod_role)
+
+
+_READERS: dict[Resource, Callable[[dict[str, Any]], Any]] = {NODES: sightings.node, PODS: _read_pod, CRDS: _nothing}
+
+
+def _feed(supply: Supply, nodes: Batch | None, pods: Batch | None) -> None:
+    if nodes:
+        if nodes.listed:
+            supply.list_nodes(list(nodes.present.values()))
+        else:
+            for item in nodes.gone:
+                supply.ledger.lose_node(item.key[1])
+            for node in nodes.present.values():
+                supply.ledger.see_node(node)
+    if pods:
+        if pods.listed:
+            supply.list_pods(list(pods.present.values()))
+        else:
+            for item in pods.gone:
+                supply.lose_pod(item.key)
+            for pod in pods.present.values():
+                supply.see_pod(pod)
+
+
+@transaction.atomic
+def _tell(cluster_id: int, batches: Batches, keys: set[following.Key], now: datetime) -> None:
+    for follower in following.everybody():
+        for resource in follower.resources():
+            batch = batches.get(resource)
+            if batch is None:
+                continue
+            if batch.gone:
+                follower.vanished(cluster_id, resource, [item.value for item in batch.gone], now)
+            if batch.present:
+                follower.observed(cluster_id, resource, list(batch.present.values()), now)
+            if batch.listed:
+                follower.synced(cluster_id, resource, _keys(batch.present.values()), now)
+        if keys:
+            follower.pods_changed(cluster_id, keys, now)
+
+
+def _keys(objects: Iterable[dict[str, Any]]) -> set[following.Key]:
+    found = (sightings.mark_of(each["metadata"].get("labels") or {}) for each in objects)
+    return {(mark.job_uid, mark.attempt) for mark in found if mark}
+
+
+class Watchtower:
+    """Keeps one `MemberWatch` per cluster: joined, renewed and detached ones are noticed through the journal."""
+
+    look_s = 0.3
+    beat_every = timedelta(seconds=2)
+    review_every = timedelta(seconds=20)
+    """Everything is compared this often even when the journal says nothing."""
+    again_s = 5.0
+    """A watch that crashed is started again after this."""
+
+    def __init__(self, stop: threading.Event, rng: random.Random) -> None:
+        self._stopping, self._rng = stop, rng
+        self._watches: dict[int, MemberWatch] = {}
+        self._not_before: dict[int, float] = {}
+        self._version = -1
+        self._beat_at = self._reviewed_at = datetime.min.replace(tzinfo=timezone.now().tzinfo)
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                try:
+                    self.look(timezone.now())
+                except _DATABASE_AWAY as e:
+                    log.warning("the database does not answer, trying again: %s", e)
+                    connection.close()
+                self._stopping.wait(self.look_s)
+        finally:
+            self.stop()
+
+    def look(self, now: datetime) -> None:
+        """One look at the journal, and at the clusters when it or the clock says so."""
+        if abs(now - self._beat_at) >= self.beat_every:
+            processes.beat("watcher", now)
+            self._beat_at = now
+        if self._news() or abs(now - self._reviewed_at) >= self.review_every or self._crashed():
+            self._review()
+            self._reviewed_at = now
+
+    def stop(self) -> None:
+        for watch in self._watches.values():
+            watch.stop()
+        deadline = time.monotonic() + 1.0
+        for watch in self._watches.values():
+            watch.join(max(0.0, deadline - time.monotonic()))
+        self._watches.clear()
+
+    def _news(self) -> bool:
+        """Whether any cluster changed since the last look, or that cannot be told."""
+        if self._version < journal.floor():
+            self._version = journal.head()
+            return True
+        changed = False
+        while entries := journal.after(self._version):
+            self._version = entries[-1].version
+            changed = changed or any(entry.kind == "Cluster" for entry in entries)
+        return changed
+
+    def _crashed(self) -> bool:
+        return any(not w.alive and self._not_before.get(pk, 0) < time.monotonic() for pk, w in self._watches.items())
+
+    def _review(self) -> None:
+        rows = {row.pk: row for row in Cluster.objects.all()}
+        for pk in [pk for pk in self._watches if pk not in rows]:
+            self._watches.pop(pk).stop()
+        for row in rows.values():
+            watch = self._watches.get(row.pk)
+            if watch and watch.alive and watch.digest == links.digest(links.access_of(row)):
+                watch.follow(watched(row))
+            elif self._not_before.get(row.pk, 0) < time.monotonic():
+                self._start(row, watch)
+
+    def _start(self, row: Cluster, old: MemberWatch | None) -> None:
+        if old:
+            old.stop()
+            old.join(1.0)
+        self._not_before[row.pk] = time.monotonic() + (self.again_s if old and not old.alive else 0)
+        watch = self._watches[row.pk] = MemberWatch(row, self._rng)
+        watch.start(watched(row))
+
+
+def watched(cluster: Cluster) -> Sequence[Resource]:
+    """What is worth watching in this member: supply, and those of the followers' kinds that it serves."""
+    kinds = [kind for kind in following.resources() if probing.serves(cluster.apis, kind)]
+    may_see_kinds = all(p["allowed"] for p in cluster.permissions if p["resource"] == f"{CRDS.plural}.{CRDS.group}")
+    crds = [CRDS] if probing.serves(cluster.apis, CRDS) and may_see_kinds else []
+    return [NODES, PODS, *kinds, *crds]
