@@ -48,6 +48,7 @@ def main(argv: list[str]) -> int:
         sys.stderr.write("\nStopped.\n")
         return 130
     except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         if error.errno not in (*problems.FULL, *problems.CLOSED):

@@ -6,7 +6,7 @@ They read files only, so they work when nothing else does.
 import argparse
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,7 +57,7 @@ def logs(argv: list[str], home: Home, steps: Steps) -> int:
     reader = Reader(home.logs, given.names, steps)
     reader.show(given.lines)
     if given.follow:
-        reader.follow()
+        reader.follow(lambda: True)
     return 0
 
 
@@ -78,9 +78,8 @@ class Reader:
             for line in said[max(len(said) - lines, 0) :]:
                 self._print(name, line)
 
-    def follow(self) -> None:
-        """Until interrupted."""
-        while True:
+    def follow(self, goes_on: Callable[[], bool]) -> None:
+        while goes_on():
             if not any([self._more(name, path) for name, path in self._files()]):
                 time.sleep(0.2)
 

@@ -35,6 +35,8 @@ class Options:
 
 def command(argv: list[str], home: Home, steps: Steps) -> int:
     options = parse(argv)
+    for which in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(which, signal.default_int_handler)
     try:
         home.make()
     except OSError as error:
@@ -155,11 +157,11 @@ def _said(process: subprocess.Popen[str]) -> str:
 
 def stay(home: Home, steps: Steps) -> None:
     """Shows what the processes say until Ctrl-C, then stops them."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     reader = Reader(home.logs, [], steps)
     try:
         reader.show(0)
-        reader.follow()
+        reader.follow(lambda: running.is_running(home))
+        steps.say("Convoy was stopped.")
     except KeyboardInterrupt:
         steps.say()
         with steps.step("Stopping Convoy"):

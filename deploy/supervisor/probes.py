@@ -1,6 +1,7 @@
 """Asks a child whether it is ready, over the door it serves. A probe is a coroutine: yes or no, it never raises."""
 
 import asyncio
+import http.client
 import json
 import re
 import time
@@ -22,7 +23,7 @@ def answers(exchange: Callable[[], Awaitable[bool]]) -> Probe:
     async def probe() -> bool:
         try:
             return await asyncio.wait_for(exchange(), PATIENCE_S)
-        except (OSError, TimeoutError, ValueError, EOFError):
+        except (OSError, http.client.HTTPException, ValueError):
             return False
 
     return probe
@@ -98,9 +99,17 @@ def serves_kubeconfigs(folder: Path, count: int) -> Probe:
 
 
 async def _get(port: int, path: str) -> tuple[int, bytes]:
-    request = f"GET {path} HTTP/1.0\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n"
-    head, _, body = (await _say(port, request.encode())).partition(b"\r\n\r\n")
-    return int(head.split(None, 2)[1] if head else 0), body
+    return await asyncio.to_thread(_fetch, port, path)
+
+
+def _fetch(port: int, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
 
 
 async def _say(port: int, request: bytes) -> bytes:
