@@ -86,7 +86,7 @@ class Controller:
             tries = self._failures[key] = self._failures.get(key, 0) + 1
             if not isinstance(e, MemberAway):
                 log.warning("%s: %s: %s", self.name, key, e)
-            return min(0.05 * 2 ** min(tries, 6), 2.0)
+            return min(0.05 * 2.0 ** min(tries, 6), 2.0)
         except Exception:  # noqa: BLE001 - one broken object must not end the worker that serves all the others
             log.exception("%s: %s", self.name, key)
             return 5.0
