@@ -1,5 +1,7 @@
 """The verbs of an API server on its store: plain calls that return objects or raise `KubeError`. No HTTP here."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from fleet.kube import patches, selectors, status

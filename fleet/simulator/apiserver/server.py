@@ -144,7 +144,8 @@ def _protocol(faults: Faults) -> type[HttpToolsProtocol]:
 def _listen(port: int) -> socket.socket:
     """A listening socket on the port, or on another when it is taken."""
     for wanted in dict.fromkeys((port, 0)):
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # With the protocol named, asyncio switches Nagle off on what it accepts.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", wanted))
