@@ -38,14 +38,14 @@ class Problem(Exception):
 
 def of_error(error: OSError, doing: str) -> Problem:
     """The sentence for a failed system call of ours."""
-    place = error.filename or "the checkout"
+    place = error.filename or "it"
     if error.errno in FULL:
-        return Problem(f"The disk is full, so I could not {doing} ({place}): free some space and run this again.")
+        return Problem(f"The disk is full, so I could not {doing}: free some space and run this again.")
     if error.errno in CLOSED:
         return Problem(
             f"{place} cannot be written, so I could not {doing}: make it writable (CONVOY_HOME moves the state)."
         )
-    return Problem(f"I could not {doing}: {error.strerror or error} ({place}).")
+    return Problem(f"I could not {doing}: {error.strerror or error}.")
 
 
 def of_output(output: str, doing: str) -> Problem:

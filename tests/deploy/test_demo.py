@@ -8,7 +8,9 @@ import sys
 import pytest
 import yaml
 
+from deploy.bootstrap import up
 from deploy.demo import bundle
+from fleet.simulator import shape
 
 
 def load(name: str) -> dict:
@@ -20,6 +22,13 @@ def test_the_job_is_a_gang_of_three_with_a_gpu_each() -> None:
     limits = [role["template"]["spec"]["containers"][0]["resources"]["limits"] for role in roles.values()]
     assert {name: role["replicas"] for name, role in roles.items()} == {"Master": 1, "Worker": 2}
     assert limits == [{"nvidia.com/gpu": 1}] * 2
+
+
+def test_the_fleet_is_three_clusters_with_gpus() -> None:
+    plan = shape.parse((bundle.FOLDER / "fleet.yaml").read_text())
+    gpus = {member.name: sum(pool.count * pool.gpus for pool in member.shape.pools) for member in plan.members}
+    assert gpus == {"north": 32, "south": 16, "spot": 12}
+    assert len(gpus) == up.SIMULATED
 
 
 def test_the_policy_places_pytorchjobs_as_gangs() -> None:
