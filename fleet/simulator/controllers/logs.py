@@ -19,43 +19,37 @@ class Logs:
         self._kubelet = kubelet
         self._home = home
 
-    def read(self, namespace: str, name: str, *, start: int = 0, previous: bool = False) -> tuple[bytes, bool]:
-        """The log from byte ``start``, and whether more can still come. LookupError: there is no such log (yet)."""
+    def read(self, namespace: str, name: str, offset: int) -> tuple[bytes, bool] | None:
+        """The log from byte ``offset`` on, and whether it is over; None while the pod has not started."""
         key = f"{namespace}/{name}"
         pod = self._pods.get(key)
         if pod is None or (phase_of(pod) == "Pending" and self._kubelet.started_at(key) is None):
-            raise LookupError(f"pod {name} has no log yet")
+            return None
+        over = is_finished(pod)
         if lifecycle.behaviour(pod).process:
-            return self._of_process(pod, start, previous)
-        started, until = self._span(key, pod, previous)
+            return self._of_process(pod, offset), over
+        started, until = self._span(key, pod)
         step_s = self._clock.real(trainlog.STEP_S)
         lines = trainlog.lines(name_of(pod), started=started, until=until, step_real_s=step_s)
-        text = "".join(f"{line.text}\n" for line in lines).encode()
-        return text[start:], not (previous or is_finished(pod))
+        return "".join(f"{line}\n" for line in lines).encode()[offset:], over
 
-    def _of_process(self, pod: Object, start: int, previous: bool) -> tuple[bytes, bool]:
-        restart = restarts_of(pod) - (1 if previous else 0)
-        path = log_path(self._home, pod, restart)
-        more = not (previous or is_finished(pod))
+    def _of_process(self, pod: Object, offset: int) -> bytes:
+        path = log_path(self._home, pod, restarts_of(pod))
         if not path.exists():
-            if previous:
-                raise LookupError("there is no previous container")
-            return b"", more
+            return b""
         with path.open("rb") as log:
-            log.seek(start)
-            return log.read(), more
+            log.seek(offset)
+            return log.read()
 
-    def _span(self, key: str, pod: Object, previous: bool) -> tuple[float, float]:
-        """From when to when the (last or previous) container ran; the exact moments while the simulator knows them."""
-        states = [c for c in (pod.get("status") or {}).get("containerStatuses") or []]
-        main: Object = states[0] if states else {}
-        ended = (main.get("lastState") if previous else main.get("state")) or {}
-        if "terminated" in ended:
-            return parse_stamp(ended["terminated"]["startedAt"]), parse_stamp(ended["terminated"]["finishedAt"])
-        if previous:
-            raise LookupError("there is no previous container")
-        exact = self._kubelet.started_at(key)
-        written = (ended.get("running") or {}).get("startedAt")
-        now = self._clock.now()
-        started = exact if exact is not None else (parse_stamp(written) if written else now)
-        return started, now
+    def _span(self, key: str, pod: Object) -> tuple[float, float]:
+        """From when to when the container ran (or runs); the exact moment while the simulator knows it."""
+        statuses = (pod.get("status") or {}).get("containerStatuses") or []
+        state: Object = (statuses[0].get("state") or {}) if statuses else {}
+        if "waiting" in state:
+            state = statuses[0].get("lastState") or {}
+        exact, now = self._kubelet.started_at(key), self._clock.now()
+        if "terminated" in state:
+            return parse_stamp(state["terminated"]["startedAt"]), parse_stamp(state["terminated"]["finishedAt"])
+        if exact is not None or "running" not in state:
+            return exact or now, now
+        return parse_stamp(state["running"]["startedAt"]), now
