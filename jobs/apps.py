@@ -9,6 +9,8 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from jobs import receivers
         from jobs.services import status
 
         status.register()
+        receivers.connect()

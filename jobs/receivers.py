@@ -1,0 +1,27 @@
+"""What demand does at news of supply: enqueue work, nothing else; and say no when a cluster that runs jobs is to leave."""
+
+from fleet import events
+from fleet.models import Cluster
+from fleet.signals import capacity_freed, cluster_changed, detaching
+from jobs.models import Job
+from jobs.services import scheduling
+
+
+def on_cluster_changed(cluster_id: int, **_: object) -> None:
+    events.enqueue("jobs.cluster_changed", cluster_id)
+
+
+def on_capacity_freed(cluster_id: int, **_: object) -> None:
+    if Job.objects.filter(state__in=Job.WAITING, suspended=False).exists():
+        scheduling.request()
+
+
+def on_detaching(cluster: Cluster, **_: object) -> str:
+    count = Job.objects.filter(cluster=cluster, state__in=Job.ON_MEMBER).count()
+    return f"{count} jobs run there: drain or delete them first, or force it to move them" if count else ""
+
+
+def connect() -> None:
+    cluster_changed.connect(on_cluster_changed, dispatch_uid="jobs")
+    capacity_freed.connect(on_capacity_freed, dispatch_uid="jobs")
+    detaching.connect(on_detaching, dispatch_uid="jobs")
