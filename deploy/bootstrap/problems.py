@@ -65,5 +65,12 @@ def of_output(output: str, doing: str) -> Problem:
         return Problem(
             f"I could not {doing} because the package registry cannot be reached: check the network or proxy."
         )
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return Problem(f"I could not {doing}: {lines[-1] if lines else 'the tool ended without saying why'}")
+    return Problem(f"I could not {doing}: {telling_line(output)}")
+
+
+def telling_line(output: str) -> str:
+    """The line that most likely says why: the first that speaks of an error, else the last."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"\berror\b", line, re.IGNORECASE)]
+    return (errors[:1] or lines[-1:] or ["the tool ended without saying why"])[0]

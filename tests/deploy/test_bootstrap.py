@@ -88,6 +88,8 @@ def test_it_does_not_take_a_failed_install_for_done(checkout: Path, steps: Steps
         ("  × Failed to build `numpy==2.4.6`\n  unable to execute 'cc'", r"numpy==2\.4\.6 has no ready-made wheel"),
         ("error: failed to create file: Read-only file system (os error 30)", "cannot be written"),
         ("something\nelse went wrong\n", "else went wrong"),
+        ("\x1b[31mError: no such module x\x1b[39m\n  at y\n}\n", "Error: no such module x"),
+        ("", "without saying why"),
     ],
 )
 def test_it_explains_why_a_tool_failed(output: str, sentence: str) -> None:
