@@ -65,12 +65,11 @@ def of_output(output: str, doing: str) -> Problem:
         return Problem(
             f"I could not {doing} because the package registry cannot be reached: check the network or proxy."
         )
-    return Problem(f"I could not {doing}: {telling_line(output)}")
+    return Problem(f"I could not {doing}. The tool's last words:\n{last_lines(output)}")
 
 
-def telling_line(output: str) -> str:
-    """The line that most likely says why: the first that speaks of an error, else the last."""
+def last_lines(output: str, count: int = 12) -> str:
+    """The end of an output, indented and without colours: what to show when nothing better is known."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
-    lines = [line.strip() for line in plain.splitlines() if line.strip()]
-    errors = [line for line in lines if re.search(r"\berror\b", line, re.IGNORECASE)]
-    return (errors[:1] or lines[-1:] or ["the tool ended without saying why"])[0]
+    lines = [line.rstrip() for line in plain.splitlines() if line.strip()]
+    return "\n".join(f"  {line}" for line in lines[-count:]) or "  (it said nothing)"

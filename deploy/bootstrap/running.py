@@ -13,7 +13,7 @@ from typing import Any
 
 from deploy.bootstrap import locks
 from deploy.bootstrap.home import ROOT, Home
-from deploy.bootstrap.problems import Problem
+from deploy.bootstrap.problems import Problem, last_lines
 from deploy.supervisor import processes, tether
 
 STOP_S = 40.0
@@ -92,10 +92,10 @@ def wait_ready(home: Home, patience_s: float) -> None:
 
 def last_words(home: Home, name: str, lines: int = 12) -> str:
     try:
-        said = (home.logs / f"{name}.log").read_text(errors="replace").splitlines()
+        said = (home.logs / f"{name}.log").read_text(errors="replace")
     except OSError:
-        said = []
-    return "\n".join(f"  {line}" for line in said[-lines:]) or "  (it said nothing)"
+        said = ""
+    return last_lines(said, lines)
 
 
 def end(home: Home) -> bool:

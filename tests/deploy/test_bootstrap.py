@@ -87,15 +87,14 @@ def test_it_does_not_take_a_failed_install_for_done(checkout: Path, steps: Steps
         ("npm error code ENOTFOUND", "registry cannot be reached"),
         ("  × Failed to build `numpy==2.4.6`\n  unable to execute 'cc'", r"numpy==2\.4\.6 has no ready-made wheel"),
         ("error: failed to create file: Read-only file system (os error 30)", "cannot be written"),
-        ("something\nelse went wrong\n", "else went wrong"),
-        ("\x1b[31mError: no such module x\x1b[39m\n  at y\n}\n", "Error: no such module x"),
-        ("", "without saying why"),
+        ("something\nelse went wrong\n", "  else went wrong"),
+        ("\x1b[31mError: no such module x\x1b[39m\n  at y\n}\n", r"  Error: no such module x"),
+        ("", "it said nothing"),
     ],
 )
 def test_it_explains_why_a_tool_failed(output: str, sentence: str) -> None:
     said = str(problems.of_output(output, "install the locked packages"))
     assert re.search(sentence, said), said
-    assert "\n" not in said
 
 
 @pytest.mark.parametrize(("number", "word"), [(errno.ENOSPC, "full"), (errno.EROFS, "writable"), (errno.EIO, "error")])
