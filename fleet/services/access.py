@@ -81,7 +81,9 @@ def require(user: Someone, verb: str, kind: str, namespace: str = "") -> None:
 def refusal(user: Someone, verb: str, kind: str, namespace: str = "") -> Forbidden:
     """Says which role would do."""
     where = f" in namespace {namespace}" if namespace else ""
-    return Forbidden(f"{user.get_username()} may not {verb} {kind}{where}: it takes the role {wanted(verb, kind)}{where}")
+    return Forbidden(
+        f"{user.get_username()} may not {verb} {kind}{where}: it takes the role {wanted(verb, kind)}{where}"
+    )
 
 
 def wanted(verb: str, kind: str) -> str:

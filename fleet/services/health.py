@@ -70,10 +70,18 @@ def _looks(rows: list[Cluster]) -> list[Look]:
     if not rows:
         return []
     pool = ThreadPoolExecutor(min(_AT_ONCE, len(rows)))
-    futures = [pool.submit(look, links.client(row, timeout_s=LOOK_S)) for row in rows]
+    futures = [pool.submit(_look_at, row) for row in rows]
     wait(futures, timeout=LOOK_S * (1 + len(rows) // _AT_ONCE) + 0.5)
     pool.shutdown(wait=False, cancel_futures=True)
     return [_outcome(future) for future in futures]
+
+
+def _look_at(row: Cluster) -> Look:
+    try:
+        client = links.client(row, timeout_s=LOOK_S)
+    except MemberDenied as e:
+        return Look(False, False, "CredentialsUnreadable", e.message[:500])
+    return look(client)
 
 
 def _outcome(future: Future[Look]) -> Look:

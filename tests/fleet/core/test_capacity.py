@@ -1,0 +1,125 @@
+"""The ledger against a count from scratch, and the room it says was gained."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet.core.capacity import Ledger
+from fleet.core.sightings import NodeSeen, PodSeen
+
+NODES = ("n1", "n2", "n3")
+
+
+def node(name, gpus=8, ready=True, cordoned=False):
+    return NodeSeen(name, ready, cordoned, {}, [], {"gpu": gpus})
+
+
+def pod(name, on="", gpus=1, finished=False):
+    counts = bool(on) and not finished
+    return PodSeen("ns", name, on, counts, {"gpu": gpus, "pods": 1} if counts else {})
+
+
+def settled(*nodes, pods=()):
+    ledger = Ledger()
+    ledger.relist_nodes(nodes)
+    ledger.relist_pods(pods)
+    ledger.settle(ledger.difference())
+    return ledger
+
+
+pods = st.builds(pod, st.sampled_from("abcdef"), st.sampled_from(("", *NODES)), st.integers(0, 8), st.booleans())
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("see_pod"), pods),
+        st.tuples(st.just("lose_pod"), st.sampled_from("abcdef").map(lambda name: ("ns", name))),
+        st.tuples(st.just("relist_pods"), st.lists(pods, unique_by=lambda p: p.name, max_size=6)),
+        st.tuples(st.just("see_node"), st.builds(node, st.sampled_from(NODES), st.integers(0, 8), st.booleans())),
+        st.tuples(st.just("lose_node"), st.sampled_from(NODES)),
+        st.tuples(st.just("settle"), st.none()),
+    ),
+    max_size=40,
+)
+
+
+@given(steps)
+def test_it_equals_a_count_from_scratch_and_tells_every_difference(steps):
+    ledger, alive, nodes, written = Ledger(), {}, {}, {}
+    for verb, value in steps:
+        if verb == "settle":
+            write(ledger, written)
+        else:
+            getattr(ledger, verb)(value)
+            follow(alive, nodes, verb, value)
+    write(ledger, written)
+    assert written == {name: (seen, count(alive.values(), name)) for name, seen in nodes.items()}
+
+
+def write(ledger, written):
+    difference = ledger.difference()
+    written |= difference.changed
+    for name in difference.gone:
+        del written[name]
+    ledger.settle(difference)
+
+
+def follow(alive, nodes, verb, value):
+    match verb:
+        case "see_pod":
+            alive[value.key] = value
+        case "lose_pod":
+            alive.pop(value, None)
+        case "relist_pods":
+            alive.clear()
+            alive |= {p.key: p for p in value}
+        case "see_node":
+            nodes[value.name] = value
+        case "lose_node":
+            nodes.pop(value, None)
+
+
+def count(alive, name):
+    total = {}
+    for each in alive:
+        for resource, amount in each.request.items() if each.node == name and each.counts else ():
+            total[resource] = total.get(resource, 0) + amount
+    return {resource: amount for resource, amount in total.items() if amount}
+
+
+def test_it_gains_room_when_a_pod_finishes():
+    ledger = settled(node("n1"), pods=[pod("a", "n1")])
+    ledger.see_pod(pod("a", "n1", finished=True))
+    assert ledger.difference().gained
+
+
+def test_it_gains_room_when_a_node_is_uncordoned():
+    ledger = settled(node("n1", cordoned=True))
+    ledger.see_node(node("n1"))
+    assert ledger.difference().gained
+
+
+def test_it_gains_nothing_when_a_pod_is_bound_or_a_node_lost():
+    ledger = settled(node("n1"), node("n2"))
+    ledger.see_pod(pod("a", "n1"))
+    ledger.lose_node("n2")
+    difference = ledger.difference()
+    assert not difference.gained
+    assert difference.gone == {"n2"}
+
+
+def test_it_gains_nothing_on_an_overcommitted_node_until_there_is_room():
+    ledger = settled(node("n1", gpus=4), pods=[pod("a", "n1", 4), pod("b", "n1", 4)])
+    ledger.lose_pod(("ns", "a"))
+    assert ledger.difference().changed["n1"][1] == {"gpu": 4, "pods": 1}
+    assert not ledger.difference().gained
+
+
+def test_it_tells_a_difference_again_until_it_is_settled():
+    ledger = settled(node("n1"))
+    ledger.see_pod(pod("a", "n1"))
+    assert ledger.difference() == ledger.difference()
+
+
+def test_it_starts_from_what_is_written():
+    ledger = Ledger()
+    ledger.remember({"old": (node("old"), {}), "n1": (node("n1"), {})})
+    ledger.relist_nodes([node("n1")])
+    assert (ledger.difference().changed, ledger.difference().gone) == ({}, {"old"})
