@@ -14,6 +14,7 @@ lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations,
 	$(VENV)/ruff format --check .
 	$(VENV)/ruff check .
 	$(VENV)/mypy
+	$(VENV)/mypy -p deploy.bootstrap -p deploy.supervisor -p deploy.demo
 	$(VENV)/lint-imports
 	$(VENV)/python manage.py makemigrations --check --dry-run
 	$(VENV)/python -m deploy.demo.bundle --check
