@@ -34,7 +34,11 @@ def test_it_lets_the_next_gang_see_what_the_one_before_took():
 
 
 def test_it_takes_the_higher_priority_first_and_then_the_older():
-    gangs = [gang("young", workers=5, after_s=9), gang("old", workers=5), gang("urgent", workers=5, after_s=99, priority=1)]
+    gangs = [
+        gang("young", workers=5, after_s=9),
+        gang("old", workers=5),
+        gang("urgent", workers=5, after_s=99, priority=1),
+    ]
     plan = cycle.run(world(gangs, [cluster("north"), cluster("south")]), NOON)
     assert set(placed(plan)) == {"urgent", "old"}
 
