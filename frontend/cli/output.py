@@ -1,0 +1,125 @@
+"""The terminal: tables, colours, JSON and YAML. Knows nothing of jobs or clusters.
+
+A terminal gets colours and its own width; a pipe gets plain columns, one line a row, never wrapped. What came from the
+server is printed without control characters, so that no manifest can drive somebody's terminal.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from frontend.cli.problems import Problem
+
+PIPE_WIDTH = 100_000
+STYLES = {
+    "Running": "green",
+    "Ready": "green",
+    "Succeeded": "bold green",
+    "Normal": "green",
+    "Failed": "bold red",
+    "Warning": "yellow",
+    "NotReady": "red",
+    "Unknown": "yellow",
+    "Queued": "yellow",
+    "Pending": "yellow",
+    "Moving": "magenta",
+    "Backoff": "yellow",
+    "Suspended": "blue",
+}
+FULL, HALF = "█", "▒"
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Where a command's words go."""
+
+    out: Console
+    err: Console
+
+    def line(self, text: str = "", style: str = "") -> None:
+        self.out.print(Text(clean(text), style=style), soft_wrap=True)
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """Beside the result: a pipe never sees it."""
+        self.err.print(Text(clean(text), style=style), soft_wrap=True)
+
+    def table(self, headers: Sequence[str], rows: Iterable[Sequence[str]], *, indent: int = 0) -> None:
+        self.out.print(
+            grid(headers, rows, wrap=self.out.is_terminal, indent=indent), soft_wrap=not self.out.is_terminal
+        )
+
+    def json(self, value: object) -> None:
+        self.out.file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+    def yaml(self, value: object) -> None:
+        import yaml
+
+        self.out.file.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+
+    def problem(self, problem: Problem) -> None:
+        self.err.print(Text("error: ", style="bold red") + Text(clean(problem.message)), soft_wrap=True)
+        for detail in problem.details:
+            self.err.print(Text(f"  {clean(detail)}"), soft_wrap=True)
+        if problem.hint:
+            self.err.print(Text(f"hint: {clean(problem.hint)}", style="dim"), soft_wrap=True)
+
+    def bytes(self, chunk: bytes) -> None:
+        """A log, exactly as the pod wrote it."""
+        self.out.file.flush()
+        self.out.file.buffer.write(chunk)  # type: ignore[attr-defined]
+        self.out.file.flush()
+
+
+def screen() -> Screen:
+    return Screen(_console(sys.stdout), _console(sys.stderr))
+
+
+def _console(file: TextIO) -> Console:
+    """``NO_COLOR`` is honoured by rich; ``COLUMNS`` too, for a pipe as well."""
+    piped = not file.isatty()
+    width = PIPE_WIDTH if piped and "COLUMNS" not in os.environ else None
+    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def grid(headers: Sequence[str], rows: Iterable[Sequence[str]], *, wrap: bool, indent: int = 0) -> Any:
+    """Columns as wide as their content. Only the last one may wrap, and only on a terminal."""
+    cells = [[clean(str(cell)) for cell in row] for row in rows]
+    if not wrap:
+        return Text("\n".join(_aligned([list(headers), *cells], " " * indent)))
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_edge=False)
+    if indent:
+        table.add_column("", width=indent - 1, no_wrap=True, min_width=0)
+    for number, header in enumerate(headers, 1):
+        last = number == len(headers)
+        table.add_column(header, no_wrap=not last, overflow="fold" if last else "ellipsis")
+    for row in cells:
+        table.add_row(*([""] if indent else []), *(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+    return table
+
+
+def _aligned(rows: list[list[str]], margin: str) -> list[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return [
+        (margin + "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    ]
+
+
+def clean(text: str) -> str:
+    return "".join(each if each.isprintable() or each in "\n\t" else "�" for each in text)
+
+
+def bar(used: int, held: int, total: int, width: int = 20) -> str:
+    """Used, then held, then free: ``████▒▒░░░░``. Something used is never drawn as nothing."""
+    if total <= 0:
+        return "░" * width
+    filled = min(width, max(round(width * used / total), 1 if used else 0))
+    reserved = min(width - filled, max(round(width * held / total), 1 if held else 0))
+    return FULL * filled + HALF * reserved + "░" * (width - filled - reserved)
