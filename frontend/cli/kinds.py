@@ -1,0 +1,230 @@
+"""What can be got: the words a person may use for each kind, where it is listed, and its columns. Pure."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from frontend.cli import human
+from frontend.cli.problems import usage
+
+Item = dict[str, Any]
+Cell = Callable[[Item, datetime], object]
+NAMESPACE = "NAMESPACE"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``words`` are what may be typed; the first is how ``-o name`` prints it. ``api_kind`` narrows jobs and policies."""
+
+    words: tuple[str, ...]
+    path: str
+    columns: Mapping[str, Cell]
+    wide: Mapping[str, Cell]
+    namespaced: bool = True
+    api_kind: str = ""
+
+    @property
+    def word(self) -> str:
+        return self.words[0]
+
+    def row(self, item: Item, now: datetime, *, wide: bool, namespace: bool) -> list[str]:
+        return [_told(cell(item, now)) for cell in self.cells(wide=wide, namespace=namespace).values()]
+
+    def cells(self, *, wide: bool, namespace: bool) -> dict[str, Cell]:
+        first: dict[str, Cell] = {NAMESPACE: value("namespace")} if namespace and self.namespaced else {}
+        return {**first, **self.columns, **(self.wide if wide else {})}
+
+
+def value(*path: str) -> Cell:
+    def read(item: Item, now: datetime) -> object:
+        found: Any = item
+        for key in path:
+            found = (found or {}).get(key)
+        return found
+
+    return read
+
+
+def age(field: str) -> Cell:
+    return lambda item, now: human.age(item.get(field), now)
+
+
+def _told(content: object) -> str:
+    return human.NONE if content in (None, "", [], {}) else str(content)
+
+
+def _pods(item: Item, now: datetime) -> str:
+    return str(sum(role.get("replicas", 0) for role in item.get("roles") or []))
+
+
+def _job_age(item: Item, now: datetime) -> str:
+    return human.between(item.get("started_at"), item.get("finished_at"), now)
+
+
+def _job_state(item: Item, now: datetime) -> str:
+    return "Deleting" if item.get("deleting_at") else str(item.get("state", ""))
+
+
+def _reason(item: Item, now: datetime) -> str:
+    return (item.get("reason") or {}).get("code", "")
+
+
+def _ready(item: Item, now: datetime) -> str:
+    nodes = item.get("nodes") or {}
+    return f"{nodes.get('ready', 0)}/{nodes.get('total', 0)}"
+
+
+def free_of(item: Item, resource: str = human.GPU) -> str:
+    amounts = (item.get("capacity") or {}).get(resource)
+    if not amounts:
+        return "0/0"
+    return f"{human.amount(resource, amounts['free'])}/{human.amount(resource, amounts['allocatable'])}"
+
+
+def _cluster_state(item: Item, now: datetime) -> str:
+    return f"{item['state']},Cordoned" if item.get("cordoned") else str(item["state"])
+
+
+def _node_state(item: Item, now: datetime) -> str:
+    return ("Ready" if item.get("ready") else "NotReady") + (",Cordoned" if item.get("unschedulable") else "")
+
+
+def _node_amount(resource: str) -> Cell:
+    def told(item: Item, now: datetime) -> str:
+        total = (item.get("allocatable") or {}).get(resource, 0)
+        used = (item.get("requested") or {}).get(resource, 0)
+        return f"{human.amount(resource, used)}/{human.amount(resource, total)}"
+
+    return told
+
+
+def regarding(item: Item, now: datetime) -> str:
+    about = item.get("regarding") or {}
+    return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
+
+
+def _labels(item: Item, now: datetime) -> str:
+    return human.pairs(item.get("labels") or {})
+
+
+_JOB: dict[str, Cell] = {
+    "NAME": value("name"),
+    "KIND": value("kind"),
+    "STATE": _job_state,
+    "CLUSTER": value("cluster"),
+    "PODS": _pods,
+    "GPUS": value("gpus"),
+    "DURATION": _job_age,
+    "AGE": age("created_at"),
+}
+_JOB_WIDE: dict[str, Cell] = {
+    "ATTEMPT": value("attempt"),
+    "PRIORITY": value("priority"),
+    "POLICY": value("policy"),
+    "REASON": _reason,
+}
+_POLICY: dict[str, Cell] = {"NAME": value("name"), "KIND": value("kind"), "AGE": age("created_at")}
+
+JOBS = Kind(("job", "jobs", "trainingjobs"), "jobs", _JOB, _JOB_WIDE)
+PYTORCHJOBS = Kind(
+    ("pytorchjob", "pytorchjobs", "pytorchjobs.kubeflow.org"), "jobs", _JOB, _JOB_WIDE, api_kind="PyTorchJob"
+)
+BATCH_JOBS = Kind(("job.batch", "jobs.batch"), "jobs", _JOB, _JOB_WIDE, api_kind="Job")
+CLUSTERS = Kind(
+    ("cluster", "clusters"),
+    "clusters",
+    {
+        "NAME": value("name"),
+        "STATE": _cluster_state,
+        "NODES": _ready,
+        "GPUS FREE": lambda item, now: free_of(item),
+        "VERSION": value("version"),
+        "HEARTBEAT": age("last_heartbeat"),
+    },
+    {"REGION": value("region"), "ZONE": value("zone"), "CPU FREE": lambda item, now: free_of(item, "cpu"),
+     "MEMORY FREE": lambda item, now: free_of(item, "memory"), "LABELS": _labels, "MESSAGE": value("message")},
+    namespaced=False,
+)  # fmt: skip
+NODES = Kind(
+    ("node", "nodes"),
+    "nodes",
+    {
+        "CLUSTER": value("cluster"),
+        "NAME": value("name"),
+        "STATE": _node_state,
+        "GPUS": _node_amount(human.GPU),
+        "CPU": _node_amount("cpu"),
+        "MEMORY": _node_amount("memory"),
+        "PODS": _node_amount("pods"),
+    },
+    {"LABELS": _labels},
+    namespaced=False,
+)
+POLICIES = Kind(
+    ("policy", "policies", "propagationpolicy", "propagationpolicies", "pp"), "policies", _POLICY, {}
+)  # fmt: skip
+CLUSTER_POLICIES = Kind(
+    ("clusterpropagationpolicy", "clusterpropagationpolicies", "cpp"),
+    "policies",
+    _POLICY,
+    {},
+    namespaced=False,
+    api_kind="ClusterPropagationPolicy",
+)
+BINDINGS = Kind(
+    ("binding", "bindings"),
+    "bindings",
+    {
+        "JOB": lambda item, now: binding_name(item),
+        "CLUSTER": value("cluster"),
+        "ATTEMPT": value("attempt"),
+        "SCHEDULED": age("scheduled_at"),
+        "RESULT": value("result"),
+    },
+    {},
+)
+EVENTS = Kind(
+    ("event", "events", "ev"),
+    "events",
+    {"LAST SEEN": age("last_at"), "TYPE": value("type"), "REASON": value("reason"), "OBJECT": regarding,
+     "MESSAGE": value("message")},
+    {"SOURCE": value("source"), "COUNT": value("count")},
+)  # fmt: skip
+PODS = Kind(
+    ("pod", "pods", "po"),
+    "pods",
+    {
+        "NAME": value("name"),
+        "READY": value("ready"),
+        "STATUS": value("phase"),
+        "RESTARTS": value("restarts"),
+        "AGE": age("created_at"),
+        "CLUSTER": value("cluster"),
+        "NODE": value("node"),
+    },
+    {"ROLE": value("role"), "INDEX": value("index"), "REASON": value("reason")},
+)
+ALL = (JOBS, PYTORCHJOBS, BATCH_JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, EVENTS, PODS)
+
+
+def binding_name(item: Item) -> str:
+    job = item.get("job")
+    return str(job.get("name", "")) if isinstance(job, dict) else str(item.get("name") or job or "")
+
+
+def find(word: str) -> Kind | None:
+    return next((kind for kind in ALL if word.lower() in kind.words), None)
+
+
+def of(word: str) -> Kind:
+    kind = find(word)
+    if kind is None:
+        known = ", ".join(each.words[1] for each in ALL)
+        raise usage(f"there is no kind {word!r}", f"one of: {known}")
+    return kind
+
+
+def job_kind(word: str) -> Kind | None:
+    kind = find(word)
+    return kind if kind is not None and kind.path == "jobs" else None
