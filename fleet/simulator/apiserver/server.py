@@ -47,6 +47,7 @@ class ApiServer:
             self.operations, self.faults, token=self.token, version=version, logs=log_source
         )
         self._port = port
+        self._open: set[asyncio.BaseTransport] = set()
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -57,7 +58,7 @@ class ApiServer:
         (self._home / "port").write_text(str(self._port))
         config = uvicorn.Config(
             self._application,
-            http=_protocol(self.faults),
+            http=_protocol(self.faults, self._open),
             ssl_certfile=str(self._certificate),
             ssl_keyfile=str(self._key),
             log_level="error",
@@ -71,7 +72,7 @@ class ApiServer:
         self._application.stopping = False
         started = threading.Event()
         self._thread = threading.Thread(
-            target=_serve, args=(self._server, listener, started), name=f"apiserver-{self.name}", daemon=True
+            target=self._serve, args=(self._server, listener, started), name=f"apiserver-{self.name}", daemon=True
         )
         self._thread.start()
         started.wait(10)
@@ -80,8 +81,21 @@ class ApiServer:
         self._application.stopping = True
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
+            for transport in tuple(self._open):
+                self._loop.call_soon_threadsafe(transport.abort)  # type: ignore[attr-defined]
             self._thread.join(10)
         self.store.close()
+
+    def _serve(self, server: uvicorn.Server, listener: socket.socket, started: threading.Event) -> None:
+        async def main() -> None:
+            self._loop = asyncio.get_running_loop()
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            while not server.started and not serving.done():
+                await asyncio.sleep(0.01)
+            started.set()
+            await serving
+
+        asyncio.run(main())
 
     @property
     def url(self) -> str:
@@ -113,21 +127,18 @@ class ApiServer:
         }
 
 
-def _serve(server: uvicorn.Server, listener: socket.socket, started: threading.Event) -> None:
-    async def main() -> None:
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.01)
-        started.set()
-        await serving
-
-    asyncio.run(main())
-
-
-def _protocol(faults: Faults) -> type[HttpToolsProtocol]:
+def _protocol(faults: Faults, open_: set[asyncio.BaseTransport]) -> type[HttpToolsProtocol]:
     """uvicorn's protocol, able to hang up: before a request when the server is away, within an answer through the scope."""
 
     class Breakable(HttpToolsProtocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            open_.add(transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            open_.discard(self.transport)
+            super().connection_lost(exc)
+
         def data_received(self, data: bytes) -> None:
             if faults.away:
                 self.transport.abort()
