@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -88,14 +88,11 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
-def grid(headers: Sequence[str], rows: Iterable[Sequence[str]], *, wrap: bool, indent: int = 0) -> Any:
-    """Columns as wide as their content. Only the last one may wrap, and only on a terminal."""
-    cells = [[clean(str(cell)) for cell in row] for row in rows]
-    if not wrap:
-        return Text("\n".join(_aligned([list(headers), *cells], " " * indent)))
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_edge=False)
+def _grid(headers: Sequence[str], cells: list[list[str]], indent: int, headed: bool) -> Table:
+    """Columns as wide as their content; the last one folds."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_header=headed)
     if indent:
-        table.add_column("", width=indent - 1, no_wrap=True, min_width=0)
+        table.add_column("", width=max(indent - 3, 0))
     for number, header in enumerate(headers, 1):
         last = number == len(headers)
         table.add_column(header, no_wrap=not last, overflow="fold" if last else "ellipsis")

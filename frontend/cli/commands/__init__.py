@@ -1,0 +1,1 @@
+"""One module a noun or verb: each parses, calls the API, prints."""
