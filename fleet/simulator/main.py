@@ -9,6 +9,7 @@ import logging
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 
@@ -47,8 +48,8 @@ class Fleet:
             path.write_text((member.home / "kubeconfig.yaml").read_text())
 
     def stop(self) -> None:
-        for member in self.members.values():
-            member.stop()
+        with ThreadPoolExecutor(len(self.members)) as together:
+            list(together.map(SimulatedMember.stop, self.members.values()))
 
     def disturb(self, name: str, fault: Fault) -> str:
         if name not in self.members:

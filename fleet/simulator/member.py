@@ -69,9 +69,9 @@ class SimulatedMember:
         if self._life:
             self._life.leave()
             self._life.stop()
-        self._server.stop()
         if self._client:
             self._client.close()
+        self._server.stop()
 
     def access(self) -> Access:
         return self._server.access()

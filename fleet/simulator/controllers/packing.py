@@ -103,6 +103,8 @@ def _place_batch(batch: list[Waiting], rooms: dict[str, Room], groups: Mapping[s
         return ""
     for one in placed:
         rooms[one.node].hold(one.pod.ask.request, -1)
+    if not words:
+        return f"not all pods of the pod group wait yet: {group.placed + len(placed)} of {group.need}"
     short = next(iter(words.values()))
     if not name:
         return short
