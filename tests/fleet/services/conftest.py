@@ -8,7 +8,8 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.kube.resources import NAMESPACES, NODES, PODS
+from fleet import signals
+from fleet.kube.resources import CRDS, NAMESPACES, NODES, PODS
 from fleet.member.client import MemberClient
 from fleet.services import clusters, following, links
 from fleet.services.watching import Watchtower
@@ -63,6 +64,8 @@ def only_own_followers(monkeypatch):
     """Other apps' followers are not what is tested here; and links of former servers are of no use."""
     monkeypatch.setattr(following, "_followers", [])
     monkeypatch.setattr(links, "_clients", {})
+    for signal in (signals.cluster_changed, signals.capacity_freed, signals.detaching):
+        monkeypatch.setattr(signal, "receivers", [])
 
 
 def kubeconfig(server):
@@ -134,3 +137,16 @@ def bind(server, name, node):
 
 def delete_pod(server, name):
     api(server).delete(PODS.path("team", name), grace_s=0)
+
+
+def serve(server, resource):
+    """Makes the member serve a kind of training job."""
+    names = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    spec = {
+        "group": resource.group,
+        "names": names | {"listKind": f"{resource.kind}List"},
+        "scope": "Namespaced",
+        "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
+    }
+    api(server).create(CRDS.path(), {"metadata": {"name": f"{resource.plural}.{resource.group}"}, "spec": spec})
