@@ -1,5 +1,6 @@
 """The last words of ``up``: what runs, where to look, what to try, how to stop. Only words."""
 
+from pathlib import Path
 from typing import Any
 
 from deploy.bootstrap.home import ROOT, Home
@@ -21,17 +22,25 @@ def tell_job(steps: Steps, job: dict[str, Any], pods: list[dict[str, Any]]) -> N
 
 def tell_doors(steps: Steps, home: Home, port: int, link: str) -> None:
     root = f"http://127.0.0.1:{port}"
+    convoy = command_line(home)
     steps.say(f"""
 {steps.bold("Convoy runs.")}
   Console        {root}{link or "/"}{"   (this link signs you in once)" if link else ""}
   Password       of user admin: cat {home.password_file}
-  Command line   {ROOT}/.venv/bin/convoy get jobs
+  Command line   {convoy} get jobs
 
 {steps.bold("Three things to try")}
-  1. {ROOT}/.venv/bin/convoy describe pytorch-test
-  2. {ROOT}/.venv/bin/convoy apply -f deploy/demo/train.yaml   (three processes train a real model together)
-  3. {ROOT}/.venv/bin/convoy logs -f train                     (and watch its loss fall)
+  1. {convoy} describe pytorchjob pytorch-test
+  2. {convoy} apply -f deploy/demo/train.yaml   (three processes train a real model together)
+  3. {convoy} logs -f train                     (and watch its loss fall)
 """)
+
+
+def command_line(home: Home) -> str:
+    """How to call the command line so that it finds this home, from where the person is."""
+    if Path.cwd() == ROOT and home.path == ROOT / ".convoy":
+        return ".venv/bin/convoy"
+    return f"CONVOY_HOME={home.path} {ROOT}/.venv/bin/convoy"
 
 
 def tell_stop(steps: Steps, stays: bool) -> None:

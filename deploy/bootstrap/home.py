@@ -1,11 +1,10 @@
 """The folder that holds the product's state, and the few choices kept in it between runs.
 
 ``settings.env`` keeps what one run chose and the next must find again: ports, the broker's password, what the fleet is
-made of. Keys are the settings module's own business.
+made of. Keys and passwords are made by those who use them.
 """
 
 import os
-import secrets
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -21,7 +20,7 @@ class Home:
         self.logs = path / "logs"
         self.settings_file = path / "settings.env"
         self.password_file = path / "admin-password"
-        self.token_file = self.run / "token"
+        self.cli_file = path / "cli.json"
         self.state_file = self.run / "supervisor.json"
         self.supervisor_lock = self.run / "supervisor.lock"
         self.up_lock = self.run / "up.lock"
@@ -34,8 +33,6 @@ class Home:
         for folder in (self.path, *(self.path / part for part in PARTS)):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
-        if not self.password_file.exists():
-            write_private(self.password_file, secrets.token_urlsafe(15) + "\n")
 
     def settings(self) -> dict[str, str]:
         if not self.settings_file.exists():

@@ -22,7 +22,7 @@ def reset(argv: list[str], home: Home, steps: Steps) -> int:
     if not parser.parse_args(argv).yes and home.path.exists():
         ask(f"Delete everything in {home.path} (jobs, clusters, passwords)? [y/N] ")
     stop(home, steps)
-    if home.path.exists() and not home.password_file.exists() and any(home.path.iterdir()):
+    if home.path.exists() and not home.run.is_dir() and any(home.path.iterdir()):
         raise Problem(f"{home.path} does not look like Convoy's folder, so I leave it alone.")
     if home.path.exists():
         shutil.rmtree(home.path)

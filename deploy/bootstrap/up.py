@@ -1,6 +1,7 @@
 """``up``: from a checkout to a running fleet. Set-up, start, demo, last words; then it stays until Ctrl-C."""
 
 import argparse
+import json
 import os
 import secrets
 import signal
@@ -125,14 +126,16 @@ def _demonstrate(api: Api, home: Home, steps: Steps, members: str) -> dict[str, 
 
 
 def _token(home: Home, port: int) -> str:
-    """A token of user admin that works: the kept one, else a new one."""
-    if home.token_file.exists():
-        token = home.token_file.read_text().strip()
-        if Api(port, token).get("clusters/").ok:
-            return token
+    """A token of user admin that works: the kept one, else a new one. The command line reads it from the same file."""
+    url = f"http://127.0.0.1:{port}"
+    if home.cli_file.exists():
+        kept = json.loads(home.cli_file.read_text())
+        if Api(port, kept["token"]).get("me/").ok:
+            write_private(home.cli_file, json.dumps(kept | {"url": url}))
+            return str(kept["token"])
     _said(_django(home, "ensure_admin"))
     token = _said(_django(home, "mint_token", "--user", "admin", "--name", "bootstrap")).split()[-1]
-    write_private(home.token_file, token)
+    write_private(home.cli_file, json.dumps({"url": url, "token": token}))
     return token
 
 

@@ -164,14 +164,12 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     assert not locks.is_held(tmp_path / "lock")
 
 
-def test_the_home_is_private_and_keeps_its_password(tmp_path: Path) -> None:
+def test_the_home_and_its_choices_are_private(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.make()
-    password = home.password_file.read_text()
-    home.make()
-    assert home.password_file.read_text() == password
+    home.keep(CONVOY_PORT="8001")
     assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
-    assert stat.S_IMODE(home.password_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.settings_file.stat().st_mode) == 0o600
 
 
 def test_the_home_remembers_choices(tmp_path: Path) -> None:
