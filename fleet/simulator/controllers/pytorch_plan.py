@@ -80,7 +80,7 @@ def _run(job: Object, pods: list[Object], decision: Decision, times: Times) -> N
     if conditions.has(status, "Suspended"):
         _say(job, status, "Suspended", "Resumed", "is resumed.", times, true=False)
         started = None
-    if started is None or "startTime" not in status:
+    if started is None:
         started = times.now
         status["startTime"] = stamp(times.now)
     over = _over_limit(job, pods, times, started)
