@@ -50,10 +50,15 @@ class Screen:
         """Beside the result: a pipe never sees it."""
         self.err.print(Text(clean(text), style=style), soft_wrap=True)
 
-    def table(self, headers: Sequence[str], rows: Iterable[Sequence[str]], *, indent: int = 0) -> None:
-        self.out.print(
-            grid(headers, rows, wrap=self.out.is_terminal, indent=indent), soft_wrap=not self.out.is_terminal
-        )
+    def table(
+        self, headers: Sequence[str], rows: Iterable[Sequence[str]], *, indent: int = 0, headed: bool = True
+    ) -> None:
+        cells = [[clean(str(cell)) for cell in row] for row in rows]
+        if self.out.is_terminal:
+            self.out.print(_grid(headers, cells, indent, headed))
+            return
+        for text in _aligned([list(headers), *cells], " " * indent)[0 if headed else 1 :]:
+            self.line(text)
 
     def json(self, value: object) -> None:
         self.out.file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

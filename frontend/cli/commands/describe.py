@@ -1,0 +1,185 @@
+"""``convoy describe``: all that is known of one object, for a person to read from top to bottom."""
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from frontend.cli import human, kinds, session
+from frontend.cli.client import Item
+from frontend.cli.kinds import Kind
+from frontend.cli.problems import usage
+from frontend.cli.session import DEFAULT_NAMESPACE, Session
+
+LABEL_WIDTH = 14
+EVENTS_SHOWN = 100
+
+
+def describe(
+    context: typer.Context,
+    words: Annotated[list[str], typer.Argument(metavar="[KIND] NAME", help="A job's name, or a kind and a name.")],
+    namespace: session.Namespace = DEFAULT_NAMESPACE,
+) -> None:
+    """Tell all about one object: why it waits, where it runs, what happened to it."""
+    run = session.of(context)
+    kind, name = kind_and_name(words)
+    if kind is kinds.PODS or kind is kinds.EVENTS:
+        raise usage(f"{kind.words[1]} cannot be described", f"`convoy get {kind.words[1]} -o yaml` shows them whole")
+    item = session.one(run.api, kind, name, namespace)
+    if kind.path == "jobs":
+        _job(run, item)
+    elif kind is kinds.CLUSTERS:
+        _cluster(run, item)
+    else:
+        run.screen.yaml(item)
+
+
+def kind_and_name(words: list[str]) -> tuple[Kind, str]:
+    """``NAME``, ``KIND NAME`` or ``KIND/NAME``; without a kind it is a job."""
+    parts = words[0].split("/", 1) if len(words) == 1 else words
+    if len(parts) == 1:
+        return kinds.JOBS, parts[0]
+    if len(parts) != 2 or not parts[1]:
+        raise usage("give one name, or a kind and a name", "for example: convoy describe pytorchjob llama")
+    return kinds.of(parts[0]), parts[1]
+
+
+def _pair(run: Session, label: str, value: object) -> None:
+    run.screen.line(f"{label + ':':<{LABEL_WIDTH}} {value if value not in (None, '') else human.NONE}")
+
+
+def _job(run: Session, item: Item) -> None:
+    now = run.now()
+    _pair(run, "Name", item["name"])
+    _pair(run, "Namespace", item["namespace"])
+    _pair(run, "Kind", f"{item['kind']} ({item['api_version']})")
+    _pair(run, "UID", item["id"])
+    _pair(run, "Labels", human.pairs(item.get("labels") or {}))
+    _pair(run, "Created", human.stamp(item.get("created_at")))
+    _pair(run, "State", "Deleting" if item.get("deleting_at") else item["state"])
+    _pair(run, "Suspended", "yes" if item.get("suspended") else "no")
+    _pair(run, "Cluster", item.get("cluster"))
+    _pair(run, "Policy", item.get("policy"))
+    _pair(run, "Priority", item.get("priority", 0))
+    _pair(run, "Asks for", human.amounts(item.get("total") or {}))
+    _pair(run, "Duration", human.between(item.get("started_at"), item.get("finished_at"), now))
+    binding = item.get("binding") or {}
+    _pair(run, "Binding", binding.get("result"))
+    _reason(run, item.get("reason"))
+    _roles(run, item)
+    _attempts(run, item)
+    _pods(run, item)
+    events = run.api.list(session.job_path(item, "events"))
+    _events(run, events)
+
+
+def _reason(run: Session, reason: Item | None) -> None:
+    if not reason:
+        return
+    _pair(run, "Reason", reason["code"])
+    _pair(run, "Message", reason["message"])
+    clusters = reason.get("clusters") or []
+    if clusters:
+        run.screen.line("Clusters:")
+        rows = [
+            [each["cluster"], each["code"], human.amounts(each.get("short") or {}), each["message"]]
+            for each in clusters
+        ]
+        run.screen.table(["NAME", "CODE", "SHORT OF", "MESSAGE"], rows, indent=2)
+
+
+def _roles(run: Session, item: Item) -> None:
+    run.screen.line("Roles:")
+    rows = [
+        [role["name"], str(role["replicas"]), human.amounts(role.get("request") or {})]
+        for role in item.get("roles") or []
+    ]
+    run.screen.table(["NAME", "REPLICAS", "EACH ASKS FOR"], rows, indent=2)
+
+
+def _attempts(run: Session, item: Item) -> None:
+    now = run.now()
+    attempts = run.api.list(session.job_path(item, "attempts"))
+    if not attempts:
+        return
+    run.screen.line("Attempts:")
+    rows = [
+        [
+            str(each["number"]),
+            each["cluster"] or human.NONE,
+            human.age(each.get("placed_at"), now),
+            human.between(each.get("started_at"), each.get("ended_at"), now) or human.NONE,
+            each.get("outcome") or "current",
+            each.get("message") or "",
+        ]
+        for each in attempts
+    ]
+    run.screen.table(["NUMBER", "CLUSTER", "PLACED", "RAN FOR", "OUTCOME", "MESSAGE"], rows, indent=2)
+
+
+def _pods(run: Session, item: Item) -> None:
+    if not item.get("attempt"):
+        return
+    pods = run.api.list(session.job_path(item, "pods"))
+    if pods:
+        now = run.now()
+        run.screen.line("Pods:")
+        rows = [kinds.PODS.row(pod, now, wide=False, namespace=False) for pod in pods]
+        run.screen.table(list(kinds.PODS.columns), rows, indent=2)
+
+
+def _cluster(run: Session, item: Item) -> None:
+    now = run.now()
+    _pair(run, "Name", item["name"])
+    _pair(run, "State", item["state"])
+    _pair(run, "Reason", item.get("reason"))
+    _pair(run, "Message", item.get("message"))
+    _pair(run, "Cordoned", "yes" if item.get("cordoned") else "no")
+    _pair(run, "Version", item.get("version"))
+    _pair(run, "Region", item.get("region"))
+    _pair(run, "Zone", item.get("zone"))
+    _pair(run, "Labels", human.pairs(item.get("labels") or {}))
+    _pair(run, "Taints", ", ".join(_taint(each) for each in item.get("taints") or []))
+    _pair(run, "Nodes", f"{item['nodes']['ready']} of {item['nodes']['total']} ready")
+    _pair(run, "Last answer", f"{human.age(item.get('last_heartbeat'), now)} ago")
+    columns = ("allocatable", "requested", "held", "free")
+    rows = [
+        [name, *(human.amount(name, amounts.get(column, 0)) for column in columns)]
+        for name, amounts in sorted((item.get("capacity") or {}).items())
+    ]
+    run.screen.line("Capacity:")
+    run.screen.table(["RESOURCE", *(column.upper() for column in columns)], rows, indent=2)
+    _denied(run, item)
+
+
+def _denied(run: Session, item: Item) -> None:
+    denied = [each for each in item.get("permissions") or [] if not each.get("allowed")]
+    if denied:
+        run.screen.line("Missing permissions:")
+        rows = [[each["verb"], each["resource"], each.get("needed_for", "")] for each in denied]
+        run.screen.table(["VERB", "RESOURCE", "NEEDED FOR"], rows, indent=2)
+
+
+def _taint(taint: Item) -> str:
+    value = taint.get("value")
+    return f"{taint['key']}{'=' + value if value else ''}:{taint['effect']}"
+
+
+def _events(run: Session, events: list[Item]) -> None:
+    """Oldest first, as they happened."""
+    run.screen.line("Events:")
+    if not events:
+        run.screen.line(f"  {human.NONE}")
+        return
+    now = run.now()
+    rows = [
+        [each["type"], each["reason"], _seen(each, now), each["source"], each["message"]]
+        for each in sorted(events, key=lambda each: str(each["last_at"]))[-EVENTS_SHOWN:]
+    ]
+    run.screen.table(["Type", "Reason", "Age", "From", "Message"], rows, indent=2)
+
+
+def _seen(event: Item, now: datetime) -> str:
+    last = human.age(event["last_at"], now)
+    count = event.get("count", 1)
+    return last if count == 1 else f"{last} (x{count} over {human.age(event['first_at'], now)})"
