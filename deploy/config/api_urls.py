@@ -1,5 +1,11 @@
 """The REST paths under /api/v1/, app by app."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns = [
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("", include("fleet.api.urls")),
+    path("", include("jobs.api.urls")),
+]

@@ -3,8 +3,11 @@
 import os
 
 from celery import Celery
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
+
+TRANSPORT_ALIASES["files"] = "deploy.config.filebroker:Transport"
 
 app = Celery("convoy")
 app.config_from_object("django.conf:settings", namespace="CELERY")

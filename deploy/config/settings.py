@@ -172,7 +172,7 @@ if REDIS_URL:
 else:
     # No server at all: tasks travel as files, websockets follow the journal.
     CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    CELERY_BROKER_URL = "filesystem://"
+    CELERY_BROKER_URL = "files://"
     CELERY_BROKER_TRANSPORT_OPTIONS = home.filesystem_broker(CONVOY_HOME)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -182,7 +182,6 @@ CELERY_TASK_SOFT_TIME_LIMIT = 120
 CELERY_TASK_TIME_LIMIT = 180
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_TASK_ALWAYS_EAGER = env.bool("CONVOY_TASKS_EAGER", default=False)
 CELERY_BEAT_SCHEDULE = {
     "heartbeat": {"task": "fleet.beat", "schedule": 5.0, "options": {"expires": 10}},
     "clusters": {"task": "fleet.check_clusters", "schedule": 2.0, "options": {"expires": 4}},

@@ -1,9 +1,23 @@
-"""Every HTTP path of the product, and which door answers it."""
+"""Every HTTP path of the product, and which door answers it. What no other door owns belongs to the console."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
+
+from fleet.api import console, probes
+from fleet.api.session import sign_in_by_link
+from jobs.api.metrics import metrics
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("deploy.config.api_urls")),
+    path("signin/<str:text>/", sign_in_by_link, name="signin"),
+    path("livez", probes.livez),
+    path("readyz", probes.readyz),
+    path("healthz", probes.livez),
+    path("metrics", metrics),
+    re_path(r"^(?!api/|admin/|static/|ws/|assets/)[^.]*$", console.page, name="console"),
 ]
+handler400 = "fleet.api.problems.bad_request"
+handler403 = "fleet.api.problems.forbidden"
+handler404 = "fleet.api.problems.not_found"
+handler500 = "fleet.api.problems.server_error"

@@ -1,9 +1,9 @@
 """The main job: a gang is placed whole on one member, runs there, ends there; waits with a reason; leaves on request."""
 
 import pytest
-from conftest import POLICY, pytorch_job
 
 from jobs.models import Work
+from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

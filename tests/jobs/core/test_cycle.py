@@ -1,12 +1,12 @@
 """The cycle: order, one cluster for the whole gang, what the next gang sees. Fit itself: test_placement.py."""
 
-from builders import NOON, cluster, gang, node, world
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.core import cycle
 from jobs.core.policy import PolicySpec
 from jobs.core.reasons import Code
+from tests.jobs.core.builders import NOON, cluster, gang, node, world
 
 
 def placed(plan: cycle.Plan) -> dict[str, str]:

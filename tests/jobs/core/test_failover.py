@@ -2,10 +2,9 @@
 
 from datetime import timedelta
 
-from builders import NOON
-
 from jobs.core.failover import COOL_OFF, Outcome, Past, blamed, excluded_until, leaves_cluster_at
 from jobs.core.taints import Taint, Toleration
+from tests.jobs.core.builders import NOON
 
 LOST = Taint("cluster.karmada.io/unreachable", "NoExecute", added_at=NOON)
 

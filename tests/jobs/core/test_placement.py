@@ -3,12 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from builders import AXIS, NOON, cluster, gang, node
 
 from jobs.core import placement
 from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.taints import Taint, Toleration
+from tests.jobs.core.builders import AXIS, NOON, cluster, gang, node
 
 DEAD = Taint("cluster.karmada.io/not-ready", "NoExecute")
 

@@ -1,0 +1,37 @@
+"""Fixtures of the stories: a `World` with workers, watcher and beat; and one without, where a test takes each step itself."""
+
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from celery.contrib.testing.worker import start_worker
+
+from deploy.config.celery import app
+from fleet.services.watching import Watchtower
+from tests.support.world import Beat, World
+
+
+@pytest.fixture(scope="session")
+def worker(django_db_setup: None) -> Iterator[None]:
+    """Celery workers in threads, over the real broker."""
+    app.control.purge()
+    with start_worker(app, pool="threads", concurrency=4, perform_ping_check=False, shutdown_timeout=20):
+        yield
+
+
+@pytest.fixture
+def world(transactional_db: None, worker: None, tmp_path: Path, settings) -> Iterator[World]:
+    settings.CONVOY_HEARTBEAT_GRACE_S = 1.0
+    made = World(tmp_path)
+    stop = threading.Event()
+    tower = threading.Thread(target=Watchtower(stop, random.Random(0)).run, daemon=True)
+    with Beat():
+        tower.start()
+        yield made
+        stop.set()
+        tower.join(10)
+    for member in made.members.values():
+        member.stop()
+    app.control.purge()

@@ -1,0 +1,139 @@
+"""A small fleet with everything real but the kubelets: members on loopback ports, the watcher, Celery workers, a broker.
+
+`World` speaks in verbs; waiting is always for a condition, with a deadline.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+from django.db import connections
+from django.utils import timezone
+
+from fleet.member.client import MemberClient
+from fleet.models import Cluster, Event
+from fleet.services import clusters
+from fleet.services import health as cluster_health
+from fleet.simulator.controllers.life import Shape
+from fleet.simulator.controllers.nodes import Pool
+from fleet.simulator.member import SimulatedMember
+from jobs.models import Job
+from jobs.services import lifecycle, manifests, submit, sweep
+
+PATIENCE_S = 30.0
+
+POLICY = """
+apiVersion: policy.one.alibabacloud.com/v1alpha1
+kind: PropagationPolicy
+metadata: {name: example-policy}
+spec:
+  propagateDeps: true
+  placement: {replicaScheduling: {replicaSchedulingType: Divided, customSchedulingType: Gang}}
+  resourceSelectors:
+    - {apiVersion: kubeflow.org/v1, kind: PyTorchJob}
+    - {apiVersion: batch/v1, kind: Job}
+"""
+
+
+def pytorch_job(name: str, *, workers: int = 2, gpus: int = 1, duration: str = "", **annotations: str) -> str:
+    notes = {**({"convoy.dev/duration": duration} if duration else {}), **annotations}
+    limits = {"nvidia.com/gpu": gpus}
+    container = {"name": "pytorch", "image": "example.com/train", "resources": {"limits": limits}}
+    template = {"metadata": {"annotations": notes}, "spec": {"containers": [container]}}
+    replicas = {"Master": {"replicas": 1, "template": template}}
+    if workers:
+        replicas["Worker"] = {"replicas": workers, "template": template}
+    body = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": name},
+        "spec": {"pytorchReplicaSpecs": replicas},
+    }
+    return yaml.safe_dump(body)
+
+
+class World:
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.members: dict[str, SimulatedMember] = {}
+        self.clients: dict[str, MemberClient] = {}
+
+    def member(self, name: str, *nodes: int, time_scale: float = 20.0) -> SimulatedMember:
+        """A running member with one node for each number of GPUs, joined to the fleet and known in full."""
+        pools = tuple(Pool(f"pool{i}", 1, "64", "512Gi", gpus) for i, gpus in enumerate(nodes))
+        made = SimulatedMember(name, self.home / name, Shape(pools, {}), time_scale=time_scale)
+        made.start()
+        self.members[name] = made
+        self.clients[name] = MemberClient(made.access())
+        clusters.join(name, yaml.safe_dump(made.kubeconfig()), by="test", now=timezone.now())
+        self.until(lambda: Cluster.objects.get(name=name).nodes.count() == len(nodes), f"{name} shows its nodes")
+        return made
+
+    def apply(self, *texts: str) -> None:
+        submit.apply(manifests.parse("\n---\n".join(texts).encode()), by="test", now=timezone.now())
+
+    def job(self, name: str) -> Job:
+        return Job.objects.select_related("cluster").get(name=name)
+
+    def suspend(self, name: str) -> None:
+        lifecycle.suspend(self.job(name), by="test", now=timezone.now())
+
+    def resume(self, name: str) -> None:
+        lifecycle.resume(self.job(name), by="test", now=timezone.now())
+
+    def delete(self, name: str) -> None:
+        lifecycle.delete(self.job(name), by="test", now=timezone.now())
+
+    def until(self, holds: Callable[[], bool], told: str, *, patience_s: float = PATIENCE_S) -> None:
+        deadline = time.monotonic() + patience_s
+        while not holds():
+            if time.monotonic() > deadline:
+                states = [(j.name, j.state, str(j.cluster), (j.reason or {}).get("message")) for j in Job.objects.all()]
+                raise AssertionError(f"never true: {told}; jobs: {states}")
+            time.sleep(0.05)
+
+    def expect(self, name: str, state: str, *, on: str = "", patience_s: float = PATIENCE_S) -> Job:
+        def there() -> bool:
+            job = Job.objects.select_related("cluster").get(name=name)
+            return job.state == state and (not on or str(job.cluster) == on)
+
+        self.until(there, f"{name} is {state} {on}", patience_s=patience_s)
+        return self.job(name)
+
+    def copies(self, plural: str = "pytorchjobs", group: str = "kubeflow.org/v1") -> dict[str, list[str]]:
+        """The names of all copies of jobs, by member."""
+        root = f"/apis/{group}/{plural}"
+        return {
+            name: [each["metadata"]["name"] for each in self.clients[name].list(root)["items"]] for name in self.members
+        }
+
+    def pods(self, member: str) -> list[dict]:
+        return self.clients[member].list("/api/v1/pods")["items"]
+
+    def events(self, name: str) -> list[tuple[str, str]]:
+        uid = str(self.job(name).uid)
+        return list(Event.objects.filter(regarding_uid=uid).order_by("pk").values_list("reason", "message"))
+
+
+class Beat:
+    """The beat's entries that jobs need, often: the tests are faster than a day's work."""
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Beat":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.3):
+            cluster_health.check_all(timezone.now())
+            sweep.run(timezone.now())
+        connections.close_all()
