@@ -1,0 +1,115 @@
+"""``convoy cluster ...`` and ``convoy top``: members join, leave and are closed for new work; what they have left."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from frontend.cli import human, session
+from frontend.cli.client import Item, at
+from frontend.cli.commands import get
+from frontend.cli.output import bar
+from frontend.cli.problems import Exit, Problem, usage
+
+app = typer.Typer(no_args_is_help=True, help="Member clusters: join, list, cordon, uncordon, detach.")
+Name = Annotated[str, typer.Argument(help="The cluster's name in the fleet.")]
+
+
+@app.command()
+def join(
+    context: typer.Context,
+    name: Name,
+    kubeconfig: Annotated[str, typer.Option(metavar="FILE|-", help="How to reach it; - is stdin.")],
+    kube_context: Annotated[str, typer.Option("--context", help="Which context of the file.")] = "",
+    label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Repeatable.")] = None,
+) -> None:
+    """Take a cluster into the fleet. Its credentials are kept encrypted on the server."""
+    run = session.of(context)
+    body = {"name": name, "kubeconfig": _text(kubeconfig), "context": kube_context, "labels": _labels(label or [])}
+    item = run.api.post("clusters/", body)
+    run.screen.line(f"cluster/{item['name']} joined ({item['state']}, {item.get('version') or 'version unknown'})")
+    for each in item.get("permissions") or []:
+        if not each.get("allowed"):
+            told = f"warning: may not {each['verb']} {each['resource']}, needed for {each.get('needed_for', '')}"
+            run.screen.note(told, "yellow")
+
+
+@app.command("list")
+def listing(context: typer.Context, output: get.How = get.Output.TABLE, watch: get.Watch = False) -> None:
+    """List the member clusters."""
+    get.get(context, "clusters", output=output, watch=watch)
+
+
+@app.command()
+def cordon(context: typer.Context, name: Name) -> None:
+    """Place nothing new on a cluster; what runs there stays."""
+    run = session.of(context)
+    run.api.post(at("clusters", name, "cordon"))
+    run.screen.line(f"cluster/{name} cordoned")
+
+
+@app.command()
+def uncordon(context: typer.Context, name: Name) -> None:
+    """Place jobs on a cluster again."""
+    run = session.of(context)
+    run.api.post(at("clusters", name, "uncordon"))
+    run.screen.line(f"cluster/{name} uncordoned")
+
+
+@app.command()
+def detach(
+    context: typer.Context,
+    name: Name,
+    force: Annotated[bool, typer.Option("--force", help="Even while jobs are on it.")] = False,
+) -> None:
+    """Take a cluster out of the fleet."""
+    run = session.of(context)
+    run.api.delete(at("clusters", name), {"force": "true"} if force else None)
+    run.screen.line(f"cluster/{name} detached")
+
+
+def top(
+    context: typer.Context,
+    resource: Annotated[str, typer.Option(help="Which resource to show.")] = human.GPU,
+) -> None:
+    """Show how full the clusters are: used, held for gangs on their way, free."""
+    run = session.of(context)
+    items = run.api.list("clusters/")
+    if not items:
+        run.screen.note("No clusters found.")
+        return
+    rows = [_usage(item["name"], item["state"], _amounts(item, resource), resource) for item in items]
+    if len(items) > 1:
+        total = {key: sum(_amounts(item, resource)[key] for item in items) for key in _amounts(items[0], resource)}
+        rows.append(_usage("fleet", "", total, resource))
+    what = "GPUS" if resource == human.GPU else resource.upper()
+    run.screen.table(["CLUSTER", "STATE", what, "USED", "HELD", "FREE", "TOTAL"], rows)
+
+
+def _amounts(item: Item, resource: str) -> dict[str, int]:
+    found = (item.get("capacity") or {}).get(resource) or {}
+    return {key: found.get(key, 0) for key in ("requested", "held", "free", "allocatable")}
+
+
+def _usage(name: str, state: str, amounts: dict[str, int], resource: str) -> list[str]:
+    drawn = bar(amounts["requested"], amounts["held"], amounts["allocatable"])
+    return [name, state, drawn, *(human.amount(resource, value) for value in amounts.values())]
+
+
+def _text(path: str) -> str:
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).expanduser().read_text()
+    except OSError as e:
+        code = Exit.NOT_FOUND if isinstance(e, FileNotFoundError) else Exit.ERROR
+        raise Problem(f"cannot read {path}: {e.strerror}", exit_code=code) from e
+    except UnicodeDecodeError as e:
+        raise Problem(f"{path} is not UTF-8 text", hint="is it a kubeconfig?") from e
+
+
+def _labels(given: list[str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    for key, sign, _ in pairs:
+        if not key or not sign:
+            raise usage(f"{key or '='!r} is not a label", "for example: --label team=vision")
+    return {key: value for key, _, value in pairs}
