@@ -1,0 +1,112 @@
+"""Jobs leave clusters that die and copies that fail, and never run twice where that can be helped."""
+
+import pytest
+
+from fleet.models import Cluster
+from jobs.models import Attempt
+from tests.support.world import POLICY, pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FAILOVER = POLICY.replace(
+    "  propagateDeps: true",
+    """  propagateDeps: true
+  failover: {application: {decisionConditions: {tolerationSeconds: 1}, purgeMode: Immediately}}""",
+)
+
+
+def both(world):
+    return [world.member(name, 4, time_scale=1.0) for name in ("north", "south")]
+
+
+def other(name: str) -> str:
+    return {"north": "south", "south": "north"}[name]
+
+
+def test_it_runs_the_jobs_of_a_cluster_that_died_elsewhere_and_removes_the_copy_that_comes_back(world):
+    both(world)
+    world.apply(FAILOVER, pytorch_job("llama", duration="10h"))
+    home = str(world.expect("llama", "Running").cluster)
+    world.members[home].faults.away = True
+    job = world.expect("llama", "Running", on=other(home))
+    assert job.attempt == 2
+    world.members[home].faults.away = False
+    world.until(lambda: world.copies() == {home: [], other(home): ["llama"]}, "one copy is left")
+    assert world.job("llama").state == "Running" and world.job("llama").attempt == 2
+
+
+def test_it_stays_when_the_cluster_is_back_before_the_toleration_is_over(world):
+    world.member("north", 4, time_scale=1.0)
+    world.apply(POLICY.replace("tolerationSeconds: 1", "tolerationSeconds: 600"), pytorch_job("llama", duration="10h"))
+    world.expect("llama", "Running")
+    world.members["north"].faults.away = True
+    world.until(lambda: Cluster.objects.get(name="north").state != "Ready", "north is missed")
+    world.members["north"].faults.away = False
+    world.until(lambda: Cluster.objects.get(name="north").state == "Ready", "north is back")
+    assert world.expect("llama", "Running", on="north").attempt == 1
+
+
+def test_it_goes_on_with_a_copy_whose_lost_cluster_returned_before_another_place_was_found(world):
+    world.member("north", 4, time_scale=1.0)
+    world.apply(FAILOVER, pytorch_job("llama", duration="10h"))
+    world.expect("llama", "Running")
+    world.members["north"].faults.away = True
+    world.expect("llama", "Moving")
+    world.members["north"].faults.away = False
+    assert world.expect("llama", "Running", on="north").attempt == 1
+
+
+def test_it_moves_a_job_that_failed_and_excludes_the_cluster_it_failed_on(world):
+    for name in ("north", "south"):
+        world.member(name, 4)
+    world.apply(
+        FAILOVER,
+        pytorch_job("llama", workers=0, duration="1s", **{"convoy.dev/exit-code": "1"}).replace(
+            "template:", "restartPolicy: Never\n      template:"
+        ),
+    )
+    world.until(lambda: Attempt.objects.filter(job__name="llama").count() >= 2, "there is a second attempt")
+    first, second = Attempt.objects.filter(job__name="llama").order_by("number")[:2]
+    assert first.outcome == "Failed" and second.cluster_name == other(first.cluster_name)
+
+
+def test_it_fails_for_good_without_a_failover_policy(world):
+    world.member("north", 4)
+    world.apply(
+        POLICY,
+        pytorch_job("llama", workers=0, duration="1s", **{"convoy.dev/exit-code": "1"}).replace(
+            "template:", "restartPolicy: Never\n      template:"
+        ),
+    )
+    assert world.expect("llama", "Failed").attempt == 1
+
+
+def test_it_ends_a_job_that_failed_too_often(world, settings):
+    settings.CONVOY_MAX_ATTEMPTS = 2
+    for name in ("north", "south"):
+        world.member(name, 4)
+    world.apply(
+        FAILOVER,
+        pytorch_job("llama", workers=0, duration="1s", **{"convoy.dev/exit-code": "1"}).replace(
+            "template:", "restartPolicy: Never\n      template:"
+        ),
+    )
+    assert world.expect("llama", "Failed").reason["code"] == "AttemptsExhausted"
+
+
+def test_it_places_a_job_again_whose_copy_somebody_deleted_in_the_member(world):
+    world.member("north", 4, time_scale=1.0)
+    world.apply(POLICY, pytorch_job("llama", duration="10h"))
+    world.expect("llama", "Running")
+    world.clients["north"].delete("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/llama")
+    world.until(lambda: world.job("llama").attempt == 2 and world.job("llama").state == "Running", "it runs again")
+    assert world.copies() == {"north": ["llama"]}
+
+
+def test_it_never_makes_a_finished_job_again_when_its_copy_is_deleted(world):
+    world.member("north", 4)
+    world.apply(POLICY, pytorch_job("llama", duration="1s"))
+    world.expect("llama", "Succeeded")
+    world.clients["north"].delete("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/llama")
+    world.until(lambda: world.copies() == {"north": []}, "the copy is gone")
+    assert world.expect("llama", "Succeeded").attempt == 1
