@@ -49,7 +49,14 @@ class Logs:
             state = statuses[0].get("lastState") or {}
         exact, now = self._kubelet.started_at(key), self._clock.now()
         if "terminated" in state:
-            return parse_stamp(state["terminated"]["startedAt"]), parse_stamp(state["terminated"]["finishedAt"])
+            return self._whole_span(pod, state["terminated"])
         if exact is not None or "running" not in state:
             return exact or now, now
         return parse_stamp(state["running"]["startedAt"]), now
+
+    def _whole_span(self, pod: Object, ended: Object) -> tuple[float, float]:
+        """Stamps lose the fractions of a second: a run that lasted as long as it should is given its full length."""
+        started, finished = parse_stamp(ended["startedAt"]), parse_stamp(ended["finishedAt"])
+        meant_s = lifecycle.behaviour(pod).duration_s
+        due = started + self._clock.real(meant_s or 0.0)
+        return started, due if finished <= due <= finished + 1 else finished
