@@ -228,7 +228,8 @@ class _GuardedPool(HTTPSConnectionPool):
 
 def _cause(e: BaseException) -> str:
     inner = getattr(e, "reason", None)
-    return str(inner if isinstance(inner, BaseException) else e) or type(e).__name__
+    text = str(inner if isinstance(inner, BaseException) else e) or type(e).__name__
+    return text.partition("): ")[2] or text
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

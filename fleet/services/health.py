@@ -30,6 +30,7 @@ ASK_S = 5.0
 DISCOVER_EVERY = timedelta(seconds=60)
 _AT_ONCE = 32
 _HEALTH_PATHS = ("/readyz", "/healthz", "/version")
+_FOR_MEMBERS_ONLY = "/api"
 
 
 def check_all(now: datetime) -> None:
@@ -44,18 +45,12 @@ def check_all(now: datetime) -> None:
 
 
 def look(client: MemberClient) -> Look:
-    """Asks the member how it is; the first of its health paths that it serves decides."""
+    """Asks the member how it is, and then something it tells only those whose credentials it takes."""
     try:
         for path in _HEALTH_PATHS:
-            try:
-                client.get_text(path)
-            except MemberMissing:
-                continue
-            except MemberDenied as e:
-                if e.status == 403 and path != _HEALTH_PATHS[-1]:
-                    continue
-                raise
-            return Look(answered=True, healthy=True)
+            if _says_well(client, path):
+                client.get_text(_FOR_MEMBERS_ONLY)
+                return Look(answered=True, healthy=True)
     except MemberDenied as e:
         return Look(True, False, "CredentialsRefused", f"The cluster refuses the credentials: {e.message}"[:500])
     except MemberError as e:
@@ -63,6 +58,19 @@ def look(client: MemberClient) -> Look:
             return Look(True, False, "ClusterNotHealthy", f"The cluster says it is not well: {e.message}"[:500])
         return Look(False, False, "ClusterNotReachable", e.message[:500])
     return Look(True, False, "ClusterNotHealthy", "The server does not answer like a Kubernetes API server.")
+
+
+def _says_well(client: MemberClient, path: str) -> bool:
+    """False when the member does not serve this path, or not to us."""
+    try:
+        client.get_text(path)
+    except MemberMissing:
+        return False
+    except MemberDenied as e:
+        if e.status == 403:
+            return False
+        raise
+    return True
 
 
 def _looks(rows: list[Cluster]) -> list[Look]:

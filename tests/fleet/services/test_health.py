@@ -1,0 +1,91 @@
+"""The heartbeat against members that get ill, vanish, refuse us, and come back."""
+
+import time
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet import signals
+from fleet.core.health import NOT_READY_TAINT, UNREACHABLE_TAINT
+from fleet.models import Cluster, Event, JournalEntry
+from fleet.services import health
+from tests.fleet.services.conftest import join
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def check(*seconds):
+    """Looks at all members at these moments; returns how the only cluster stands then."""
+    start = timezone.now()
+    for each in seconds:
+        health.check_all(start + timedelta(seconds=each))
+    return Cluster.objects.get()
+
+
+def taints(row):
+    return {taint["key"] for taint in row.taints}
+
+
+def test_it_writes_a_time_and_no_news_while_all_is_well(north):
+    row = join(north)
+    journal = JournalEntry.objects.count()
+    assert check(5).last_heartbeat > row.last_heartbeat
+    assert JournalEntry.objects.count() == journal
+
+
+def test_it_taints_a_member_that_stays_silent_and_clears_it_when_it_is_back(north):
+    join(north)
+    north.faults.away = True
+    assert (check(0, 9).state, taints(check(0))) == ("Ready", set())
+    gone = check(20)
+    assert (gone.state, gone.state_reason, taints(gone)) == ("Unknown", "ClusterNotReachable", {UNREACHABLE_TAINT})
+    north.faults.away = False
+    assert (check(0).state, taints(check(2))) == ("Ready", set())
+    assert Event.objects.filter(reason="ClusterNotReachable", type="Warning").count() == 1
+
+
+def test_it_tells_a_member_that_is_ill_from_one_that_is_gone(north):
+    join(north)
+    north.faults.error_rate = 1.0
+    ill = check(0, 11)
+    assert (ill.state, ill.state_reason, taints(ill)) == ("NotReady", "ClusterNotHealthy", {NOT_READY_TAINT})
+
+
+def test_it_says_when_the_credentials_have_expired(north):
+    row = join(north)
+    Cluster.objects.update(access={**row.access, "token": "expired"})
+    refused = check(0, 11)
+    assert (refused.state, refused.state_reason) == ("NotReady", "CredentialsRefused")
+
+
+def test_it_delays_nobody_for_a_slow_member(north, members):
+    south = members("south")
+    join(north), join(south)
+    south.faults.slow_s = 30
+    began = time.monotonic()
+    health.check_all(timezone.now() + timedelta(seconds=5))
+    assert time.monotonic() - began < 4
+    assert Cluster.objects.get(name="north").last_heartbeat > Cluster.objects.get(name="south").last_heartbeat
+
+
+def test_it_announces_only_what_is_different(north):
+    told = []
+    join(north)
+
+    def hear(**news):
+        told.append(news["cluster_id"])
+
+    signals.cluster_changed.connect(hear)
+    north.faults.away = True
+    row = check(0, 11, 13, 15)
+    assert told == [row.pk]
+
+
+def test_it_keeps_what_a_member_serves_while_it_does_not_say(north):
+    row = join(north)
+    Cluster.objects.update(discovered_at=None)
+    north.faults.error_rate = 1.0
+    assert check(0).apis == row.apis
+    north.faults.error_rate = 0.0
+    assert check(1).discovered_at
