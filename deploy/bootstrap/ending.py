@@ -30,7 +30,7 @@ def tell_doors(steps: Steps, home: Home, port: int, link: str) -> None:
   Command line   {convoy} get jobs
 
 {steps.bold("Three things to try")}
-  1. {convoy} describe pytorchjob pytorch-test
+  1. {convoy} describe pytorch-test
   2. {convoy} apply -f deploy/demo/train.yaml   (three processes train a real model together)
   3. {convoy} logs -f train                     (and watch its loss fall)
 """)
