@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from builders import NOW, truths
+from operator_cases import NOW, truths
 
 from fleet.simulator.controllers.job_plan import Decision, Times, decide, index_of, pod_of
 

@@ -1,7 +1,7 @@
 """The training operator's decisions: conditions, replacements, limits, suspension, cleaning up."""
 
 import pytest
-from builders import NOW, pods_of, pytorch_job, settled, times, truths
+from operator_cases import NOW, pods_of, pytorch_job, settled, times, truths
 
 from fleet.simulator.controllers.pytorch_plan import Decision, decide, is_ours
 

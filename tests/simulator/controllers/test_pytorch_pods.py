@@ -1,6 +1,6 @@
 """Names, labels and environment of a PyTorchJob's pods."""
 
-from builders import pytorch_job
+from operator_cases import pytorch_job
 
 from fleet.simulator.controllers.packing import POD_GROUP
 from fleet.simulator.controllers.pytorch_pods import environment, own_group, pod_of, service_of, what_is_wrong
