@@ -101,9 +101,7 @@ class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
         row.token = text  # type: ignore[attr-defined]
         return Response(MintedTokenSerializer(row).data, status=201)
 
-    @extend_schema(
-        request=None, responses={204: None}, parameters=[OpenApiParameter("id", int, OpenApiParameter.PATH)]
-    )
+    @extend_schema(request=None, responses={204: None}, parameters=[OpenApiParameter("id", int, OpenApiParameter.PATH)])
     def destroy(self, request: Request, pk: str) -> Response:
         access.revoke(request.user, min(int(pk), 2**62), now=timezone.now())
         return Response(status=204)

@@ -1,4 +1,4 @@
-"""Makes a bearer token for somebody who can reach the database; for the bootstrap and for robots."""
+"""A bearer token for a script, from the machine itself. The token is the last word printed, and printed this once."""
 
 from argparse import ArgumentParser
 from datetime import timedelta
@@ -8,25 +8,26 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from fleet.errors import ConvoyError
+from fleet.errors import InvalidInput
 from fleet.services import access
 
 
 class Command(BaseCommand):
-    help = "Print a new bearer token of a user; it is shown this once"
+    help = "Makes a bearer token for a user and prints it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--user", default="admin")
-        parser.add_argument("--name", required=True, help="what the token is for")
-        parser.add_argument("--expires-in", type=int, metavar="S", help="seconds; without it, until revoked")
+        parser.add_argument("--name", required=True, help="what it is for")
+        parser.add_argument("--expires-in-s", type=int, default=None, help="for ever when not given")
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = get_user_model().objects.filter(username=options["user"]).first()
         if user is None:
-            raise CommandError(f"there is no user {options['user']}")
-        life = None if options["expires_in"] is None else timedelta(seconds=options["expires_in"])
+            raise CommandError(f"There is no user {options['user']}.")
+        seconds = options["expires_in_s"]
+        life = None if seconds is None else timedelta(seconds=seconds)
         try:
             _, text = access.mint(user, options["name"], life=life, now=timezone.now())
-        except ConvoyError as e:
+        except InvalidInput as e:
             raise CommandError(e.message) from e
         self.stdout.write(text)

@@ -1,0 +1,76 @@
+"""Is this process alive, is the product ready, and its numbers: for supervisors, load balancers and Prometheus."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from celery import current_app
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from kombu.exceptions import OperationalError
+
+from fleet.models import Heartbeat
+
+FRESH = timedelta(seconds=30)
+ROLES = ("worker", "beat", "watcher")
+Check = dict[str, Any]
+
+
+@require_safe
+def livez(request: HttpRequest) -> HttpResponse:
+    """This process answers; nothing else is asked."""
+    return JsonResponse({"status": "ok"})
+
+
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 when everything a job needs is there, else 503; the body says what is missing."""
+    checks = {"database": _said(_database)}
+    if checks["database"]["ok"]:
+        checks["migrations"] = _said(_migrations)
+    checks["broker"] = _said(_broker)
+    if checks.get("migrations", {}).get("ok"):
+        checks |= _heartbeats(timezone.now())
+    ok = all(check["ok"] for check in checks.values()) and len(checks) == len(ROLES) + 3
+    body = {"status": "ok" if ok else "unready", "checks": checks}
+    return JsonResponse(body, status=200 if ok else 503)
+
+
+def _said(check: Callable[[], str]) -> Check:
+    try:
+        problem = check()
+    except (DatabaseError, OSError, OperationalError) as e:
+        problem = type(e).__name__
+    return {"ok": not problem, **({"detail": problem} if problem else {})}
+
+
+def _database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return ""
+
+
+def _migrations() -> str:
+    executor = MigrationExecutor(connection)
+    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return f"{len(missing)} migrations are not applied: run manage.py migrate" if missing else ""
+
+
+def _broker() -> str:
+    with current_app.connection_for_write(transport_options={"socket_connect_timeout": 2}) as broker:
+        broker.ensure_connection(max_retries=1, timeout=2)
+    return ""
+
+
+def _heartbeats(now: datetime) -> dict[str, Check]:
+    newest = dict(Heartbeat.objects.filter(role__in=ROLES).values_list("role").annotate(Max("at")))
+    checks: dict[str, Check] = {}
+    for role in ROLES:
+        age = now - newest[role] if role in newest else None
+        detail = {"detail": "was never heard of"} if age is None else {"age_s": round(age.total_seconds(), 1)}
+        checks[role] = {"ok": age is not None and age <= FRESH, **detail}
+    return checks

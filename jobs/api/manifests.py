@@ -1,0 +1,89 @@
+"""``apply`` and ``delete`` of whole files: many documents, any known kind, the roles checked for each before anything."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from fleet.api.permissions import SignedIn
+from fleet.errors import InvalidInput
+from fleet.services import access
+from jobs.api.bodies import PARSERS, refuse_forms
+from jobs.api.serializers import AppliedListSerializer, DeletedListSerializer
+from jobs.models import Dependent, Job, Policy
+from jobs.services import lifecycle, manifests, submit
+
+Document = Mapping[str, Any]
+_BODY = {"application/yaml": OpenApiTypes.STR, "text/yaml": OpenApiTypes.STR, "application/json": OpenApiTypes.OBJECT}
+
+
+class ApplyView(APIView):
+    """Creates or updates every manifest of the body, or none of them."""
+
+    permission_classes = [SignedIn]
+    parser_classes = PARSERS
+
+    @extend_schema(request=_BODY, responses=AppliedListSerializer)
+    def post(self, request: Request) -> Response:
+        documents = _documents(request, "apply")
+        applied = submit.apply(documents, by=request.user.get_username(), now=timezone.now())
+        return Response({"results": [asdict(each) for each in applied]})
+
+
+class DeleteView(APIView):
+    """Deletes what the manifests of the body name; what is not there is told, not refused."""
+
+    permission_classes = [SignedIn]
+    parser_classes = PARSERS
+
+    @extend_schema(request=_BODY, responses=DeletedListSerializer)
+    def post(self, request: Request) -> Response:
+        documents = _documents(request, "delete")
+        by, now = request.user.get_username(), timezone.now()
+        return Response({"results": [_delete(document, by, now) for document in documents]})
+
+
+def _documents(request: Request, verb: str) -> Sequence[dict[str, Any]]:
+    """Read, and allowed to this user."""
+    if not access.may_somewhere(request.user, verb, "Job"):
+        raise access.refusal(request.user, verb, "Job")
+    refuse_forms(request._request)
+    documents = manifests.parse(request.data)
+    for document in documents:
+        kind, namespace, _ = _key(document)
+        access.require(request.user, verb, kind or "object", namespace)
+    return documents
+
+
+def _key(document: Document) -> tuple[str, str, str]:
+    """Kind, namespace and name as the services understand them."""
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    kind = str(document.get("kind") or "")
+    namespace = "" if kind in access.FLEET_WIDE else str(metadata.get("namespace") or "default")
+    return kind, namespace, str(metadata.get("name") or "")
+
+
+def _delete(document: Document, by: str, now: datetime) -> dict[str, str]:
+    kind, namespace, name = _key(document)
+    key = {"kind": kind, "namespace": namespace, "name": name}
+    if not kind or not name:
+        raise InvalidInput("a manifest to delete needs a kind and a metadata.name")
+    if job := Job.objects.filter(**key).first():
+        if job.deleting_at is not None:
+            return {**key, "action": "deleting"}
+        return {**key, "action": "deleted" if lifecycle.delete(job, by=by, now=now) else "deleting"}
+    if policy := Policy.objects.filter(**key).first():
+        lifecycle.delete_policy(policy, by=by, now=now)
+    elif dependent := Dependent.objects.filter(**key).first():
+        lifecycle.delete_dependent(dependent, by=by, now=now)
+    else:
+        return {**key, "action": "absent"}
+    return {**key, "action": "deleted"}

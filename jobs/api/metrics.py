@@ -1,0 +1,106 @@
+"""The fleet's numbers for Prometheus, in a fixed number of queries. Labels are bounded: never a job's name."""
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector, CollectorRegistry
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from fleet.api import supply
+from fleet.api.authentication import TokenAuthentication
+from fleet.api.problems import problem
+from fleet.models import Cluster
+from fleet.services import access
+from jobs.models import Job, Work
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """For scrapers on this machine, and for tokens of a fleet admin."""
+    if not _is_local(request) and (refused := _refused(request)):
+        return refused
+    registry = CollectorRegistry()
+    registry.register(Numbers())
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+class Numbers(Collector):
+    def collect(self) -> Iterable[Metric]:
+        clusters = supply.attach(Cluster.objects.defer("access"))
+        yield _counts("convoy_clusters", "Member clusters", Cluster.State.values, [c.state for c in clusters])
+        yield _jobs()
+        yield _works()
+        yield from _amounts(clusters)
+
+
+def _counts(name: str, told: str, states: Iterable[str], found: list[str]) -> Metric:
+    family = GaugeMetricFamily(name, told, labels=["state"])
+    for state in states:
+        family.add_metric([state], found.count(state))
+    return family
+
+
+def _jobs() -> Metric:
+    counted = dict(Job.objects.order_by().values_list("state").annotate(Count("pk")))
+    family = GaugeMetricFamily("convoy_jobs", "Jobs", labels=["state"])
+    for state in Job.State.values:
+        family.add_metric([state], counted.get(state, 0))
+    return family
+
+
+def _works() -> Metric:
+    counted = dict(Work.objects.order_by().values_list("state").annotate(Count("pk")))
+    family = GaugeMetricFamily("convoy_works", "Copies of jobs, in or for members", labels=["state"])
+    for state in Work.State.values:
+        family.add_metric([state], counted.get(state, 0))
+    return family
+
+
+def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
+    now = timezone.now()
+    gpus = GaugeMetricFamily("convoy_gpus", "GPUs of a member", labels=["cluster", "kind"])
+    nodes = GaugeMetricFamily("convoy_nodes", "Nodes of a member", labels=["cluster", "kind"])
+    silence = GaugeMetricFamily("convoy_cluster_silence_seconds", "Time since a member answered", labels=["cluster"])
+    for cluster in clusters:
+        found: supply.Supply = cluster.supply  # type: ignore[attr-defined]
+        for kind in ("allocatable", "requested", "held", "free"):
+            total = sum(row[kind] for resource, row in found.capacity.items() if resource.endswith("/gpu"))
+            gpus.add_metric([cluster.name, kind], total)
+        for kind, count in found.nodes.items():
+            nodes.add_metric([cluster.name, kind], count)
+        if cluster.last_heartbeat:
+            silence.add_metric([cluster.name], (now - cluster.last_heartbeat).total_seconds())
+    yield from (gpus, nodes, silence)
+
+
+def _is_local(request: HttpRequest) -> bool:
+    """A proxy on this machine speaks for somebody else."""
+    if "HTTP_X_FORWARDED_FOR" in request.META or "HTTP_FORWARDED" in request.META:
+        return False
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
+
+
+def _refused(request: HttpRequest) -> HttpResponse | None:
+    try:
+        found = TokenAuthentication().authenticate(Request(request))
+    except AuthenticationFailed as e:
+        found, why = None, str(e.detail)
+    else:
+        why = "metrics need a bearer token of a fleet admin"
+    if found is None:
+        response = problem(401, why)
+        response["WWW-Authenticate"] = 'Bearer realm="convoy"'
+        return response
+    if not access.may(found[0], access.READ, "Process"):
+        return problem(403, access.refusal(found[0], access.READ, "Process").message)
+    return None

@@ -1,0 +1,194 @@
+"""How demand looks in JSON: jobs, what was decided for them, policies, and the names (only) of what travels along."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from fleet.models import Pod
+from jobs.core.lifecycle import Action
+from jobs.models import Attempt, Binding, Dependent, Job, Policy
+from jobs.services import lifecycle
+
+
+class ShortSerializer(serializers.Serializer[Any]):
+    """What was found on one cluster; ``short`` is in whole units, only what is missing."""
+
+    cluster = serializers.CharField()
+    fits = serializers.BooleanField(required=False)
+    code = serializers.CharField()
+    message = serializers.CharField()
+    short = serializers.DictField(child=serializers.IntegerField(), required=False)
+    score = serializers.FloatField(required=False)
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    clusters = ShortSerializer(many=True, required=False)
+
+
+class GangRoleSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    replicas = serializers.IntegerField()
+    request = serializers.DictField(child=serializers.IntegerField())
+
+
+class AllowedSerializer(serializers.Serializer[Any]):
+    allowed = serializers.BooleanField()
+    reason = serializers.CharField(help_text="why not; empty when it is allowed")
+
+
+class ActionsSerializer(serializers.Serializer[Any]):
+    suspend = AllowedSerializer()
+    resume = AllowedSerializer()
+    delete = AllowedSerializer()
+
+
+class PolicyNameSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+
+
+@extend_schema_field({"allOf": [{"type": "string", "enum": list(Job.State.values)}]})
+class StateField(serializers.CharField):
+    """An enumeration without a name: under its field name a cluster has one with other values."""
+
+
+class JobSerializer(serializers.ModelSerializer[Job]):
+    id = serializers.UUIDField(source="uid", read_only=True)
+    state = StateField(read_only=True)
+    cluster = serializers.CharField(source="cluster.name", default=None, read_only=True, allow_null=True)
+    policy = PolicyNameSerializer(read_only=True, allow_null=True)
+    labels = serializers.DictField(child=serializers.CharField(), read_only=True)
+    reason = ReasonSerializer(read_only=True, allow_null=True)
+    roles = GangRoleSerializer(many=True, read_only=True)
+    total = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+    actions = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Job
+        fields = (
+            "id", "kind", "api_version", "namespace", "name", "labels", "state", "reason", "cluster", "attempt",
+            "created_at", "queued_at", "started_at", "finished_at", "deleting_at", "roles", "gpus", "total", "priority",
+            "suspended", "policy", "resource_version", "actions",
+        )  # fmt: skip
+        read_only_fields = fields
+
+    @extend_schema_field(ActionsSerializer)
+    def get_actions(self, job: Job) -> dict[str, dict[str, Any]]:
+        refusals = {action.value: lifecycle.allowed(job, action) for action in Action}
+        return {name: {"allowed": not why, "reason": why} for name, why in refusals.items()}
+
+
+class JobBindingSerializer(serializers.ModelSerializer[Binding]):
+    cluster = serializers.CharField(source="cluster.name", default=None, read_only=True, allow_null=True)
+    explanation = ShortSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = Binding
+        fields = ("cluster", "attempt", "result", "explanation", "scheduled_at")
+        read_only_fields = fields
+
+
+class JobDetailSerializer(JobSerializer):
+    manifest = serializers.DictField(read_only=True)
+    status = serializers.DictField(read_only=True)
+    binding = serializers.SerializerMethodField()
+
+    class Meta(JobSerializer.Meta):
+        fields = (*JobSerializer.Meta.fields, "generation", "manifest", "status", "binding")
+        read_only_fields = fields
+
+    @extend_schema_field(JobBindingSerializer(allow_null=True))
+    def get_binding(self, job: Job) -> dict[str, Any] | None:
+        binding = getattr(job, "binding", None)
+        return None if binding is None else dict(JobBindingSerializer(binding).data)
+
+
+class AttemptSerializer(serializers.ModelSerializer[Attempt]):
+    cluster = serializers.CharField(source="cluster_name", read_only=True)
+
+    class Meta:
+        model = Attempt
+        fields = ("number", "cluster", "placed_at", "started_at", "ended_at", "outcome", "message")
+        read_only_fields = fields
+
+
+class PodSerializer(serializers.ModelSerializer[Pod]):
+    cluster = serializers.CharField(source="cluster.name", read_only=True)
+
+    class Meta:
+        model = Pod
+        fields = (
+            "name", "namespace", "uid", "cluster", "attempt", "role", "index", "node", "phase", "ready_containers",
+            "containers", "restarts", "reason", "message", "created_at", "started_at",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class PolicySerializer(serializers.ModelSerializer[Policy]):
+    id = serializers.UUIDField(source="uid", read_only=True)
+    jobs = serializers.IntegerField(source="jobs_count", read_only=True, help_text="jobs it claims now")
+    manifest = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = Policy
+        fields = ("id", "kind", "namespace", "name", "generation", "manifest", "created_at", "jobs", "resource_version")
+        read_only_fields = fields
+
+
+class BindingSerializer(JobBindingSerializer):
+    id = serializers.UUIDField(source="uid", read_only=True)
+    namespace = serializers.CharField(source="job.namespace", read_only=True)
+    name = serializers.SerializerMethodField()
+    job = serializers.UUIDField(source="job.uid", read_only=True)
+    job_name = serializers.CharField(source="job.name", read_only=True)
+    kind = serializers.CharField(source="job.kind", read_only=True)
+    state = serializers.CharField(source="job.state", read_only=True)
+
+    class Meta(JobBindingSerializer.Meta):
+        fields = (
+            "id", "namespace", "name", "job", "job_name", "kind", "state", *JobBindingSerializer.Meta.fields,
+            "resource_version",
+        )  # fmt: skip
+        read_only_fields = fields
+
+    def get_name(self, binding: Binding) -> str:
+        return f"{binding.job.name}-{binding.job.kind.lower()}"
+
+
+class DependentSerializer(serializers.ModelSerializer[Dependent]):
+    """Names only: what is in a ConfigMap or a Secret leaves by no door."""
+
+    id = serializers.UUIDField(source="uid", read_only=True)
+
+    class Meta:
+        model = Dependent
+        fields = ("id", "kind", "namespace", "name", "generation", "created_at", "resource_version")
+        read_only_fields = fields
+
+
+class AppliedSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    uid = serializers.CharField()
+    action = serializers.ChoiceField(["created", "configured", "unchanged"])
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class AppliedListSerializer(serializers.Serializer[Any]):
+    results = AppliedSerializer(many=True)
+
+
+class DeletedSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    action = serializers.ChoiceField(["deleted", "deleting", "absent"])
+
+
+class DeletedListSerializer(serializers.Serializer[Any]):
+    results = DeletedSerializer(many=True)

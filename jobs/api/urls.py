@@ -1,0 +1,18 @@
+"""The REST paths of demand."""
+
+from django.urls import re_path
+from rest_framework.routers import SimpleRouter
+
+from jobs.api.manifests import ApplyView, DeleteView
+from jobs.api.views import BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
+
+router = SimpleRouter()
+router.register("jobs", JobViewSet, "job")
+router.register("policies", PolicyViewSet, "policy")
+router.register("bindings", BindingViewSet, "binding")
+router.register("dependents", DependentViewSet, "dependent")
+urlpatterns = [
+    re_path("^apply/?$", ApplyView.as_view(), name="apply"),
+    re_path("^delete/?$", DeleteView.as_view(), name="delete"),
+    *router.urls,
+]

@@ -1,0 +1,222 @@
+"""Jobs, policies, bindings and dependents over REST: parse, authorise, call one service, render."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import Count, QuerySet
+from django.http import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import mixins, viewsets
+from rest_framework.decorators import action
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from fleet.api.clusters import visible
+from fleet.api.permissions import ByRole, Guarded
+from fleet.api.serializers import EventSerializer
+from fleet.models import Event, Pod
+from jobs.api.logs import LogsQuery, plain_text
+from jobs.api.serializers import (
+    AttemptSerializer,
+    BindingSerializer,
+    DependentSerializer,
+    JobDetailSerializer,
+    JobSerializer,
+    PodSerializer,
+    PolicySerializer,
+)
+from jobs.models import Binding, Dependent, Job, Policy
+from jobs.services import lifecycle, logs
+
+UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_HEAVY = ("manifest", "status")
+_ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)
+
+
+class JobFilter(django_filters.FilterSet):
+    state = django_filters.MultipleChoiceFilter(choices=Job.State.choices)
+    kind = django_filters.CharFilter(lookup_expr="iexact")
+    cluster = django_filters.CharFilter(field_name="cluster__name")
+    policy = django_filters.CharFilter(field_name="policy__name")
+
+    class Meta:
+        model = Job
+        fields = ["namespace", "name", "state", "kind", "cluster", "policy", "suspended"]
+
+
+class AsPlainText(BaseContentNegotiation):
+    """A log is text whatever the reader says it accepts."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        return parsers[0]
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
+class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
+    kind = "Job"
+    verbs = {"destroy": "delete", "suspend": "suspend", "resume": "resume"}
+    permission_classes = [ByRole]
+    serializer_class = JobSerializer
+    filterset_class = JobFilter
+    lookup_field = "uid"
+    lookup_url_kwarg = "id"
+    lookup_value_regex = UID
+    search_fields = ["name", "namespace"]
+    ordering_fields = ["created_at", "name", "namespace", "state", "priority", "gpus", "started_at"]
+    ordering = ["-created_at", "-id"]
+
+    def get_queryset(self) -> QuerySet[Job]:
+        rows: QuerySet[Job] = visible(Job.objects.select_related("cluster", "policy"), self.request.user)
+        rows = rows.defer("cluster__access", "cluster__apis", "policy__manifest")
+        return rows.defer("cluster__access", *_HEAVY) if self.action == "list" else rows
+
+    @extend_schema(responses=JobDetailSerializer, parameters=[_ID])
+    def retrieve(self, request: Request, id: str) -> Response:
+        return Response(JobDetailSerializer(self.get_object()).data)
+
+    @extend_schema(responses={202: JobDetailSerializer}, parameters=[_ID])
+    def destroy(self, request: Request, id: str) -> Response:
+        """The job stays visible, with ``deleting_at``, until its copies are gone from the members."""
+        job = self.get_object()
+        shown = JobDetailSerializer(job).data
+        now = timezone.now()
+        gone = lifecycle.delete(job, by=request.user.get_username(), now=now)
+        return Response({**shown, "deleting_at": now} if gone else self._fresh(), status=202)
+
+    @extend_schema(request=None, responses={202: JobDetailSerializer}, parameters=[_ID])
+    @action(detail=True, methods=["post"])
+    def suspend(self, request: Request, id: str) -> Response:
+        lifecycle.suspend(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        return Response(self._fresh(), status=202)
+
+    @extend_schema(request=None, responses={202: JobDetailSerializer}, parameters=[_ID])
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, id: str) -> Response:
+        lifecycle.resume(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        return Response(self._fresh(), status=202)
+
+    @extend_schema(responses=EventSerializer(many=True), filters=False, parameters=[_ID])
+    @action(detail=True, filter_backends=[])
+    def events(self, request: Request, id: str) -> Response:
+        """The job's timeline, oldest first."""
+        rows = Event.objects.filter(regarding_uid=str(self.get_object().uid)).order_by("last_at", "id")
+        return self._paged(rows, EventSerializer)
+
+    @extend_schema(responses=AttemptSerializer(many=True), filters=False, parameters=[_ID])
+    @action(detail=True, filter_backends=[])
+    def attempts(self, request: Request, id: str) -> Response:
+        return self._paged(self.get_object().attempts.order_by("number"), AttemptSerializer)
+
+    @extend_schema(responses=PodSerializer(many=True), filters=False, parameters=[_ID])
+    @action(detail=True, filter_backends=[])
+    def pods(self, request: Request, id: str) -> Response:
+        """Pods of all attempts that still exist in a member."""
+        rows = Pod.objects.filter(job_uid=self.get_object().uid).select_related("cluster").defer("cluster__access")
+        return self._paged(rows.order_by("-attempt", "role", "index", "name"), PodSerializer)
+
+    @extend_schema(
+        parameters=[_ID, LogsQuery],
+        responses={(200, "text/plain"): OpenApiResponse(OpenApiTypes.STR)},
+        filters=False,
+    )
+    @action(detail=True, filter_backends=[], pagination_class=None, content_negotiation_class=AsPlainText)
+    def logs(self, request: Request, id: str) -> HttpResponseBase:
+        """One pod's log, by default the chief's; with ``follow``, as long as it is written."""
+        job = self.get_object()
+        query = LogsQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return plain_text(logs.stream(job, **query.validated_data), follow=query.validated_data["follow"])
+
+    def _fresh(self) -> Any:
+        return JobDetailSerializer(self.get_object()).data
+
+    def _paged(self, rows: QuerySet[Any], serializer: Any) -> Response:
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(serializer(page, many=True).data)
+
+
+class PolicyFilter(django_filters.FilterSet):
+    kind = django_filters.CharFilter(lookup_expr="iexact")
+
+    class Meta:
+        model = Policy
+        fields = ["namespace", "name", "kind"]
+
+
+@extend_schema_view(retrieve=extend_schema(parameters=[_ID]))
+class PolicyViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Policy]):
+    kind = "Policy"
+    verbs = {"destroy": "delete"}
+    permission_classes = [ByRole]
+    serializer_class = PolicySerializer
+    filterset_class = PolicyFilter
+    lookup_field = "uid"
+    lookup_url_kwarg = "id"
+    lookup_value_regex = UID
+    search_fields = ["name", "namespace"]
+    ordering_fields = ["created_at", "name", "namespace"]
+    ordering = ["namespace", "name"]
+
+    def subject(self, obj: Any) -> tuple[str, str]:
+        return obj.kind, obj.namespace
+
+    def get_queryset(self) -> QuerySet[Policy]:
+        return visible(Policy.objects.annotate(jobs_count=Count("jobs")), self.request.user, shared=True)
+
+    @extend_schema(responses={204: None}, parameters=[_ID])
+    def destroy(self, request: Request, id: str) -> Response:
+        """Placed jobs run on; waiting ones wait for another policy."""
+        lifecycle.delete_policy(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        return Response(status=204)
+
+
+class BindingFilter(django_filters.FilterSet):
+    namespace = django_filters.CharFilter(field_name="job__namespace")
+    name = django_filters.CharFilter(field_name="job__name")
+    cluster = django_filters.CharFilter(field_name="cluster__name")
+
+    class Meta:
+        model = Binding
+        fields = ["namespace", "name", "cluster"]
+
+
+class BindingViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Binding]):
+    kind = "Binding"
+    permission_classes = [ByRole]
+    serializer_class = BindingSerializer
+    filterset_class = BindingFilter
+    search_fields = ["job__name", "job__namespace"]
+    ordering_fields = ["scheduled_at", "job__name"]
+    ordering = ["-scheduled_at", "-id"]
+
+    def get_queryset(self) -> QuerySet[Binding]:
+        rows = Binding.objects.select_related("job", "cluster")
+        rows = rows.defer("cluster__access", *(f"job__{name}" for name in _HEAVY))
+        return visible(rows, self.request.user, "job__namespace")
+
+
+class DependentViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Dependent]):
+    kind = "Dependent"
+    verbs = {"destroy": "delete"}
+    permission_classes = [ByRole]
+    serializer_class = DependentSerializer
+    filterset_fields = ["kind", "namespace", "name"]
+    lookup_field = "uid"
+    lookup_url_kwarg = "id"
+    lookup_value_regex = UID
+    search_fields = ["name"]
+    ordering_fields = ["name", "namespace", "kind", "created_at"]
+    ordering = ["namespace", "kind", "name"]
+
+    def get_queryset(self) -> QuerySet[Dependent]:
+        return visible(Dependent.objects.defer("manifest"), self.request.user)
+
+    @extend_schema(responses={204: None}, parameters=[_ID])
+    def destroy(self, request: Request, id: str) -> Response:
+        lifecycle.delete_dependent(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        return Response(status=204)
