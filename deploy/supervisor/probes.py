@@ -39,16 +39,6 @@ def pings(port: int, password: str) -> Probe:
     return answers(exchange)
 
 
-def gets(port: int, path: str) -> Probe:
-    """An HTTP server that answers 200."""
-
-    async def exchange() -> bool:
-        status, _ = await _get(port, path)
-        return status == 200
-
-    return answers(exchange)
-
-
 class Readiness:
     """The product's own ``/readyz?verbose``: one answer tells of several processes, so it is asked once for all."""
 
@@ -59,14 +49,14 @@ class Readiness:
         self.checks: dict[str, bool] = {}
         self.turn = asyncio.Lock()
 
-    def of(self, name: str) -> Probe:
+    def of(self, *names: str) -> Probe:
         async def exchange() -> bool:
             async with self.turn:
                 if time.monotonic() - self.asked > self.fresh_s:
                     self.checks = {}
                     self.checks = await self._ask()
                     self.asked = time.monotonic()
-                return self.checks.get(name, False)
+                return all(self.checks.get(name, False) for name in names)
 
         return answers(exchange)
 

@@ -64,7 +64,7 @@ def _services(plan: Plan, has_broker: bool) -> list[Spec]:
     worker = ("worker", "--pool=threads", "--concurrency=8", "--without-gossip", "--without-mingle", "--loglevel=INFO")
     beat = ("beat", "--schedule", schedule, "--pidfile=", "--loglevel=INFO")
     return [
-        Spec("web", _web(plan.port), probes.gets(plan.port, "/livez"), env, after=first),
+        Spec("web", _web(plan.port), ready.of("database", "broker"), env, after=first),
         Spec("worker", (*celery, *worker), ready.of("worker"), env, after=first, wedged_s=WEDGED_S),
         Spec("beat", (*celery, *beat), ready.of("beat"), env, after=first, wedged_s=WEDGED_S),
         Spec("watcher", _manage("watch_members"), ready.of("watcher"), env, after=first, wedged_s=WEDGED_S),
