@@ -14,6 +14,7 @@ from casting import (
     phases,
     pytorch_job,
     submit,
+    truths,
     until,
 )
 
@@ -148,10 +149,24 @@ def test_it_gets_there_although_the_api_is_flaky(north: PAIR) -> None:
     submit(client, pytorch_job(duration="5s"))
     for fault in ("flaky 0.3", "reset 0.2"):
         made.disturb(parse(fault.split()))
-    until(lambda: made.faults.error_rate == 0.3)
+
+    def succeeded() -> bool:
+        try:
+            return "Succeeded" in truths(client, "llama")
+        except MemberAway:
+            return False
+
+    until(succeeded)
     made.disturb(parse(["back"]))
+    assert set(phases(client)) <= {"llama-master-0", "llama-worker-0", "llama-worker-1"}
+
+
+def test_it_hears_what_it_missed_when_watches_were_stale(north: PAIR) -> None:
+    made, client = north
+    made.disturb(parse(["stale", "on"]))
+    submit(client, pytorch_job(duration="5s"))
+    made.disturb(parse(["stale", "off"]))
     expect(client, "llama", "Succeeded")
-    assert len(phases(client)) == 3
 
 
 def test_it_refuses_faults_that_hit_nothing(north: PAIR) -> None:
