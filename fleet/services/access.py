@@ -8,10 +8,14 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from importlib import import_module
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Q
+from django.utils.crypto import constant_time_compare
 
 from fleet.errors import Forbidden, InvalidInput, NotFound, invalid
 from fleet.models import Grant, SigninLink, Token
@@ -155,6 +159,15 @@ def use_signin_link(text: str, *, now: datetime) -> Any:
 
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def session_user(key: str) -> Any:
+    """The user of a browser's session as it is now; None once it ended, its password changed or the user was stopped."""
+    session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    user = get_user_model().objects.filter(pk=session.get(SESSION_KEY), is_active=True).first()
+    if user is None or not constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash()):
+        return None
+    return user
 
 
 def _token(text: str) -> Token | None:

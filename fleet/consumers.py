@@ -1,0 +1,218 @@
+"""The websocket that says what changed (kind, name, version); REST says what it is.
+
+A socket belongs to a user for as long as the session or token it came with is good, which is asked again at every
+heartbeat, and hears only of namespaces that user may read. With Redis, news comes through the channel layer; without, one
+task per process follows the journal for all of its sockets.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections import Counter
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.layers import InMemoryChannelLayer, get_channel_layer
+from django.db import DatabaseError
+from django.utils import timezone
+
+from fleet import events, journal
+from fleet.errors import Forbidden
+from fleet.services import access
+
+PING_S = 15.0
+FOLLOW_S = 0.25
+SOCKETS_PER_USER = 16
+LONGEST_MESSAGE = 4096
+RESUME_LIMIT = 5000
+BEARER = "convoy.bearer."
+PLAIN = "convoy.v1"
+REFUSED, TOO_MANY, ENDED, TOO_LONG = 4401, 4429, 4403, 1009
+
+Change = dict[str, Any]
+_open: Counter[int] = Counter()
+
+
+class ChangesConsumer(AsyncWebsocketConsumer):
+    """One person's socket. Clients have nothing to say; ``?since=VERSION`` asks for what was missed."""
+
+    user: Any = None
+    allowed: frozenset[str] | None = frozenset()
+    settled = 0
+    """Version up to which everything has certainly been sent: the newest one at the last heartbeat."""
+
+    async def connect(self) -> None:
+        self.user = await self._who()
+        if self.user is None:
+            await self.close(REFUSED)
+            return
+        if _open[self.user.pk] >= SOCKETS_PER_USER:
+            self.user = None
+            await self.close(TOO_MANY)
+            return
+        _open[self.user.pk] += 1
+        self.follower = self._follow()
+        await self.accept(subprotocol=self._subprotocol())
+        await self.follower.add(self)
+        await self._resume()
+        self.heart = asyncio.create_task(self._beat())
+
+    async def disconnect(self, code: int) -> None:
+        if self.user is None:
+            return
+        _open[self.user.pk] -= 1
+        await self.follower.remove(self)
+        if heart := getattr(self, "heart", None):
+            heart.cancel()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if len(text_data or bytes_data or "") > LONGEST_MESSAGE:
+            await self.close(TOO_LONG)
+
+    async def changes(self, message: dict[str, Any]) -> None:
+        """From the channel layer, under the name `fleet.events` sends it by."""
+        await self.tell(message["changes"])
+
+    async def tell(self, changes: list[Change]) -> None:
+        for change in changes:
+            if self.allowed is None or not change["namespace"] or change["namespace"] in self.allowed:
+                await self.send(json.dumps(change))
+
+    async def _beat(self) -> None:
+        while True:
+            head = await database_sync_to_async(journal.head)()
+            await self.send(json.dumps({"type": "ping", "version": self.settled or head}))
+            self.settled = head
+            await asyncio.sleep(PING_S)
+            if await self._who() is None:
+                await self.close(ENDED)
+                return
+
+    async def _resume(self) -> None:
+        since = _since(self.scope)
+        if since is None:
+            return
+        missed = await database_sync_to_async(_missed)(since)
+        if missed is None:
+            await self.send(json.dumps({"type": "reset"}))
+        else:
+            await self.tell(missed)
+
+    async def _who(self) -> Any:
+        """The user now, with the namespaces this user may read now; None when the socket has to go."""
+        user, self.allowed = await database_sync_to_async(_user)(self.scope)
+        return user
+
+    def _subprotocol(self) -> str | None:
+        """Browsers insist on an answer to what they offered; the plain name is preferred to echoing a token."""
+        offered = self.scope.get("subprotocols") or []
+        return PLAIN if PLAIN in offered else next((each for each in offered if each.startswith(BEARER)), None)
+
+    def _follow(self) -> "Follower":
+        in_memory = isinstance(get_channel_layer(), InMemoryChannelLayer)
+        return _tailer() if in_memory else _GROUP
+
+
+class Follower:
+    """Where news comes from; this one is the channel layer."""
+
+    async def add(self, socket: ChangesConsumer) -> None:
+        await socket.channel_layer.group_add(events.CHANGES_GROUP, socket.channel_name)
+
+    async def remove(self, socket: ChangesConsumer) -> None:
+        await socket.channel_layer.group_discard(events.CHANGES_GROUP, socket.channel_name)
+
+
+class Tailer(Follower):
+    """Reads the journal once for all sockets of one event loop, and only while there are any."""
+
+    def __init__(self) -> None:
+        self.sockets: set[ChangesConsumer] = set()
+        self.task: asyncio.Task[None] | None = None
+
+    async def add(self, socket: ChangesConsumer) -> None:
+        version = await database_sync_to_async(journal.head)()
+        self.sockets.add(socket)
+        if self.task is None:
+            self.task = asyncio.create_task(self._follow(version))
+
+    async def remove(self, socket: ChangesConsumer) -> None:
+        self.sockets.discard(socket)
+        if not self.sockets and self.task:
+            self.task.cancel()
+            self.task = None
+
+    async def _follow(self, version: int) -> None:
+        while True:
+            await asyncio.sleep(FOLLOW_S)
+            with contextlib.suppress(DatabaseError):
+                found = await database_sync_to_async(journal.after)(version)
+                if found:
+                    version = found[-1].version
+                    changes = [_told(entry) for entry in found]
+                    await asyncio.gather(*(each.tell(changes) for each in self.sockets), return_exceptions=True)
+
+
+_GROUP = Follower()
+_tailers: dict[int, tuple[asyncio.AbstractEventLoop, Tailer]] = {}
+
+
+def _tailer() -> Tailer:
+    loop = asyncio.get_running_loop()
+    for key in [key for key, (old, _) in _tailers.items() if old.is_closed()]:
+        del _tailers[key]
+    return _tailers.setdefault(id(loop), (loop, Tailer()))[1]
+
+
+def _user(scope: dict[str, Any]) -> tuple[Any, frozenset[str] | None]:
+    user = _by_token(scope) if _token(scope) else _by_session(scope)
+    if user is None or not access.roles(user):
+        return None, frozenset()
+    return user, access.visible_namespaces(user)
+
+
+def _by_token(scope: dict[str, Any]) -> Any:
+    try:
+        return access.verify(_token(scope), now=timezone.now()).user
+    except Forbidden:
+        return None
+
+
+def _by_session(scope: dict[str, Any]) -> Any:
+    key = getattr(scope.get("session"), "session_key", None)
+    return access.session_user(key) if key else None
+
+
+def _token(scope: dict[str, Any]) -> str:
+    """From the header, or for browsers from a subprotocol; never from the address, which ends up in logs."""
+    for name, value in scope.get("headers", []):
+        if name == b"authorization" and value[:7].lower() == b"bearer ":
+            return str(value[7:].decode("latin-1").strip())
+    offered = scope.get("subprotocols") or []
+    return next((str(each[len(BEARER) :]) for each in offered if each.startswith(BEARER)), "")
+
+
+def _since(scope: dict[str, Any]) -> int | None:
+    given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("since", [""])[0]
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= 18 else None
+
+
+def _missed(since: int) -> list[Change] | None:
+    """None when it is too much, too long ago, or from another life of the database."""
+    if not journal.floor() <= since <= journal.head():
+        return None
+    found = journal.after(since, RESUME_LIMIT + 1)
+    return None if len(found) > RESUME_LIMIT else [_told(entry) for entry in found]
+
+
+def _told(entry: Any) -> Change:
+    return {
+        "kind": entry.kind,
+        "namespace": entry.namespace,
+        "name": entry.name,
+        "id": entry.object_uid,
+        "action": entry.action,
+        "version": entry.version,
+    }
