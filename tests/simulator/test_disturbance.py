@@ -1,5 +1,7 @@
 """Faults and scenarios as people write them, and shapes."""
 
+from pathlib import Path
+
 import pytest
 
 from fleet.simulator.disturbance import BadFault, Fault, parse, scenario
@@ -72,3 +74,8 @@ members:
 def test_it_says_what_is_wrong_with_a_shape(text: str, words: str) -> None:
     with pytest.raises(BadShape, match=words):
         parse_shape(text)
+
+
+def test_it_understands_the_fleet_of_the_demo() -> None:
+    text = (Path(__file__).parents[2] / "deploy" / "demo" / "fleet.yaml").read_text()
+    assert [member.name for member in parse_shape(text).members] == ["north", "south", "spot"]
