@@ -66,6 +66,14 @@ def _job_state(item: Item, now: datetime) -> str:
     return "Deleting" if item.get("deleting_at") else str(item.get("state", ""))
 
 
+def policy_name(item: Item) -> str:
+    return str((item.get("policy") or {}).get("name", ""))
+
+
+def _policy(item: Item, now: datetime) -> str:
+    return policy_name(item)
+
+
 def _reason(item: Item, now: datetime) -> str:
     return (item.get("reason") or {}).get("code", "")
 
@@ -121,7 +129,7 @@ _JOB: dict[str, Cell] = {
 _JOB_WIDE: dict[str, Cell] = {
     "ATTEMPT": value("attempt"),
     "PRIORITY": value("priority"),
-    "POLICY": value("policy"),
+    "POLICY": _policy,
     "REASON": _reason,
 }
 _POLICY: dict[str, Cell] = {"NAME": value("name"), "KIND": value("kind"), "AGE": age("created_at")}
@@ -176,7 +184,7 @@ BINDINGS = Kind(
     ("binding", "bindings"),
     "bindings",
     {
-        "JOB": lambda item, now: binding_name(item),
+        "JOB": value("job_name"),
         "CLUSTER": value("cluster"),
         "ATTEMPT": value("attempt"),
         "SCHEDULED": age("scheduled_at"),
@@ -206,11 +214,6 @@ PODS = Kind(
     {"ROLE": value("role"), "INDEX": value("index"), "REASON": value("reason")},
 )
 ALL = (JOBS, PYTORCHJOBS, BATCH_JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, EVENTS, PODS)
-
-
-def binding_name(item: Item) -> str:
-    job = item.get("job")
-    return str(job.get("name", "")) if isinstance(job, dict) else str(item.get("name") or job or "")
 
 
 def find(word: str) -> Kind | None:

@@ -59,7 +59,7 @@ def _job(run: Session, item: Item) -> None:
     _pair(run, "State", "Deleting" if item.get("deleting_at") else item["state"])
     _pair(run, "Suspended", "yes" if item.get("suspended") else "no")
     _pair(run, "Cluster", item.get("cluster"))
-    _pair(run, "Policy", item.get("policy"))
+    _pair(run, "Policy", kinds.policy_name(item))
     _pair(run, "Priority", item.get("priority", 0))
     _pair(run, "Asks for", human.amounts(item.get("total") or {}))
     _pair(run, "Duration", human.between(item.get("started_at"), item.get("finished_at"), now))

@@ -85,7 +85,7 @@ def show(run: Session, kind: Kind, items: list[Item], output: Output, *, single:
         run.screen.yaml(whole)
     elif output is Output.NAME:
         for item in items:
-            run.screen.line(f"{_word(kind, item)}/{item.get('name') or kinds.binding_name(item)}")
+            run.screen.line(f"{_word(kind, item)}/{item.get('name') or item.get('id')}")
     elif not items:
         run.screen.note(f"No {kind.words[1]} found.")
     else:
