@@ -1,0 +1,5 @@
+"""Puts the product together; the task queue with it, so that whoever enqueues reaches our broker and no other."""
+
+from deploy.config.celery import app
+
+__all__ = ["app"]

@@ -11,8 +11,8 @@ from typing import Any
 from fleet.errors import FieldFault
 from fleet.kube import selectors
 from jobs.core.failover import PurgeMode
+from jobs.core.faults import Faults
 from jobs.core.taints import Toleration
-from jobs.kinds.base import Faults
 
 GROUPS = ("policy.one.alibabacloud.com/v1alpha1", "policy.karmada.io/v1alpha1")
 KINDS = ("PropagationPolicy", "ClusterPropagationPolicy")

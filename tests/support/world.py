@@ -37,11 +37,16 @@ spec:
 """
 
 
-def pytorch_job(name: str, *, workers: int = 2, gpus: int = 1, duration: str = "", **annotations: str) -> str:
+def pytorch_job(
+    name: str, *, workers: int = 2, gpus: int = 1, duration: str = "", config_map: str = "", **annotations: str
+) -> str:
     notes = {**({"convoy.dev/duration": duration} if duration else {}), **annotations}
     limits = {"nvidia.com/gpu": gpus}
     container = {"name": "pytorch", "image": "example.com/train", "resources": {"limits": limits}}
-    template = {"metadata": {"annotations": notes}, "spec": {"containers": [container]}}
+    spec: dict = {"containers": [container]}
+    if config_map:
+        spec["volumes"] = [{"name": "config", "configMap": {"name": config_map}}]
+    template = {"metadata": {"annotations": notes}, "spec": spec}
     replicas = {"Master": {"replicas": 1, "template": template}}
     if workers:
         replicas["Worker"] = {"replicas": workers, "template": template}
@@ -70,6 +75,18 @@ class World:
         clusters.join(name, yaml.safe_dump(made.kubeconfig()), by="test", now=timezone.now())
         self.until(lambda: Cluster.objects.get(name=name).nodes.count() == len(nodes), f"{name} shows its nodes")
         return made
+
+    def still(self, name: str, gpus: int) -> None:
+        """A joined member that serves its API and does nothing else; its one node is written down, not watched."""
+        made = SimulatedMember(name, self.home / name, Shape((), {}))
+        made.start()
+        self.members[name] = made
+        self.clients[name] = MemberClient(made.access())
+        now = timezone.now()
+        cluster = clusters.join(name, yaml.safe_dump(made.kubeconfig()), by="test", now=now)
+        offered = {"cpu": 10**6, "memory": 2**50, "nvidia.com/gpu": gpus * 100, "pods": 10**5}
+        cluster.nodes.create(name="node", ready=True, allocatable=offered)
+        Cluster.objects.filter(pk=cluster.pk).update(synced_at=now)
 
     def apply(self, *texts: str) -> None:
         submit.apply(manifests.parse("\n---\n".join(texts).encode()), by="test", now=timezone.now())
