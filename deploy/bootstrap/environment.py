@@ -1,7 +1,8 @@
 """The project's own ``.venv``: made, filled from ``uv.lock``, and left alone while the lock has not changed.
 
 A stamp in ``.venv`` remembers which lock and which dependency groups it was filled from, so a warm start costs
-one hash. Groups only add up: a start after a test run does not uninstall the test tools.
+one hash. Groups only add up: a start after a test run does not uninstall the test tools. What somebody else put into an
+environment without a stamp stays.
 """
 
 import hashlib
@@ -53,6 +54,8 @@ class Environment:
         if not (self.uv.exists() and self.python.exists()):
             self._make()
         flags = [part for group in wanted for part in ("--group", group)]
+        if not self.stamp.exists():
+            flags.append("--inexact")
         with self.steps.step("Installing the locked packages"):
             tools.run(
                 [self.uv, "sync", "--locked", "--no-progress", *flags],

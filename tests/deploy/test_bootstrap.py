@@ -52,7 +52,7 @@ def test_it_installs_once_for_a_lock(checkout: Path, steps: Steps) -> None:
     fake_uv(checkout)
     Environment(checkout, steps).ensure()
     Environment(checkout, steps).ensure()
-    assert calls(checkout) == ["sync --locked --no-progress"]
+    assert calls(checkout) == ["sync --locked --no-progress --inexact"]
 
 
 def test_it_installs_again_when_the_lock_changes(checkout: Path, steps: Steps) -> None:
@@ -70,6 +70,13 @@ def test_it_keeps_the_groups_of_earlier_commands(checkout: Path, steps: Steps) -
     Environment(checkout, steps).ensure("node")
     assert calls(checkout)[-1].endswith("--group dev --group node")
     assert len(calls(checkout)) == 2
+
+
+def test_it_removes_nothing_that_it_did_not_install(checkout: Path, steps: Steps) -> None:
+    fake_uv(checkout)
+    Environment(checkout, steps).ensure()
+    Environment(checkout, steps).ensure("dev")
+    assert ["--inexact" in call for call in calls(checkout)] == [True, False]
 
 
 def test_it_does_not_take_a_failed_install_for_done(checkout: Path, steps: Steps) -> None:
