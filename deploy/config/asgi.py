@@ -12,9 +12,9 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import path  # noqa: E402
-from fleet.consumers import ChangesConsumer  # noqa: E402
 
 from deploy.config.wsgi import application as plain  # noqa: E402
+from fleet.consumers import ChangesConsumer  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
