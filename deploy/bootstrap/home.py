@@ -1,10 +1,11 @@
 """The folder that holds the product's state, and the few choices kept in it between runs.
 
 ``settings.env`` keeps what one run chose and the next must find again: ports, the broker's password, what the fleet is
-made of. Keys and passwords are made by those who use them.
+made of. The admin's password is made here; keys are the settings module's own business.
 """
 
 import os
+import secrets
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -33,6 +34,8 @@ class Home:
         for folder in (self.path, *(self.path / part for part in PARTS)):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
+        if not self.password_file.exists():
+            write_private(self.password_file, secrets.token_urlsafe(15) + "\n")
 
     def settings(self) -> dict[str, str]:
         if not self.settings_file.exists():

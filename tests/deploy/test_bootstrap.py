@@ -175,6 +175,10 @@ def test_the_home_and_its_choices_are_private(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.make()
     home.keep(CONVOY_PORT="8001")
+    password = home.password_file.read_text()
+    home.make()
+    assert home.password_file.read_text() == password
+    assert stat.S_IMODE(home.password_file.stat().st_mode) == 0o600
     assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
     assert stat.S_IMODE(home.settings_file.stat().st_mode) == 0o600
 
