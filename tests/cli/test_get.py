@@ -1,0 +1,115 @@
+"""Listing and describing: columns for pipes, machine formats, filters, and what a job's story looks like."""
+
+import json
+
+import yaml
+
+from tests.cli.conftest import JOB_ID, ago, cluster, job
+
+RESULT = "Binding has been scheduled successfully. Result: {north:0,[{master 1} {worker 2}]}"
+
+
+def event(reason: str, message: str, age_s: float, **fields):
+    at = ago(age_s)
+    told = {"type": "Normal", "reason": reason, "message": message, "source": "default-scheduler", "count": 1}
+    return told | {"first_at": at, "last_at": at} | fields
+
+
+def test_it_lists_jobs_in_plain_columns(server, convoy):
+    server.page("jobs/", job())
+    header, row = convoy("get", "jobs").out.splitlines()
+    assert header.split() == ["NAME", "KIND", "STATE", "CLUSTER", "PODS", "GPUS", "DURATION", "AGE"]
+    assert row.split() == ["llama", "PyTorchJob", "Running", "north", "3", "3", "3h44m", "4h59m"]
+
+
+def test_it_lists_jobs_of_one_kind_in_one_namespace(server, convoy):
+    server.page("jobs/")
+    assert "No jobs found" in convoy("list", "-n", "vision").err
+    convoy("get", "pytorchjobs", "-n", "vision")
+    assert server.seen[-1].query == {"kind": "PyTorchJob", "namespace": "vision", "page_size": "200"}
+
+
+def test_it_knows_batch_jobs_by_their_group(server, convoy):
+    server.page("jobs/")
+    convoy("get", "jobs.batch", "-A")
+    assert server.seen[-1].query == {"kind": "Job", "page_size": "200"}
+
+
+def test_it_prints_namespaces_when_it_shows_all_of_them(server, convoy):
+    server.page("jobs/", job(namespace="vision"))
+    assert convoy("get", "jobs", "-A", "-o", "wide").out.splitlines()[1].split()[0] == "vision"
+
+
+def test_it_reads_every_page(server, convoy):
+    server.on("jobs/", {"count": 2, "results": [job("one")]})
+    server.on("jobs/", lambda: {"count": 2, "results": [job(f"job-{len(server.seen)}")]})
+    assert convoy("get", "jobs", "-o", "name").out.split() == ["pytorchjob/job-1", "pytorchjob/job-2"]
+
+
+def test_it_selects_by_label(server, convoy):
+    server.page("jobs/", job("llama"), job("whisper", labels={"team": "speech"}))
+    assert convoy("get", "jobs", "-l", "team=speech", "-o", "name").out == "pytorchjob/whisper\n"
+
+
+def test_it_prints_one_object_as_json_and_yaml(server, convoy):
+    server.page("jobs/", job())
+    server.on(f"jobs/{JOB_ID}/", job(manifest={"kind": "PyTorchJob"}))
+    assert json.loads(convoy("get", "job", "llama", "-o", "json").out)["manifest"] == {"kind": "PyTorchJob"}
+    assert yaml.safe_load(convoy("get", "pytorchjob", "llama", "-o", "yaml").out)["name"] == "llama"
+
+
+def test_it_lists_clusters_with_their_free_gpus(server, convoy):
+    server.page("clusters/", cluster(), cluster("south", cordoned=True))
+    rows = convoy("cluster", "list").out.splitlines()
+    assert rows[1].split()[:4] == ["north", "Ready", "4/4", "4/8"]
+    assert "Ready,Cordoned" in rows[2]
+
+
+def test_it_lists_the_pods_of_a_job(server, convoy):
+    server.page("jobs/", job())
+    pod = {"name": "llama-master-0", "ready": "1/1", "phase": "Running", "restarts": 0, "created_at": ago(72020)}
+    server.page(f"jobs/{JOB_ID}/pods/", pod | {"namespace": "default", "cluster": "north", "node": "n1"})
+    words = convoy("get", "pods", "llama").out.splitlines()[1].split()
+    assert words == ["llama-master-0", "1/1", "Running", "0", "20h", "north", "n1"]
+
+
+def test_it_describes_a_job_with_unwrapped_events(server, convoy):
+    binding = {"cluster": "north", "result": "{north:0,[{master 1} {worker 2}]}"}
+    server.page("jobs/", job())
+    server.on(f"jobs/{JOB_ID}/", job(binding=binding))
+    server.on(f"jobs/{JOB_ID}/attempts/", [{"number": 1, "cluster": "north", "placed_at": ago(17960), "outcome": ""}])
+    server.page(f"jobs/{JOB_ID}/pods/")
+    server.page(f"jobs/{JOB_ID}/events/", event("ScheduleBindingSucceed", RESULT, 17960))
+    told = convoy("describe", "pytorchjob", "llama").out
+    events = told.partition("Events:\n")[2].splitlines()
+    assert events[1] == f"  Normal   ScheduleBindingSucceed   4h59m   default-scheduler   {RESULT}"
+    assert "Asks for:      3 nvidia.com/gpu, 3 cpu, 6Gi memory, 3 pods" in told
+
+
+def test_it_tells_cluster_by_cluster_what_is_short(server, convoy):
+    short = {
+        "cluster": "south",
+        "code": "NotEnoughFree",
+        "message": "is short of 4 GPUs",
+        "short": {"nvidia.com/gpu": 4},
+    }
+    reason = {"code": "NoClusterFits", "message": "0/1 clusters fit", "clusters": [short]}
+    queued = job(state="Queued", reason=reason, cluster=None, attempt=0, started_at=None)
+    server.page("jobs/", queued)
+    server.on(f"jobs/{JOB_ID}/", queued)
+    server.on(f"jobs/{JOB_ID}/attempts/", [])
+    server.page(f"jobs/{JOB_ID}/events/")
+    told = convoy("describe", "llama").out
+    assert "  south   NotEnoughFree   4 nvidia.com/gpu   is short of 4 GPUs" in told
+
+
+def test_it_draws_how_full_the_fleet_is(server, convoy):
+    server.page("clusters/", cluster(), cluster("south"))
+    rows = convoy("top").out.splitlines()
+    assert rows[1].split() == ["north", "Ready", "████████▒▒░░░░░░░░░░", "3", "1", "4", "8"]
+    assert rows[3].split()[-4:] == ["6", "2", "8", "16"]
+
+
+def test_it_prints_no_control_characters_of_others(server, convoy):
+    server.page("jobs/", job(cluster="\x1b[2Jnorth"))
+    assert "\x1b" not in convoy("get", "jobs").out
