@@ -1,145 +1,177 @@
-"""The admin's view of supply: look at everything, change only what a service can change. Credentials are never shown."""
+"""Supply for operators: everything to read, little to change. What changes goes through the same services as REST.
+
+Credentials and digests are in no column and no form here, and none may be added.
+"""
 
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from fleet.errors import ConvoyError
-from fleet.models import Cluster, Event, Grant, Heartbeat, Hold, Node, Token
+from fleet.models import Cluster, Event, Grant, Hold, Node, Pod, Token
 from fleet.services import access, clusters
 
 
-class ReadOnly(ModelAdmin):  # type: ignore[misc]
-    """Look, don't touch."""
+class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
+    """Lists and shows; rows are made and removed by services alone."""
 
-    show_full_result_count = False
     list_per_page = 50
+    show_full_result_count = False
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
 class JoinForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Joining is a service's work: the form only carries its two arguments there and its refusal back."""
+    """The kubeconfig is read once by the service and never shown again."""
 
-    name = forms.CharField(max_length=63, widget=UnfoldAdminTextInputWidget())
-    kubeconfig = forms.CharField(widget=UnfoldAdminTextareaWidget(), strip=False, help_text="Encrypted at rest.")
+    name = forms.CharField(max_length=63, widget=UnfoldAdminTextInputWidget)
+    kubeconfig = forms.CharField(
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "autocomplete": "off", "spellcheck": "false"}),
+        strip=False,
+        max_length=256 * 1024,
+        help_text="The file's text, with a token or a client certificate in it.",
+    )
+    context = forms.CharField(
+        required=False, max_length=253, widget=UnfoldAdminTextInputWidget, help_text="Empty: the current one."
+    )
+    by = ""
 
     class Meta:
         model = Cluster
-        fields = ()
-
-    by = ""
+        fields = ("name",)
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
-        if not self.errors:
-            try:
-                self.instance = clusters.join(given["name"], given["kubeconfig"], by=self.by, now=timezone.now())
-            except ConvoyError as e:
-                raise forms.ValidationError(e.message) from e
+        """Joins here, where a refusal can still be shown beside the field it is about."""
+        given = super().clean() or {}
+        if self.errors:
+            return given
+        try:
+            self.instance = clusters.join(
+                given["name"], given["kubeconfig"], context=given["context"], by=self.by, now=timezone.now()
+            )
+        except ConvoyError as e:
+            for fault in e.faults:
+                self.add_error(fault.field if fault.field in self.fields else None, fault.detail)
+            if not e.faults:
+                self.add_error(None, e.message)
         return given
+
+    def _post_clean(self) -> None:
+        """The row was written by the service."""
 
 
 @admin.register(Cluster)
-class ClusterAdmin(ReadOnly):
-    list_display = ("name", "state", "cordoned", "version", "region", "state_reason", "last_heartbeat")
+class ClusterAdmin(ReadOnlyAdmin):
+    list_display = ("name", "state", "cordoned", "version", "region", "zone", "last_heartbeat", "state_message")
     list_filter = ("state", "cordoned", "region")
-    search_fields = ("name",)
+    search_fields = ("name", "region", "zone", "provider")
     exclude = ("access",)
     actions = ("cordon", "uncordon")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
-        return super().get_queryset(request).defer("access")
+        return super().get_queryset(request).defer("access")  # type: ignore[no-any-return]
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return access.may(request.user, "join", "Cluster")
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+    def get_form(self, request: HttpRequest, obj: Cluster | None = None, **kwargs: Any) -> Any:
         if obj is not None:
-            return super().get_form(request, obj, change, **kwargs)
+            return super().get_form(request, obj, **kwargs)
         return type("Join", (JoinForm,), {"by": request.user.get_username()})
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return super().get_fields(request, obj) if obj else ("name", "kubeconfig")
+    def get_fields(self, request: HttpRequest, obj: Cluster | None = None) -> Any:
+        return ("name", "kubeconfig", "context") if obj is None else super().get_fields(request, obj)
 
-    def save_form(self, request: HttpRequest, form: Any, change: bool) -> Any:
-        return form.instance
+    def save_model(self, request: HttpRequest, obj: Cluster, form: Any, change: bool) -> None:
+        """Joined already, by the form."""
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """The service has done it."""
+    @admin.action(description="Cordon: place nothing new here")
+    def cordon(self, request: HttpRequest, queryset: QuerySet[Cluster]) -> None:
+        self._cordon(request, queryset, True)
 
-    @admin.action(description="Cordon: place nothing more here")
-    def cordon(self, request: HttpRequest, chosen: QuerySet[Cluster]) -> None:
-        self._cordon(request, chosen, True)
+    @admin.action(description="Uncordon: place jobs here again")
+    def uncordon(self, request: HttpRequest, queryset: QuerySet[Cluster]) -> None:
+        self._cordon(request, queryset, False)
 
-    @admin.action(description="Uncordon: place here again")
-    def uncordon(self, request: HttpRequest, chosen: QuerySet[Cluster]) -> None:
-        self._cordon(request, chosen, False)
+    def _cordon(self, request: HttpRequest, queryset: QuerySet[Cluster], on: bool) -> None:
+        if not access.may(request.user, "cordon", "Cluster"):
+            raise PermissionDenied
+        for cluster in queryset:
+            clusters.cordon(cluster, on, by=request.user.get_username(), now=timezone.now())
+        self.message_user(request, f"{'Cordoned' if on else 'Uncordoned'} {queryset.count()}", messages.SUCCESS)
 
-    def _cordon(self, request: HttpRequest, chosen: QuerySet[Cluster], on: bool) -> None:
-        for cluster in chosen:
-            try:
-                access.require(request.user, "cordon", "Cluster")
-                clusters.cordon(cluster, on, by=request.user.get_username(), now=timezone.now())
-            except ConvoyError as e:
-                self.message_user(request, f"{cluster}: {e.message}", messages.ERROR)
+
+class OfCluster(ReadOnlyAdmin):
+    """Rows that hang on a cluster: its name comes in the same query, its credentials never."""
+
+    list_select_related = ("cluster",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("cluster").defer("cluster__access")  # type: ignore[no-any-return]
 
 
 @admin.register(Node)
-class NodeAdmin(ReadOnly):
-    list_display = ("name", "cluster", "ready", "unschedulable")
+class NodeAdmin(OfCluster):
+    list_display = ("name", "cluster", "ready", "unschedulable", "allocatable", "requested")
     list_filter = ("cluster", "ready", "unschedulable")
-    list_select_related = ("cluster",)
     search_fields = ("name",)
 
 
+@admin.register(Pod)
+class PodAdmin(OfCluster):
+    list_display = ("name", "namespace", "cluster", "phase", "node", "role", "index", "attempt", "restarts")
+    list_filter = ("cluster", "phase")
+    search_fields = ("name", "namespace")
+
+
 @admin.register(Hold)
-class HoldAdmin(ReadOnly):
-    list_display = ("job_uid", "attempt", "cluster", "pods", "made_at", "released_at")
-    list_select_related = ("cluster",)
+class HoldAdmin(OfCluster):
+    list_display = ("job_uid", "attempt", "cluster", "amounts", "pods", "made_at", "released_at")
+    list_filter = ("cluster", ("released_at", admin.EmptyFieldListFilter))
+    ordering = ("-made_at",)
 
 
 @admin.register(Event)
-class EventAdmin(ReadOnly):
+class EventAdmin(ReadOnlyAdmin):
     list_display = ("last_at", "type", "reason", "regarding_kind", "regarding_namespace", "regarding_name", "message")
     list_filter = ("type", "regarding_kind")
-    search_fields = ("regarding_name", "reason", "message")
-
-
-@admin.register(Heartbeat)
-class HeartbeatAdmin(ReadOnly):
-    list_display = ("role", "instance", "at")
+    search_fields = ("reason", "regarding_name", "message")
 
 
 @admin.register(Token)
-class TokenAdmin(ReadOnly):
-    list_display = ("name", "user", "created_at", "expires_at", "revoked_at", "last_used_at")
+class TokenAdmin(ReadOnlyAdmin):
+    list_display = ("name", "user", "created_at", "expires_at", "last_used_at", "revoked_at")
     list_select_related = ("user",)
+    search_fields = ("name", "user__username")
+    ordering = ("-created_at",)
     exclude = ("digest",)
     actions = ("revoke",)
 
     @admin.action(description="Revoke")
-    def revoke(self, request: HttpRequest, chosen: QuerySet[Token]) -> None:
-        for token in chosen.select_related("user"):
-            access.revoke(token.user, token.pk, now=timezone.now())
+    def revoke(self, request: HttpRequest, queryset: QuerySet[Token]) -> None:
+        if not request.user.is_superuser and not access.may(request.user, "read", "Process"):
+            raise PermissionDenied
+        done = queryset.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
+        self.message_user(request, f"Revoked {done}", messages.SUCCESS)
 
 
 @admin.register(Grant)
 class GrantAdmin(ModelAdmin):  # type: ignore[misc]
     list_display = ("user", "role", "namespace")
-    list_filter = ("role",)
     list_select_related = ("user",)
-    autocomplete_fields = ("user",)
+    list_filter = ("role",)
+    search_fields = ("user__username", "namespace")
