@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from casting import until
 
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway
@@ -15,6 +14,7 @@ from fleet.simulator import fault
 from fleet.simulator.faults_control import ControlServer, send
 from fleet.simulator.main import Fleet
 from fleet.simulator.shape import parse
+from tests.simulator.casting import until
 
 CONFIG = """
 timeScale: 50

@@ -4,7 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from casting import (
+
+from fleet.kube.resources import CONFIG_MAPS, JOBS, NODES, POD_GROUPS, PODS, PYTORCH_JOBS, SERVICES
+from fleet.member.client import MemberClient
+from fleet.member.errors import MemberAway
+from fleet.simulator.disturbance import BadFault, parse
+from fleet.simulator.member import SimulatedMember
+from tests.simulator.casting import (
     NAMESPACE,
     batch_job,
     calling,
@@ -17,12 +23,6 @@ from casting import (
     truths,
     until,
 )
-
-from fleet.kube.resources import CONFIG_MAPS, JOBS, NODES, POD_GROUPS, PODS, PYTORCH_JOBS, SERVICES
-from fleet.member.client import MemberClient
-from fleet.member.errors import MemberAway
-from fleet.simulator.disturbance import BadFault, parse
-from fleet.simulator.member import SimulatedMember
 
 PAIR = tuple[SimulatedMember, MemberClient]
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from operator_cases import NOW, truths
 
 from fleet.simulator.controllers.job_plan import Decision, Times, decide, index_of, pod_of
+from tests.simulator.controllers.operator_cases import NOW, truths
 
 
 def job(**spec: Any) -> dict:

@@ -1,9 +1,9 @@
 """The training operator's decisions: conditions, replacements, limits, suspension, cleaning up."""
 
 import pytest
-from operator_cases import NOW, pods_of, pytorch_job, settled, times, truths
 
 from fleet.simulator.controllers.pytorch_plan import Decision, decide, is_ours
+from tests.simulator.controllers.operator_cases import NOW, pods_of, pytorch_job, settled, times, truths
 
 ALL = {"master_0": "Running", "worker_0": "Running", "worker_1": "Running"}
 

@@ -1,9 +1,8 @@
 """Names, labels and environment of a PyTorchJob's pods."""
 
-from operator_cases import pytorch_job
-
 from fleet.simulator.controllers.packing import POD_GROUP
 from fleet.simulator.controllers.pytorch_pods import environment, own_group, pod_of, service_of, what_is_wrong
+from tests.simulator.controllers.operator_cases import pytorch_job
 
 PREFIX = "training.kubeflow.org/"
 

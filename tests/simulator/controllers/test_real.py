@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from kube_apiserver import ASSETS, kube_apiserver
 
 from fleet.kube.resources import JOBS, PODS, PYTORCH_JOBS, Resource
 from fleet.member.client import MemberClient
@@ -13,6 +12,7 @@ from fleet.simulator.controllers.clock import WallClock
 from fleet.simulator.controllers.life import Life, Shape
 from fleet.simulator.controllers.nodes import Pool
 from fleet.simulator.member import define
+from tests.simulator.controllers.kube_apiserver import ASSETS, kube_apiserver
 
 pytestmark = [
     pytest.mark.realkube,
