@@ -44,17 +44,18 @@ class ChangesConsumer(AsyncWebsocketConsumer):
     """Version up to which everything has certainly been sent: the newest one at the last heartbeat."""
 
     async def connect(self) -> None:
-        self.user = await self._who()
-        if self.user is None:
+        user = await self._who()
+        # Accepted before it is refused: a browser never learns why a handshake failed, but it sees a close code.
+        await self.accept(subprotocol=self._subprotocol())
+        if user is None:
             await self.close(REFUSED)
             return
-        if _open[self.user.pk] >= SOCKETS_PER_USER:
-            self.user = None
+        if _open[user.pk] >= SOCKETS_PER_USER:
             await self.close(TOO_MANY)
             return
-        _open[self.user.pk] += 1
+        self.user = user
+        _open[user.pk] += 1
         self.follower = self._follow()
-        await self.accept(subprotocol=self._subprotocol())
         await self.follower.add(self)
         await self._resume()
         self.heart = asyncio.create_task(self._beat())

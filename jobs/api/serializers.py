@@ -118,14 +118,18 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
 
 class PodSerializer(serializers.ModelSerializer[Pod]):
     cluster = serializers.CharField(source="cluster.name", read_only=True)
+    ready = serializers.SerializerMethodField(help_text="containers that are ready, of all: 1/1")
 
     class Meta:
         model = Pod
         fields = (
-            "name", "namespace", "uid", "cluster", "attempt", "role", "index", "node", "phase", "ready_containers",
-            "containers", "restarts", "reason", "message", "created_at", "started_at",
+            "name", "namespace", "uid", "cluster", "attempt", "role", "index", "node", "phase", "ready",
+            "ready_containers", "containers", "restarts", "reason", "message", "created_at", "started_at",
         )  # fmt: skip
         read_only_fields = fields
+
+    def get_ready(self, pod: Pod) -> str:
+        return f"{pod.ready_containers}/{pod.containers}"
 
 
 class PolicySerializer(serializers.ModelSerializer[Policy]):

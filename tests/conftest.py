@@ -1,0 +1,62 @@
+"""The cast: an admin, an editor of vision, a viewer of speech, and the REST clients they speak through."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from fleet.models import Grant
+from fleet.services import access
+
+
+def person(name: str, *grants: tuple[str, str], superuser: bool = False) -> Any:
+    """A user with roles, each as (role, namespace)."""
+    user = get_user_model().objects.create_user(name, password="a long password", is_superuser=superuser)
+    for role, namespace in grants:
+        Grant.objects.create(user=user, role=role, namespace=namespace)
+    return user
+
+
+def client_of(user: Any) -> APIClient:
+    """Signed in by a bearer token, as scripts are."""
+    _, text = access.mint(user, "test", life=None, now=timezone.now())
+    client = APIClient(enforce_csrf_checks=True)
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+    return client
+
+
+@pytest.fixture
+def admin(db: None) -> Any:
+    return person("ada", superuser=True)
+
+
+@pytest.fixture
+def editor(db: None) -> Any:
+    return person("vera", (Grant.Role.EDITOR, "vision"))
+
+
+@pytest.fixture
+def viewer(db: None) -> Any:
+    return person("sam", (Grant.Role.VIEWER, "speech"))
+
+
+@pytest.fixture
+def as_admin(admin: Any) -> APIClient:
+    return client_of(admin)
+
+
+@pytest.fixture
+def as_editor(editor: Any) -> APIClient:
+    return client_of(editor)
+
+
+@pytest.fixture
+def as_viewer(viewer: Any) -> APIClient:
+    return client_of(viewer)
+
+
+@pytest.fixture
+def as_nobody(db: None) -> APIClient:
+    return APIClient(enforce_csrf_checks=True)
