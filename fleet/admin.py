@@ -9,7 +9,8 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
@@ -36,7 +37,7 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 class JoinForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The kubeconfig is read once by the service and never shown again."""
+    """The kubeconfig goes to the service and is not kept as it came."""
 
     name = forms.CharField(max_length=63, widget=UnfoldAdminTextInputWidget)
     kubeconfig = forms.CharField(
@@ -48,30 +49,21 @@ class JoinForm(forms.ModelForm):  # type: ignore[type-arg]
     context = forms.CharField(
         required=False, max_length=253, widget=UnfoldAdminTextInputWidget, help_text="Empty: the current one."
     )
-    by = ""
+    refused: ConvoyError | None = None
 
     class Meta:
         model = Cluster
         fields = ("name",)
 
     def clean(self) -> dict[str, Any]:
-        """Joins here, where a refusal can still be shown beside the field it is about."""
+        """Shows what the service refused beside the field it is about."""
         given = super().clean() or {}
-        if self.errors:
-            return given
-        try:
-            self.instance = clusters.join(
-                given["name"], given["kubeconfig"], context=given["context"], by=self.by, now=timezone.now()
-            )
-        except ConvoyError as e:
-            for fault in e.faults:
+        if self.refused is not None:
+            for fault in self.refused.faults:
                 self.add_error(fault.field if fault.field in self.fields else None, fault.detail)
-            if not e.faults:
-                self.add_error(None, e.message)
+            if not self.refused.faults:
+                self.add_error(None, self.refused.message)
         return given
-
-    def _post_clean(self) -> None:
-        """The row was written by the service."""
 
 
 @admin.register(Cluster)
@@ -88,16 +80,35 @@ class ClusterAdmin(ReadOnlyAdmin):
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return access.may(request.user, "join", "Cluster")
 
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Joins before Django opens the transaction of its form: a member is asked, and may take its time."""
+        if request.method == "POST" and self.has_add_permission(request):
+            form = JoinForm(request.POST)
+            if form.is_valid():
+                try:
+                    return self._joined(request, form.cleaned_data)
+                except ConvoyError as e:
+                    request.refused = e  # type: ignore[attr-defined]
+        return super().add_view(request, form_url, extra_context)  # type: ignore[no-any-return]
+
+    def _joined(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
+        cluster = clusters.join(
+            given["name"],
+            given["kubeconfig"],
+            context=given["context"],
+            by=request.user.get_username(),
+            now=timezone.now(),
+        )
+        self.message_user(request, f"{cluster} joined the fleet", messages.SUCCESS)
+        return HttpResponseRedirect(reverse("admin:fleet_cluster_changelist"))
+
     def get_form(self, request: HttpRequest, obj: Cluster | None = None, **kwargs: Any) -> Any:
         if obj is not None:
             return super().get_form(request, obj, **kwargs)
-        return type("Join", (JoinForm,), {"by": request.user.get_username()})
+        return type("Join", (JoinForm,), {"refused": getattr(request, "refused", None)})
 
     def get_fields(self, request: HttpRequest, obj: Cluster | None = None) -> Any:
         return ("name", "kubeconfig", "context") if obj is None else super().get_fields(request, obj)
-
-    def save_model(self, request: HttpRequest, obj: Cluster, form: Any, change: bool) -> None:
-        """Joined already, by the form."""
 
     @admin.action(description="Cordon: place nothing new here")
     def cordon(self, request: HttpRequest, queryset: QuerySet[Cluster]) -> None:
@@ -163,10 +174,11 @@ class TokenAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke")
     def revoke(self, request: HttpRequest, queryset: QuerySet[Token]) -> None:
-        if not request.user.is_superuser and not access.may(request.user, "read", "Process"):
+        if not access.may(request.user, "detach", "Cluster"):
             raise PermissionDenied
-        done = queryset.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
-        self.message_user(request, f"Revoked {done}", messages.SUCCESS)
+        for token in queryset.select_related("user"):
+            access.revoke(token.user, token.pk, now=timezone.now())
+        self.message_user(request, "Revoked", messages.SUCCESS)
 
 
 @admin.register(Grant)

@@ -1,10 +1,15 @@
-"""The admin's view of demand: read-only, with the three things a service can do to a job."""
+"""Demand for operators: everything to read; suspend, resume and delete through the same services as REST.
+
+What is inside a dependent (a ConfigMap, a Secret) is in no column and no form here, and may not be added.
+"""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from unfold.admin import ModelAdmin
@@ -14,90 +19,110 @@ from fleet.services import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
 from jobs.services import lifecycle
 
+Deed = Callable[..., object]
 
-class ReadOnly(ModelAdmin):  # type: ignore[misc]
-    """Look, don't touch."""
 
-    show_full_result_count = False
+class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
+    """Lists and shows; rows are made and removed by services alone. ``left_out`` is never read for a list."""
+
     list_per_page = 50
+    show_full_result_count = False
+    left_out: tuple[str, ...] = ()
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related(*(self.list_select_related or ())).defer(*self.left_out)  # type: ignore[no-any-return]
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
 @admin.register(Job)
-class JobAdmin(ReadOnly):
-    list_display = ("name", "namespace", "kind", "state", "cluster", "attempt", "gpus", "priority", "created_at")
-    list_filter = ("state", "kind", "namespace")
-    list_select_related = ("cluster",)
-    search_fields = ("name",)
+class JobAdmin(ReadOnlyAdmin):
+    list_display = ("name", "namespace", "kind", "state", "cluster", "gpus", "attempt", "policy", "created_at", "why")
+    list_filter = ("state", "kind", "namespace", "cluster")
+    list_select_related = ("cluster", "policy")
+    left_out = ("manifest", "status", "cluster__access", "cluster__apis", "policy__manifest")
+    search_fields = ("name", "namespace")
     actions = ("suspend", "resume", "remove")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
-        return super().get_queryset(request).defer("cluster__access")
+    @admin.display(description="reason")
+    def why(self, job: Job) -> str:
+        return str((job.reason or {}).get("message", ""))
 
     @admin.action(description="Suspend")
-    def suspend(self, request: HttpRequest, chosen: QuerySet[Job]) -> None:
-        self._each(request, chosen, "suspend", lifecycle.suspend)
+    def suspend(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        self._each(request, queryset, "suspend", lifecycle.suspend)
 
     @admin.action(description="Resume")
-    def resume(self, request: HttpRequest, chosen: QuerySet[Job]) -> None:
-        self._each(request, chosen, "resume", lifecycle.resume)
+    def resume(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        self._each(request, queryset, "resume", lifecycle.resume)
 
-    @admin.action(description="Delete, with its copies in the members")
-    def remove(self, request: HttpRequest, chosen: QuerySet[Job]) -> None:
-        self._each(request, chosen, "delete", lifecycle.delete)
+    @admin.action(description="Delete, with all copies in the members")
+    def remove(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        self._each(request, queryset, "delete", lifecycle.delete)
 
-    def _each(self, request: HttpRequest, chosen: QuerySet[Job], verb: str, service: Callable[..., Any]) -> None:
-        for job in chosen:
+    def _each(self, request: HttpRequest, queryset: QuerySet[Job], verb: str, deed: Deed) -> None:
+        """One refused job does not keep the others from being done."""
+        now: datetime = timezone.now()
+        done = 0
+        for job in queryset:
+            if not access.may(request.user, verb, "Job", job.namespace):
+                raise PermissionDenied
             try:
-                access.require(request.user, verb, "Job", job.namespace)
-                service(job, by=request.user.get_username(), now=timezone.now())
+                deed(job, by=request.user.get_username(), now=now)
+                done += 1
             except ConvoyError as e:
-                self.message_user(request, e.message, messages.ERROR)
+                self.message_user(request, e.message, messages.WARNING)
+        self.message_user(request, f"{verb}: {done} done", messages.SUCCESS if done else messages.INFO)
 
 
 @admin.register(Policy)
-class PolicyAdmin(ReadOnly):
+class PolicyAdmin(ReadOnlyAdmin):
     list_display = ("name", "namespace", "kind", "generation", "created_at")
     list_filter = ("kind", "namespace")
-    search_fields = ("name",)
+    search_fields = ("name", "namespace")
 
 
 @admin.register(Binding)
-class BindingAdmin(ReadOnly):
+class BindingAdmin(ReadOnlyAdmin):
     list_display = ("job", "cluster", "attempt", "result", "scheduled_at")
+    list_filter = ("cluster",)
     list_select_related = ("job", "cluster")
+    left_out = ("job__manifest", "job__status", "cluster__access", "cluster__apis")
+    search_fields = ("job__name", "job__namespace")
+    ordering = ("-scheduled_at",)
 
 
 @admin.register(Work)
-class WorkAdmin(ReadOnly):
-    list_display = ("name", "namespace", "kind", "attempt", "cluster", "state", "tries", "message", "created_at")
+class WorkAdmin(ReadOnlyAdmin):
+    list_display = ("name", "namespace", "kind", "attempt", "cluster", "state", "tries", "due_at", "message")
     list_filter = ("state", "cluster")
     list_select_related = ("cluster",)
-    search_fields = ("name",)
+    left_out = ("cluster__access", "cluster__apis")
+    search_fields = ("name", "namespace")
+    ordering = ("-id",)
 
 
 @admin.register(Attempt)
-class AttemptAdmin(ReadOnly):
-    list_display = ("job", "number", "cluster_name", "placed_at", "started_at", "ended_at", "outcome")
+class AttemptAdmin(ReadOnlyAdmin):
+    list_display = ("job", "number", "cluster_name", "placed_at", "started_at", "ended_at", "outcome", "message")
+    list_filter = ("outcome", "cluster_name")
     list_select_related = ("job",)
+    left_out = ("job__manifest", "job__status")
+    search_fields = ("job__name", "job__namespace")
+    ordering = ("-placed_at",)
 
 
 @admin.register(Dependent)
-class DependentAdmin(ReadOnly):
-    """Names only: what is inside leaves by no door."""
-
+class DependentAdmin(ReadOnlyAdmin):
     list_display = ("name", "namespace", "kind", "generation", "created_at")
     list_filter = ("kind", "namespace")
-    search_fields = ("name",)
+    search_fields = ("name", "namespace")
     exclude = ("manifest",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Dependent]:
-        return super().get_queryset(request).defer("manifest")
+    left_out = ("manifest",)
