@@ -1,0 +1,128 @@
+"""Tokens, sessions and one-time links: who gets in, who does not, and what is written down."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from fleet.models import SigninLink, Token
+from fleet.services import access
+from tests.conftest import client_of
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a long password"
+
+
+def sign_in(client: APIClient, username: str, password: str):
+    client.get("/api/v1/session/")
+    csrf = client.cookies["csrftoken"].value
+    return client.post("/api/v1/session/", {"username": username, "password": password}, headers={"X-CSRFToken": csrf})
+
+
+def ask_with(text: str):
+    return APIClient().get("/api/v1/me/", headers={"Authorization": f"Bearer {text}"})
+
+
+def test_it_knows_a_token_and_says_what_its_user_may(editor):
+    answer = client_of(editor).get("/api/v1/me/").json()
+    assert answer["username"] == "vera" and answer["roles"] == [{"role": "editor", "namespace": "vision"}]
+    assert answer["can"]["apply"] and not answer["can"]["join"]
+
+
+@pytest.mark.parametrize("text", ["", "x", "cvy_short", "cvy_" + "a" * 43, "cvy_" + "é" * 43, "cvy_" + "a" * 4000])
+def test_it_refuses_unknown_tokens(db, text):
+    answer = ask_with(text)
+    assert answer.status_code == 401 and answer["WWW-Authenticate"].startswith("Bearer")
+    assert answer.json()["status"] == 401
+
+
+def test_it_refuses_an_expired_token_and_says_so(editor):
+    then = timezone.now() - timedelta(hours=2)
+    _, text = access.mint(editor, "old", life=timedelta(hours=1), now=then)
+    answer = ask_with(text)
+    assert (answer.status_code, answer.json()["detail"]) == (401, "the token has expired")
+
+
+def test_it_refuses_the_token_of_a_stopped_user(editor):
+    _, text = access.mint(editor, "mine", life=None, now=timezone.now())
+    editor.is_active = False
+    editor.save(update_fields=["is_active"])
+    assert ask_with(text).status_code == 401
+
+
+def test_it_writes_the_use_of_a_token_once_a_minute(editor):
+    now = timezone.now()
+    row, text = access.mint(editor, "mine", life=None, now=now)
+    for later, written in ((0, 0), (30, 0), (61, 61)):
+        access.verify(text, now=now + timedelta(seconds=later))
+        row.refresh_from_db()
+        assert row.last_used_at == now + timedelta(seconds=written)
+
+
+def test_it_mints_a_token_shows_it_once_and_revokes_it(as_editor):
+    made = as_editor.post("/api/v1/tokens/", {"name": "laptop", "expires_in_s": 3600}, format="json").json()
+    assert ask_with(made["token"]).status_code == 200
+    assert all("token" not in row and "digest" not in row for row in as_editor.get("/api/v1/tokens/").json()["results"])
+    assert as_editor.delete(f"/api/v1/tokens/{made['id']}/").status_code == 204
+    assert ask_with(made["token"]).json()["detail"] == "the token was revoked"
+
+
+def test_it_refuses_to_revoke_the_token_of_somebody_else(as_editor, as_viewer, viewer):
+    theirs = Token.objects.get(user=viewer)
+    assert as_editor.delete(f"/api/v1/tokens/{theirs.pk}/").status_code == 404
+
+
+@pytest.mark.parametrize("body", [{}, {"name": ""}, {"name": "x" * 64}, {"name": "x", "expires_in_s": 10**12}, []])
+def test_it_refuses_tokens_that_make_no_sense(as_editor, body):
+    before = Token.objects.count()
+    answer = as_editor.post("/api/v1/tokens/", body, format="json")
+    assert answer.status_code == 422 and answer.json()["errors"]
+    assert Token.objects.count() == before
+
+
+def test_it_opens_and_ends_a_session(editor):
+    browser = APIClient(enforce_csrf_checks=True)
+    assert sign_in(browser, "vera", PASSWORD).json()["username"] == "vera"
+    assert browser.get("/api/v1/me/").status_code == 200
+    csrf = browser.cookies["csrftoken"].value
+    assert browser.delete("/api/v1/session/", headers={"X-CSRFToken": csrf}).status_code == 204
+    assert browser.get("/api/v1/me/").status_code == 401
+
+
+def test_it_wants_the_csrf_token_back(editor):
+    browser = APIClient(enforce_csrf_checks=True)
+    answer = browser.post("/api/v1/session/", {"username": "vera", "password": PASSWORD})
+    assert answer.status_code == 403 and "CSRF" in answer.json()["detail"]
+    sign_in(browser, "vera", PASSWORD)
+    assert browser.post("/api/v1/tokens/", {"name": "x"}, format="json").status_code == 403
+
+
+def test_it_locks_out_who_keeps_guessing(editor):
+    browser = APIClient(enforce_csrf_checks=True)
+    answers = [sign_in(browser, "vera", f"guess {i}").status_code for i in range(11)]
+    assert answers[0] == 401 and answers[-1] == 429
+    answer = sign_in(browser, "vera", PASSWORD)
+    assert answer.status_code == 429 and answer["Content-Type"] == "application/problem+json"
+
+
+def test_it_signs_in_by_a_link_once(editor):
+    path = access.make_signin_link(editor, now=timezone.now())
+    browser = APIClient()
+    assert browser.head(path).status_code == 200
+    answer = browser.get(path)
+    assert (answer.status_code, answer["Location"]) == (302, "/")
+    assert browser.get("/api/v1/me/").json()["username"] == "vera"
+    assert APIClient().get(path).status_code == 410
+
+
+def test_it_refuses_a_link_that_is_too_old(editor):
+    path = access.make_signin_link(editor, now=timezone.now() - timedelta(minutes=16))
+    assert APIClient().get(path).status_code == 410
+
+
+def test_it_keeps_neither_tokens_nor_links(editor):
+    _, text = access.mint(editor, "mine", life=None, now=timezone.now())
+    path = access.make_signin_link(editor, now=timezone.now())
+    kept = str(list(Token.objects.values())) + str(list(SigninLink.objects.values()))
+    assert text not in kept and path.split("/")[2] not in kept
