@@ -1,0 +1,139 @@
+"""The admin: every list renders with as many queries for many rows as for few, and shows no secret."""
+
+import uuid
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils import timezone
+
+from fleet.models import Cluster, Event, Grant, Hold, Node, Pod, Token
+from fleet.services import access
+from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
+
+pytestmark = pytest.mark.django_db
+SECRET = "s3cr3t-of-the-member"
+LISTED = (Cluster, Node, Pod, Event, Hold, Token, Grant, Job, Policy, Binding, Work, Attempt, Dependent)
+QUERIES = 14
+"""Session, user, counts, filters, the rows: 8 to 12 as measured."""
+
+
+def fill(number: int) -> None:
+    now = timezone.now()
+    name = f"n{number}"
+    user = User.objects.create(username=name)
+    cluster = Cluster.objects.create(
+        name=name, server="https://127.0.0.1", access={"token": SECRET}, state_since=now, joined_at=now
+    )
+    Node.objects.create(cluster=cluster, name=name)
+    policy = Policy.objects.create(
+        kind="PropagationPolicy", namespace="default", name=name, manifest={}, created_at=now
+    )
+    job = Job.objects.create(
+        api_version="kubeflow.org/v1", kind="PyTorchJob", namespace="default", name=name, manifest={}, roles=[], total={},
+        policy=policy, cluster=cluster, created_at=now, queued_at=now,
+    )  # fmt: skip
+    Pod.objects.create(
+        cluster=cluster,
+        namespace="default",
+        name=name,
+        uid=name,
+        job_uid=job.uid,
+        attempt=1,
+        phase="Running",
+        created_at=now,
+    )
+    Hold.objects.create(cluster=cluster, job_uid=job.uid, attempt=1, amounts={}, pods=3, made_at=now)
+    Event.objects.create(
+        regarding_kind="Cluster", regarding_name=name, regarding_uid=str(uuid.uuid4()), reason="Seen", message="m",
+        source="test", first_at=now, last_at=now,
+    )  # fmt: skip
+    access.mint(user, name, life=None, now=now)
+    Grant.objects.create(user=user, role="viewer")
+    Binding.objects.create(job=job, cluster=cluster, scheduled_at=now)
+    Attempt.objects.create(job=job, number=1, cluster_name=name, placed_at=now)
+    Work.objects.create(
+        job_uid=job.uid, attempt=1, cluster=cluster, api_version="kubeflow.org/v1", kind="PyTorchJob",
+        namespace="default", name=name, due_at=now, created_at=now,
+    )  # fmt: skip
+    Dependent.objects.create(kind="Secret", namespace="default", name=name, manifest={"data": SECRET}, created_at=now)
+
+
+@pytest.fixture
+def desk(client, db):
+    client.force_login(User.objects.create_superuser("root"), backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def listing(model) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def act(desk, model, action, row):
+    return desk.post(listing(model), {"action": action, "_selected_action": [row.pk]}, follow=True)
+
+
+@pytest.mark.parametrize("model", LISTED, ids=lambda model: model.__name__)
+def test_it_lists_many_rows_with_few_queries_and_no_secret(desk, model, django_assert_max_num_queries):
+    for number in range(12):
+        fill(number)
+    with django_assert_max_num_queries(QUERIES):
+        page = desk.get(listing(model))
+    assert page.status_code == 200
+    assert SECRET not in page.content.decode()
+
+
+@pytest.mark.parametrize("model", LISTED, ids=lambda model: model.__name__)
+def test_it_shows_one_row_without_its_secret(desk, model):
+    fill(1)
+    row = model.objects.first()
+    page = desk.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[row.pk]))
+    assert page.status_code == 200
+    assert SECRET not in page.content.decode()
+    assert getattr(row, "digest", "no digest here") not in page.content.decode()
+
+
+def test_it_cordons_and_uncordons_a_cluster(desk):
+    fill(1)
+    cluster = Cluster.objects.get()
+    act(desk, Cluster, "cordon", cluster)
+    assert Cluster.objects.get().cordoned
+    act(desk, Cluster, "uncordon", cluster)
+    assert not Cluster.objects.get().cordoned
+
+
+def test_it_revokes_a_token(desk):
+    fill(1)
+    act(desk, Token, "revoke", Token.objects.get())
+    assert Token.objects.get().revoked_at is not None
+
+
+def test_it_suspends_resumes_and_deletes_jobs(desk):
+    fill(1)
+    job = Job.objects.get()
+    act(desk, Job, "suspend", job)
+    assert Job.objects.get().state == Job.State.SUSPENDED
+    act(desk, Job, "resume", job)
+    assert Job.objects.get().state == Job.State.QUEUED
+    act(desk, Job, "remove", job)
+    assert not Job.objects.filter(deleting_at__isnull=True).exists()
+
+
+def test_it_tells_why_a_job_cannot_be_resumed(desk):
+    fill(1)
+    page = act(desk, Job, "resume", Job.objects.get())
+    assert "the job is not suspended" in page.content.decode()
+
+
+def test_it_refuses_a_kubeconfig_with_a_plugin_beside_its_field(desk):
+    plugin = "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {exec: {command: sh}}}]\n"
+    page = desk.post(reverse("admin:fleet_cluster_add"), {"name": "north", "kubeconfig": plugin})
+    assert page.status_code == 200
+    assert page.context["adminform"].form.errors
+    assert not Cluster.objects.exists()
+
+
+def test_it_keeps_people_without_a_role_from_joining(client):
+    user = User.objects.create(username="charlie", is_staff=True)
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    assert client.post(reverse("admin:fleet_cluster_add"), {"name": "north", "kubeconfig": "x"}).status_code == 403
