@@ -55,7 +55,8 @@ def _documents(request: Request, verb: str) -> Sequence[dict[str, Any]]:
     if not access.may_somewhere(request.user, verb, "Job"):
         raise access.refusal(request.user, verb, "Job")
     refuse_forms(request._request)
-    documents = manifests.parse(request.data)
+    body = request.data
+    documents = manifests.parse(body if isinstance(body, bytes) else b"")
     for document in documents:
         kind, namespace, _ = _key(document)
         access.require(request.user, verb, kind or "object", namespace)
