@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from fleet.models import Grant
+from fleet.models import Cluster, Grant
 from fleet.services import access
 
 
@@ -60,3 +60,16 @@ def as_viewer(viewer: Any) -> APIClient:
 @pytest.fixture
 def as_nobody(db: None) -> APIClient:
     return APIClient(enforce_csrf_checks=True)
+
+
+@pytest.fixture
+def north(db: None) -> Cluster:
+    """A cluster as rows only, with one node of 8 GPUs, 3 of them asked for; nothing listens at its address."""
+    now = timezone.now()
+    made = Cluster.objects.create(
+        name="north", server="https://north.example", access={"token": "hidden"}, state="Ready", state_since=now,
+        joined_at=now, synced_at=now, last_heartbeat=now,
+    )  # fmt: skip
+    offered = {"cpu": 64000, "memory": 2**38, "nvidia.com/gpu": 8, "pods": 110}
+    made.nodes.create(name="n1", ready=True, allocatable=offered, requested={"nvidia.com/gpu": 3, "pods": 3})
+    return made
