@@ -1,0 +1,50 @@
+/** What is checked beyond types: accessibility, hooks, no `any`, short components, and who may import whom. */
+import js from '@eslint/js';
+import jsxA11y from 'eslint-plugin-jsx-a11y';
+import reactHooks from 'eslint-plugin-react-hooks';
+import globals from 'globals';
+import typescript from 'typescript-eslint';
+
+
+/** Each folder may import itself and the folders below it; `fleet` and `jobs` stand side by side. */
+const ABOVE = {
+  ui: ['api', 'fleet', 'jobs', 'app'],
+  api: ['fleet', 'jobs', 'app', 'ui'],
+  fleet: ['jobs', 'app'],
+  jobs: ['app'],
+};
+
+const floors = Object.entries(ABOVE).map(([floor, above]) => ({
+  files: [`src/${floor}/**`],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      { patterns: above.map((name) => ({ group: [`**/${name}/**`], message: `src/${floor} must not know src/${name}.` })) },
+    ],
+  },
+}));
+
+export default typescript.config(
+  { ignores: ['dist', 'node_modules', 'src/api/schema.d.ts'] },
+  js.configs.recommended,
+  {
+    files: ['**/*.{ts,tsx}'],
+    extends: [...typescript.configs.strictTypeChecked, jsxA11y.flatConfigs.strict, reactHooks.configs.flat.recommended],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      'max-lines': ['error', { max: 300, skipBlankLines: true }],
+      'no-restricted-syntax': ['error', { selector: 'ExportDefaultDeclaration', message: 'Export by name.' }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+    },
+  },
+  { files: ['src/**/*.tsx'], rules: { 'max-lines': ['error', { max: 150 }] } },
+  {
+    files: ['src/**/*.test.{ts,tsx}'],
+    rules: { 'max-lines': ['error', { max: 400 }], '@typescript-eslint/no-non-null-assertion': 'off' },
+  },
+  { files: ['*.config.ts', 'src/**/*Page.tsx'], rules: { 'no-restricted-syntax': 'off' } },
+  { files: ['**/*.{js,mjs}'], languageOptions: { globals: { ...globals.node, ...globals.browser } } },
+  ...floors,
+);
+

@@ -1,0 +1,35 @@
+/** Whether the server answers and whether the session still counts: learnt from every request, shown by the frame. */
+import { useSyncExternalStore } from 'react';
+
+export interface Connection {
+  server: 'up' | 'down';
+  session: 'open' | 'expired';
+}
+
+type Listener = () => void;
+
+const listeners = new Set<Listener>();
+let current: Connection = { server: 'up', session: 'open' };
+
+function change(part: Partial<Connection>): void {
+  const next = { ...current, ...part };
+  if (next.server === current.server && next.session === current.session) return;
+  current = next;
+  listeners.forEach((listener) => listener());
+}
+
+export const connection = {
+  read: (): Connection => current,
+  serverAnswered: () => change({ server: 'up' }),
+  serverAway: () => change({ server: 'down' }),
+  sessionExpired: () => change({ session: 'expired' }),
+  sessionOpened: () => change({ session: 'open' }),
+  subscribe: (listener: Listener): (() => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  },
+};
+
+export function useConnection(): Connection {
+  return useSyncExternalStore(connection.subscribe, connection.read);
+}

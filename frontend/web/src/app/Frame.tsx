@@ -1,0 +1,46 @@
+/** What stands around every page: skip link, navigation, top bar, banners, shortcuts. */
+import { useDisclosure } from '@mantine/hooks';
+import { lazy, Suspense, useRef } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Outlet, useNavigate } from 'react-router';
+
+import type { Me } from '../api/types.ts';
+import { useShortcuts } from '../ui/shortcuts.ts';
+import { live } from './client.ts';
+import { ROOMS } from './navigation.ts';
+import { ServerBanner } from './ServerBanner.tsx';
+import { Sidebar } from './Sidebar.tsx';
+import { TopBar } from './TopBar.tsx';
+import { useLiveLine } from './useLive.ts';
+import classes from './Frame.module.css';
+
+const ShortcutHelp = lazy(async () => ({ default: (await import('./ShortcutHelp.tsx')).ShortcutHelp }));
+
+export function Frame({ me }: { me: Me }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const [helpShown, help] = useDisclosure(false);
+  const main = useRef<HTMLElement>(null);
+  useLiveLine();
+  useShortcuts({
+    '?': help.open,
+    p: () => live.setPaused(live.read().status !== 'paused'),
+    ...Object.fromEntries(ROOMS.map(({ keys, to }) => [keys, () => void navigate(to)])),
+  });
+  return (
+    <div className={classes['frame']}>
+      <button type="button" className={classes['skip']} onClick={() => main.current?.focus()}>
+        {t('frame.skip')}
+      </button>
+      <Sidebar />
+      <div className={classes['column']}>
+        <TopBar me={me} onHelp={help.open} />
+        <ServerBanner />
+        <main ref={main} tabIndex={-1} className={classes['main']}>
+          <Outlet />
+        </main>
+      </div>
+      <Suspense>{helpShown && <ShortcutHelp onClose={help.close} />}</Suspense>
+    </div>
+  );
+}

@@ -1,0 +1,29 @@
+/** The strip over every page: how live it is, and what is the reader's own (help, colours, language, account). */
+import { ActionIcon } from '@mantine/core';
+import { Keyboard } from 'lucide-react';
+import { lazy, Suspense } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import type { Me } from '../api/types.ts';
+import { LiveDot } from './LiveDot.tsx';
+import classes from './TopBar.module.css';
+
+const ReaderMenus = lazy(async () => ({ default: (await import('./ReaderMenus.tsx')).ReaderMenus }));
+
+export function TopBar({ me, onHelp }: { me: Me; onHelp: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <div className={classes['bar']}>
+      <LiveDot />
+      <span className={classes['gap']} />
+      <div className={classes['reader']}>
+        <ActionIcon variant="subtle" color="gray" size={30} aria-label={t('shortcuts.title')} onClick={onHelp}>
+          <Keyboard size={17} />
+        </ActionIcon>
+        <Suspense>
+          <ReaderMenus me={me} />
+        </Suspense>
+      </div>
+    </div>
+  );
+}

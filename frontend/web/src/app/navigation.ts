@@ -1,0 +1,14 @@
+/** The rooms of the console: what stands in the left navigation, and the keys that lead there. */
+import { Layers, type LucideIcon, Network } from 'lucide-react';
+
+interface Room {
+  to: string;
+  name: 'fleet' | 'jobs';
+  keys: string;
+  icon: LucideIcon;
+}
+
+export const ROOMS: Room[] = [
+  { to: '/fleet', name: 'fleet', keys: 'g f', icon: Network },
+  { to: '/jobs', name: 'jobs', keys: 'g j', icon: Layers },
+];

@@ -1,0 +1,30 @@
+/** Addresses and their pages; each page is fetched when it is first opened. */
+import type { ComponentType } from 'react';
+import { createBrowserRouter, Navigate } from 'react-router';
+
+import { Gate } from './Gate.tsx';
+import { NotFound } from './NotFound.tsx';
+import { PageBroken } from './PageBroken.tsx';
+
+const page = (load: () => Promise<{ default: ComponentType }>) => async () => ({ Component: (await load()).default });
+
+export const router = createBrowserRouter([
+  {
+    path: '/',
+    element: <Gate />,
+    hydrateFallbackElement: <></>,
+    children: [
+      {
+        errorElement: <PageBroken />,
+        children: [
+          { index: true, element: <Navigate to="/fleet" replace /> },
+          { path: 'fleet', lazy: page(() => import('../fleet/FleetPage.tsx')) },
+          { path: 'fleet/:name', lazy: page(() => import('../fleet/ClusterPage.tsx')) },
+          { path: 'jobs', lazy: page(() => import('../jobs/JobsPage.tsx')) },
+          { path: 'jobs/:id', lazy: page(() => import('../jobs/JobPage.tsx')) },
+          { path: '*', element: <NotFound /> },
+        ],
+      },
+    ],
+  },
+]);

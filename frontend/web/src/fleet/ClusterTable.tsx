@@ -1,0 +1,80 @@
+/** The clusters as a table: the same facts as the cards, for many clusters and for reading aloud. */
+import { Ban } from 'lucide-react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+
+import type { Cluster } from '../api/types.ts';
+import { Age } from '../ui/Age.tsx';
+import { DataTable, type Column } from '../ui/DataTable.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import { StateBadge } from '../ui/StateBadge.tsx';
+import { ClusterBadge } from './ClusterBadge.tsx';
+import { GpuBar } from './GpuBar.tsx';
+import { accelerators } from './resources.ts';
+import classes from './ClusterTable.module.css';
+
+export function ClusterTable({ clusters }: { clusters: Cluster[] | undefined }) {
+  const { t } = useTranslation();
+  return (
+    <Panel flush>
+      <DataTable caption={t('fleet.title')} columns={useColumns()} rows={clusters} rowKey={({ name }) => name} />
+    </Panel>
+  );
+}
+
+function useColumns(): Column<Cluster>[] {
+  const { t } = useTranslation();
+  return [
+    { id: 'name', header: t('fleet.cluster'), cell: (cluster) => <Name cluster={cluster} /> },
+    { id: 'state', header: t('fleet.state'), cell: (cluster) => <State cluster={cluster} /> },
+    {
+      id: 'bar',
+      header: t('gpus.title'),
+      width: '18%',
+      cell: ({ name, capacity }) => <GpuBar name={name} capacity={accelerators(capacity)} legend={false} />,
+    },
+    ...(['requested', 'held', 'free', 'allocatable'] as const).map(
+      (part): Column<Cluster> => ({
+        id: part,
+        header: t(`gpus.column.${part}`),
+        align: 'end',
+        cell: ({ capacity }) => accelerators(capacity)[part],
+      }),
+    ),
+    {
+      id: 'nodes',
+      header: t('fleet.nodesReady'),
+      align: 'end',
+      cell: ({ nodes }) => `${nodes.ready} / ${nodes.total}`,
+    },
+    { id: 'jobs', header: t('fleet.jobsRunning'), align: 'end', cell: ({ jobs }) => jobs.running },
+    { id: 'version', header: t('fleet.version'), cell: ({ version }) => version },
+    {
+      id: 'heartbeat',
+      header: t('fleet.heartbeat'),
+      align: 'end',
+      cell: ({ last_heartbeat: at }) => (at ? <Age since={at} /> : '–'),
+    },
+  ];
+}
+
+function Name({ cluster }: { cluster: Cluster }) {
+  return (
+    <>
+      <Link to={`/fleet/${encodeURIComponent(cluster.name)}`} className={classes['name']}>
+        {cluster.name}
+      </Link>
+      <div className={classes['sub']}>{[cluster.region, cluster.zone].filter(Boolean).join(' · ')}</div>
+    </>
+  );
+}
+
+function State({ cluster }: { cluster: Cluster }) {
+  const { t } = useTranslation();
+  return (
+    <span className={classes['badges']}>
+      <ClusterBadge cluster={cluster} />
+      {cluster.cordoned && <StateBadge tone="warn" icon={Ban} label={t('fleet.cordoned')} />}
+    </span>
+  );
+}

@@ -1,0 +1,51 @@
+/** A cluster's nodes, each with what is left on it. */
+import { Ban, CircleCheck, CircleX } from 'lucide-react';
+import { useTranslation } from 'react-i18next';
+
+import type { Capacity, Node } from '../api/types.ts';
+import { DataTable, type Column } from '../ui/DataTable.tsx';
+import { StateBadge } from '../ui/StateBadge.tsx';
+import { GpuBar } from './GpuBar.tsx';
+import { accelerators, formatAmount } from './resources.ts';
+
+export function NodeTable({ nodes }: { nodes: Node[] | undefined }) {
+  const { t, i18n } = useTranslation();
+  const free = (node: Node, resource: string) =>
+    formatAmount(resource, (node.allocatable[resource] ?? 0) - (node.requested[resource] ?? 0), i18n.language);
+  const columns: Column<Node>[] = [
+    { id: 'name', header: t('cluster.node'), cell: ({ name }) => <span className="cv-mono">{name}</span> },
+    { id: 'state', header: t('fleet.state'), cell: (node) => <NodeBadge node={node} /> },
+    {
+      id: 'gpus',
+      header: t('gpus.title'),
+      width: '24%',
+      cell: (node) => <GpuBar name={node.name} capacity={gpusOf(node)} legend={false} />,
+    },
+    { id: 'taken', header: t('gpus.column.free'), align: 'end', cell: (node) => <Free capacity={gpusOf(node)} /> },
+    { id: 'cpu', header: t('cluster.cpuFree'), align: 'end', cell: (node) => free(node, 'cpu') },
+    { id: 'memory', header: t('cluster.memoryFree'), align: 'end', cell: (node) => free(node, 'memory') },
+  ];
+  return <DataTable caption={t('cluster.nodes')} columns={columns} rows={nodes} rowKey={({ name }) => name} />;
+}
+
+function Free({ capacity }: { capacity: Capacity }) {
+  return `${capacity.free} / ${capacity.allocatable}`;
+}
+
+function gpusOf(node: Node): Capacity {
+  return accelerators(
+    Object.fromEntries(
+      Object.entries(node.allocatable).map(([resource, allocatable]) => {
+        const requested = node.requested[resource] ?? 0;
+        return [resource, { allocatable, requested, held: 0, free: Math.max(0, allocatable - requested) }];
+      }),
+    ),
+  );
+}
+
+function NodeBadge({ node }: { node: Node }) {
+  const { t } = useTranslation();
+  if (!node.ready) return <StateBadge tone="bad" icon={CircleX} label={t('clusterState.NotReady')} />;
+  if (node.unschedulable) return <StateBadge tone="warn" icon={Ban} label={t('fleet.cordoned')} />;
+  return <StateBadge tone="good" icon={CircleCheck} label={t('clusterState.Ready')} />;
+}

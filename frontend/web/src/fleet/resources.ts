@@ -1,0 +1,56 @@
+/** Amounts of resources in words: which are accelerators, how much of each is used, held and free. Pure. */
+import type { Capacity } from '../api/types.ts';
+
+const ACCELERATOR = /\/(gpu|npu|dcu|xpu|tpu|gaudi|neuron|neuroncore|ascend\w*)$/i;
+const GIB = 1024 ** 3;
+
+export function isAccelerator(resource: string): boolean {
+  return ACCELERATOR.test(resource);
+}
+
+export const NOTHING: Capacity = { allocatable: 0, requested: 0, held: 0, free: 0 };
+
+export function addCapacity(left: Capacity, right: Capacity): Capacity {
+  return {
+    allocatable: left.allocatable + right.allocatable,
+    requested: left.requested + right.requested,
+    held: left.held + right.held,
+    free: left.free + right.free,
+  };
+}
+
+export function accelerators(capacity: Record<string, Capacity>): Capacity {
+  return Object.entries(capacity)
+    .filter(([resource]) => isAccelerator(resource))
+    .reduce((sum, [, amounts]) => addCapacity(sum, amounts), NOTHING);
+}
+
+/** A count of devices, cores for milli-cores, GiB or TiB for bytes. */
+export function formatAmount(resource: string, amount: number, language: string): string {
+  if (resource === 'cpu') return decimal(amount / 1000, language);
+  if (resource === 'memory' || resource.endsWith('storage')) return formatBytes(amount, language);
+  return decimal(amount, language);
+}
+
+export function formatBytes(bytes: number, language: string): string {
+  const gib = bytes / GIB;
+  if (gib >= 1024) return `${decimal(gib / 1024, language)} TiB`;
+  if (gib >= 1) return `${decimal(gib, language)} GiB`;
+  return `${decimal(bytes / 1024 ** 2, language)} MiB`;
+}
+
+/** "nvidia.com/gpu" is "GPU" where the maker does not matter. */
+export function shortResource(resource: string): string {
+  if (isAccelerator(resource)) return resource.slice(resource.indexOf('/') + 1).toUpperCase();
+  return { cpu: 'CPU', memory: 'Memory' }[resource] ?? resource;
+}
+
+export function percent(part: number, whole: number, language: string): string {
+  const share = whole > 0 ? part / whole : 0;
+  return new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 }).format(share);
+}
+
+function decimal(value: number, language: string): string {
+  const digits = Math.abs(value) < 100 ? 1 : 0;
+  return new Intl.NumberFormat(language, { maximumFractionDigits: digits }).format(value);
+}

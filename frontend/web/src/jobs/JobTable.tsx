@@ -1,0 +1,79 @@
+/** The list of jobs, a row each: what, where it stands and why, where it runs, how much it takes, since when. */
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+
+import type { Job } from '../api/types.ts';
+import { Age } from '../ui/Age.tsx';
+import { DataTable, type Column } from '../ui/DataTable.tsx';
+import { JobActions } from './JobActions.tsx';
+import { JobBadge } from './JobBadge.tsx';
+import classes from './JobTable.module.css';
+
+interface Props {
+  jobs: Job[] | undefined;
+  ordering: string;
+  onOrder: (ordering: string) => void;
+  stale: boolean;
+}
+
+export function JobTable({ jobs, ordering, onOrder, stale }: Props) {
+  const { t } = useTranslation();
+  const columns: Column<Job>[] = [
+    { id: 'name', header: t('jobs.column.name'), sort: 'name', width: '26%', cell: (job) => <Name job={job} /> },
+    { id: 'state', header: t('jobs.column.state'), sort: 'state', cell: ({ state }) => <JobBadge state={state} /> },
+    { id: 'reason', header: t('jobs.column.reason'), width: '34%', cell: (job) => <Why job={job} /> },
+    { id: 'cluster', header: t('jobs.column.cluster'), cell: ({ cluster }) => <Where cluster={cluster} /> },
+    { id: 'gpus', header: t('jobs.column.gpus'), sort: 'gpus', align: 'end', cell: ({ gpus }) => gpus },
+    { id: 'priority', header: t('jobs.column.priority'), sort: 'priority', align: 'end', cell: (job) => job.priority },
+    {
+      id: 'age',
+      header: t('jobs.column.age'),
+      sort: 'created_at',
+      align: 'end',
+      cell: (job) => <Age since={job.created_at} />,
+    },
+    { id: 'actions', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (job) => <JobActions job={job} /> },
+  ];
+  return (
+    <DataTable
+      caption={t('jobs.title')}
+      columns={columns}
+      rows={jobs}
+      rowKey={({ id }) => id}
+      ordering={ordering}
+      onOrder={onOrder}
+      stale={stale}
+    />
+  );
+}
+
+function Name({ job }: { job: Job }) {
+  return (
+    <div className={classes['job']}>
+      <Link to={`/jobs/${job.id}`} className={classes['name']}>
+        {job.name}
+      </Link>
+      <span className={classes['sub']}>
+        {job.namespace} · {job.kind}
+      </span>
+    </div>
+  );
+}
+
+function Why({ job }: { job: Job }) {
+  if (!job.reason) return null;
+  return (
+    <span className={classes['reason']} title={job.reason.message}>
+      {job.reason.message}
+    </span>
+  );
+}
+
+function Where({ cluster }: { cluster: string | null }) {
+  if (!cluster) return <span className="cv-soft">–</span>;
+  return (
+    <Link to={`/fleet/${encodeURIComponent(cluster)}`} className={classes['cluster']}>
+      {cluster}
+    </Link>
+  );
+}

@@ -1,0 +1,54 @@
+/** What the jobs' pages ask the server and tell it to do. */
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+
+import { api } from '../api/client.ts';
+import type { Job, JobDetail, JobEvent, Page, Pod } from '../api/types.ts';
+import { type JobFilters, queryOf } from './filters.ts';
+import type { Action } from './states.ts';
+
+const SWEEP_MS = 30_000;
+
+export function jobsQuery(filters: JobFilters) {
+  return queryOptions({
+    queryKey: ['jobs', 'list', filters],
+    queryFn: ({ signal }) => api.get<Page<Job>>('jobs/', { query: queryOf(filters), signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+export function jobQuery(id: string) {
+  return queryOptions({
+    queryKey: ['jobs', 'one', id],
+    queryFn: ({ signal }) => api.get<JobDetail>(`jobs/${id}/`, { signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+export function jobEventsQuery(id: string) {
+  return queryOptions({
+    queryKey: ['jobs', 'one', id, 'events'],
+    queryFn: ({ signal }) => api.get<Page<JobEvent>>(`jobs/${id}/events/`, { signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+export function jobPodsQuery(id: string) {
+  return queryOptions({
+    queryKey: ['jobs', 'one', id, 'pods'],
+    queryFn: ({ signal }) => api.get<Page<Pod>>(`jobs/${id}/pods/`, { signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+export function useJobAction(action: Action, job: Pick<Job, 'id'>, onDone: () => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () =>
+      action === 'delete' ? api.delete(`jobs/${job.id}/`) : api.post(`jobs/${job.id}/${action}/`),
+    onSuccess: () => {
+      void client.invalidateQueries({ queryKey: ['jobs'] });
+      onDone();
+    },
+  });
+}

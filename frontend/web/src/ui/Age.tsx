@@ -1,0 +1,22 @@
+/** How long ago something was (or how long it took), moving by itself; the exact time on hover. */
+import { useTranslation } from 'react-i18next';
+
+import { useNow } from './clock.ts';
+import { formatDuration } from './duration.ts';
+
+const SLOW_MS = 15_000;
+/** Up to this age the seconds are shown to pass. */
+const YOUNG_MS = 120_000;
+
+export function Age({ since, until }: { since: string; until?: string | null }) {
+  const { i18n } = useTranslation();
+  const start = Date.parse(since);
+  const young = useNow(SLOW_MS) - start < YOUNG_MS;
+  const now = useNow(young ? 1_000 : SLOW_MS);
+  const end = until ? Date.parse(until) : now;
+  return (
+    <time dateTime={since} title={new Date(start).toLocaleString(i18n.language)} className="cv-numbers">
+      {formatDuration((end - start) / 1000, i18n.language)}
+    </time>
+  );
+}

@@ -1,0 +1,36 @@
+/** Asks before something that is hard to undo; stays open with the server's words when it was refused. */
+import { Alert, Button, Group, Modal, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+
+interface Props {
+  title: string;
+  body: string;
+  action: string;
+  dangerous?: boolean;
+  pending: boolean;
+  error: Error | null;
+  onConfirm: () => void;
+  onClose: () => void;
+}
+
+export function ConfirmDialog({ title, body, action, dangerous = false, pending, error, onConfirm, onClose }: Props) {
+  const { t } = useTranslation();
+  return (
+    <Modal opened onClose={onClose} title={title} size={440}>
+      <Text size="sm">{body}</Text>
+      {error && (
+        <Alert color="red" mt="md" role="alert">
+          {error.message}
+        </Alert>
+      )}
+      <Group justify="flex-end" mt="lg" gap="xs">
+        <Button variant="default" onClick={onClose}>
+          {t('common.cancel')}
+        </Button>
+        <Button {...(dangerous ? { color: 'red' } : {})} loading={pending} onClick={onConfirm} data-autofocus>
+          {action}
+        </Button>
+      </Group>
+    </Modal>
+  );
+}

@@ -1,0 +1,14 @@
+/** A state in one word: a shape and a colour beside it, never colour alone. */
+import type { LucideIcon } from 'lucide-react';
+
+import type { Tone } from './tones.ts';
+import classes from './StateBadge.module.css';
+
+export function StateBadge({ tone, icon: Icon, label }: { tone: Tone; icon: LucideIcon; label: string }) {
+  return (
+    <span className={classes['badge']} data-tone={tone}>
+      <Icon size={13} strokeWidth={2.25} aria-hidden />
+      {label}
+    </span>
+  );
+}
