@@ -12,20 +12,18 @@ from fleet.simulator.controllers.clock import WallClock
 from fleet.simulator.controllers.life import Life, Shape
 from fleet.simulator.controllers.nodes import Pool
 from fleet.simulator.member import define
-from tests.simulator.controllers.kube_apiserver import ASSETS, kube_apiserver
+from tests.realkube.control_plane import RealControlPlane, needs_realkube
 
-pytestmark = [
-    pytest.mark.realkube,
-    pytest.mark.skipif(not ASSETS, reason="KUBEBUILDER_ASSETS is not set: no real kube-apiserver to run against"),
-]
+pytestmark = needs_realkube
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberClient]:
     home = tmp_path_factory.mktemp("kube")
-    with kube_apiserver(home) as access:
-        made = MemberClient(access, pool=32)
-        until(lambda: answers(made, lambda: made.get_text("/readyz")), 60)
+    plane = RealControlPlane(home)
+    try:
+        plane.start()
+        made = MemberClient(plane.access(), pool=32)
         define(made)
         until(lambda: answers(made, lambda: made.list(PYTORCH_JOBS.path())), 30)
         shape = Shape((Pool("gpu", 2, gpus=8),))
@@ -33,6 +31,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberClient]:
         life.start()
         yield made
         life.stop()
+    finally:
+        plane.stop()
 
 
 def answers(client: MemberClient, call: Callable[[], object]) -> bool:
