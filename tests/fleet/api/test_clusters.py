@@ -1,0 +1,98 @@
+"""Clusters over REST: joined from a kubeconfig that a real server stands behind, shown without secrets, and let go."""
+
+import pytest
+import yaml
+
+from fleet.models import Cluster
+from fleet.simulator.controllers.life import Shape
+from fleet.simulator.member import SimulatedMember
+
+pytestmark = pytest.mark.django_db
+URL = "/api/v1/clusters/"
+
+
+def kubeconfig(**user) -> str:
+    cluster = {"server": "https://127.0.0.1:1", "certificate-authority-data": "eA=="}
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1", "kind": "Config", "current-context": "x",
+            "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+            "clusters": [{"name": "x", "cluster": cluster}], "users": [{"name": "x", "user": user}],
+        }
+    )  # fmt: skip
+
+
+def test_it_joins_a_member_and_detaches_it(as_admin, tmp_path):
+    member = SimulatedMember("north", tmp_path, Shape((), {}))
+    member.start()
+    try:
+        body = {"name": "north", "kubeconfig": yaml.safe_dump(member.kubeconfig()), "labels": {"tier": "gold"}}
+        answer = as_admin.post(URL, body, format="json")
+        assert answer.status_code == 201, answer.content
+        told = answer.json()
+        assert (
+            (told["state"], told["labels"]) == ("Ready", {"tier": "gold"}) and told["version"] and told["permissions"]
+        )
+        assert as_admin.post(URL, body, format="json").status_code == 409
+        assert as_admin.delete(URL + "north/").status_code == 204 and not Cluster.objects.exists()
+    finally:
+        member.stop()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (kubeconfig(exec={"command": "sh", "apiVersion": "v1"}), "exec"),
+        (kubeconfig(token="t").replace("https:", "http:"), "http"),
+        (kubeconfig(tokenFile="/etc/passwd"), "tokenFile"),
+        ("a: [", "kubeconfig"),
+        ("{}", "kubeconfig"),
+    ],
+)
+def test_it_refuses_a_kubeconfig_with_the_reason(as_admin, text, words):
+    answer = as_admin.post(URL, {"name": "north", "kubeconfig": text}, format="json")
+    assert 400 <= answer.status_code < 500 and words in answer.content.decode()
+    assert not Cluster.objects.exists()
+
+
+def test_it_says_that_nobody_answers(as_admin):
+    secret = "s3cret-of-the-member"
+    answer = as_admin.post(URL, {"name": "north", "kubeconfig": kubeconfig(token=secret)}, format="json")
+    assert answer.status_code in (422, 503) and secret not in answer.content.decode()
+
+
+def test_it_shows_what_a_cluster_has_left_and_no_credential(as_viewer, north):
+    north.holds.create(job_uid=north.uid, attempt=1, amounts={"nvidia.com/gpu": 2}, pods=2, made_at=north.joined_at)
+    told = as_viewer.get(URL).json()["results"][0]
+    assert told["capacity"]["nvidia.com/gpu"] == {"allocatable": 8, "requested": 3, "held": 2, "free": 3}
+    assert told["nodes"] == {"total": 1, "ready": 1} and told["jobs"] == {"running": 0, "placed": 0}
+    detail = as_viewer.get(URL + "north/")
+    assert "hidden" not in detail.content.decode() and "permissions" in detail.json()
+
+
+def test_it_cordons_and_uncordons(as_admin, as_editor, north):
+    assert as_admin.post(URL + "north/cordon/").json()["cordoned"] is True
+    assert as_admin.post(URL + "north/uncordon/").json()["cordoned"] is False
+    assert as_editor.post(URL + "north/cordon/").status_code == 403
+    lines = as_editor.get("/api/v1/events/?kind=cluster&name=north").json()["results"]
+    assert {each["reason"] for each in lines} == {"ClusterCordoned", "ClusterUncordoned"}
+
+
+def test_it_changes_labels_and_taints(as_admin, north):
+    taint = {"key": "gone", "value": "soon", "effect": "NoSchedule"}
+    answer = as_admin.patch(URL + "north/", {"labels": {"a": "b"}, "taints": [taint]}, format="json")
+    assert answer.json()["labels"] == {"a": "b"} and answer.json()["taints"][0]["key"] == "gone"
+    for bad in ({"labels": {"a b": "c"}}, {"taints": [{"key": "x", "effect": "Never"}]}, {"labels": 7}):
+        assert as_admin.patch(URL + "north/", bad, format="json").status_code == 422
+
+
+def test_it_lists_nodes(as_viewer, north):
+    assert [each["name"] for each in as_viewer.get(URL + "north/nodes/").json()["results"]] == ["n1"]
+    assert as_viewer.get("/api/v1/nodes/?cluster=north").json()["results"][0]["cluster"] == "north"
+    assert as_viewer.get("/api/v1/nodes/?cluster=south").json()["count"] == 0
+
+
+def test_it_knows_nothing_of_other_names(as_admin):
+    for method in ("get", "delete", "patch"):
+        answer = getattr(as_admin, method)(URL + "nowhere/", format="json")
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
