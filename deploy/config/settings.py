@@ -82,7 +82,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     }
     DATABASES["default"]["CONN_MAX_AGE"] = None
 else:
-    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 16}}
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": 16}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTHENTICATION_BACKENDS = [
@@ -126,6 +126,7 @@ TIME_ZONE = "UTC"
 CONSOLE_DIST = ROOT / "frontend" / "web" / "dist"
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.str("CONVOY_STATIC_ROOT", default=str(CONVOY_HOME / "static")))
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ROOT = CONSOLE_DIST if CONSOLE_DIST.is_dir() else None
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024

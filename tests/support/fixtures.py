@@ -13,9 +13,9 @@ from fleet.services.watching import Watchtower
 from tests.support.world import Beat, World
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def worker(django_db_setup: None) -> Iterator[None]:
-    """Celery workers in threads, over the real broker."""
+    """Celery workers in threads, over the real broker; for one file, so that others may do without."""
     app.control.purge()
     with start_worker(app, pool="threads", concurrency=4, perform_ping_check=False, shutdown_timeout=20):
         yield
