@@ -1,0 +1,67 @@
+"""Probes, metrics and the console's page: what is open, to whom, and what it says when something is missing."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from fleet.models import Heartbeat
+
+pytestmark = pytest.mark.django_db
+
+
+def beat(age_s: float, *roles: str) -> None:
+    at = timezone.now() - timedelta(seconds=age_s)
+    for role in roles:
+        Heartbeat.objects.create(role=role, instance=f"{role}-{age_s}", at=at)
+
+
+def test_it_is_alive_without_asking_anybody(django_assert_num_queries):
+    with django_assert_num_queries(0):
+        assert Client().get("/livez").status_code == Client().get("/healthz").status_code == 200
+
+
+def test_it_is_ready_when_every_process_was_heard_of():
+    beat(1, "worker", "beat", "watcher")
+    answer = Client().get("/readyz?verbose")
+    assert (answer.status_code, answer.json()["status"]) == (200, "ok"), answer.json()
+    assert set(answer.json()["checks"]) == {"database", "migrations", "broker", "worker", "beat", "watcher"}
+
+
+def test_it_is_not_ready_when_one_is_silent():
+    beat(1, "worker", "beat")
+    beat(31, "watcher")
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503
+    assert [name for name, check in answer.json()["checks"].items() if not check["ok"]] == ["watcher"]
+
+
+def test_it_counts_for_scrapers_on_this_machine(north):
+    told = Client().get("/metrics").content.decode()
+    assert 'convoy_clusters{state="Ready"} 1.0' in told and 'convoy_jobs{state="Queued"} 0.0' in told
+    assert 'convoy_gpus{cluster="north",kind="free"} 5.0' in told
+
+
+@pytest.mark.parametrize(
+    "origin", [{"REMOTE_ADDR": "192.0.2.1"}, {"HTTP_X_FORWARDED_FOR": "192.0.2.1"}, {"REMOTE_ADDR": ""}]
+)
+def test_it_wants_a_token_from_elsewhere(as_admin, as_viewer, origin):
+    assert Client().get("/metrics", **origin).status_code == 401
+    assert as_viewer.get("/metrics", **origin).status_code == 403
+    assert as_admin.get("/metrics", **origin).status_code == 200
+
+
+def test_it_gives_the_console_every_path_that_is_nobody_elses(settings, tmp_path):
+    settings.CONSOLE_DIST = tmp_path
+    assert Client().get("/jobs/1234").status_code == 503
+    (tmp_path / "index.html").write_text("<title>Convoy</title>")
+    for path in ("/", "/jobs", "/clusters/north"):
+        answer = Client().get(path)
+        assert answer.status_code == 200 and b"Convoy" in answer.content and "csrftoken" in answer.cookies
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing/", "/api/", "/api/v2/jobs/"])
+def test_it_tells_what_is_not_there_as_a_problem(path):
+    answer = Client().get(path)
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
