@@ -97,6 +97,14 @@ class ApiServer:
 
         asyncio.run(main())
 
+    def forget(self) -> None:
+        """Compacts the history: what is older than now has expired for watches and pages."""
+
+        async def forget() -> None:
+            self.store.forget()
+
+        asyncio.run_coroutine_threadsafe(forget(), self._loop).result(10)
+
     @property
     def url(self) -> str:
         return f"https://127.0.0.1:{self._port}"
