@@ -1,0 +1,145 @@
+"""The websocket of changes, over a real server: who may listen, to what, and how it goes on after a break."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from django.db import transaction
+from django.test import Client
+from django.utils import timezone
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from fleet import consumers, events, journal
+from fleet.models import Token
+from fleet.services import access
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    from deploy.config.asgi import application
+
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        yield door.getsockname()[1]
+        server.should_exit = True
+        thread.join(10)
+
+
+def token_of(user) -> str:
+    return access.mint(user, "test", life=None, now=timezone.now())[1]
+
+
+def listen(port: int, user=None, query: str = "", **how):
+    """Open, and past its first heartbeat, so that it hears whatever comes next."""
+    if user is not None:
+        how["additional_headers"] = {"Authorization": f"Bearer {token_of(user)}"}
+    how.setdefault("origin", f"http://127.0.0.1:{port}")
+    line = connect(f"ws://127.0.0.1:{port}/ws/changes/{query}", **how)
+    if not query:
+        assert heard(line)["type"] == "ping"
+    return line
+
+
+def heard(line) -> dict:
+    return json.loads(line.recv(timeout=10))
+
+
+def change(name: str, namespace: str = "vision") -> int:
+    told = journal.Change("Job", namespace, name, "uid", journal.Action.MODIFIED)
+    with transaction.atomic():
+        return events.announce([told], timezone.now())[0]
+
+
+def test_it_tells_what_changed(port, admin):
+    with listen(port, admin) as line:
+        version = change("llama")
+        assert heard(line) == {
+            "kind": "Job", "namespace": "vision", "name": "llama", "id": "uid", "action": "modified", "version": version,
+        }  # fmt: skip
+
+
+def test_it_tells_only_of_visible_namespaces(port, editor):
+    with listen(port, editor) as line:
+        change("whisper", "speech")
+        change("llama", "vision")
+        change("north", "")
+        assert [heard(line)["name"] for _ in range(2)] == ["llama", "north"]
+
+
+def test_it_knows_a_session(port, editor):
+    browser = Client()
+    browser.force_login(editor)
+    cookie = f"sessionid={browser.cookies['sessionid'].value}"
+    with listen(port, additional_headers={"Cookie": cookie}) as line:
+        change("llama")
+        assert heard(line)["name"] == "llama"
+
+
+def test_it_takes_a_token_as_a_subprotocol_and_not_in_the_address(port, editor):
+    text = token_of(editor)
+    with listen(port, subprotocols=[f"convoy.bearer.{text}", "convoy.v1"]) as line:
+        assert line.subprotocol == "convoy.v1"
+    assert code_of(port, query=f"?token={text}") == 4401
+
+
+def code_of(port: int, user=None, query: str = "?x") -> int:
+    with listen(port, user, query) as line, pytest.raises(ConnectionClosed) as closed:
+        line.recv(timeout=10)
+    return closed.value.rcvd.code
+
+
+def test_it_refuses_strangers_and_other_sites(port, db):
+    assert code_of(port) == 4401
+    with pytest.raises(InvalidStatus):
+        listen(port, origin="https://elsewhere.example")
+
+
+def test_it_sends_what_was_missed(port, admin):
+    first = change("a")
+    change("b")
+    change("c")
+    with listen(port, admin, f"?since={first}") as line:
+        assert [heard(line)["name"] for _ in range(2)] == ["b", "c"]
+
+
+def test_it_says_reset_when_too_much_was_missed(port, admin):
+    for version in (change("a") + 10**6, -1):
+        with listen(port, admin, f"?since={version}") as line:
+            assert heard(line)["type"] == ("reset" if version > 0 else "ping")
+
+
+def test_it_hangs_up_when_the_token_is_revoked(port, admin, monkeypatch):
+    monkeypatch.setattr(consumers, "PING_S", 0.1)
+    with listen(port, admin) as line:
+        Token.objects.update(revoked_at=timezone.now())
+        with pytest.raises(ConnectionClosed) as closed:
+            while heard(line)["type"] == "ping":
+                pass
+    assert closed.value.rcvd.code == 4403
+
+
+def test_it_counts_the_sockets_of_one_user(port, admin):
+    lines = [listen(port, admin) for _ in range(consumers.SOCKETS_PER_USER)]
+    assert code_of(port, admin) == 4429
+    for line in lines:
+        line.close()
+
+
+def test_it_hangs_up_on_long_speeches(port, admin):
+    with listen(port, admin) as line:
+        line.send("x" * 5000)
+        with pytest.raises(ConnectionClosed) as closed:
+            line.recv(timeout=10)
+    assert closed.value.rcvd.code == 1009
