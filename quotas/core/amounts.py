@@ -1,0 +1,55 @@
+"""Amounts of a quota in whole units (milli-CPU, bytes, devices, jobs), read exactly and told as people write them.
+
+A limit is a promise, so nothing is rounded here: half a device is refused, where the request of a pod would be rounded up.
+"""
+
+from collections.abc import Mapping
+
+from fleet.core import units
+from fleet.kube import quantities
+from fleet.kube.quantities import QuantityError
+
+Amounts = Mapping[str, int]
+
+MAX_JOBS = "kube-queue/max-jobs"
+PODS = "pods"
+COUNTS = (MAX_JOBS, PODS)
+"""What is counted rather than consumed: it is guaranteed, lent and shared only where a node states it in its ``min``."""
+UNLIMITED = quantities.MAX
+_SPELLINGS = {"koord-queue/max-jobs": MAX_JOBS}
+_BYTES = ("memory", "ephemeral-storage", "hugepages-")
+
+
+def canonical(resource: str) -> str:
+    """The one name we keep a resource under."""
+    return _SPELLINGS.get(resource, resource)
+
+
+def exactly(resource: str, value: object) -> int:
+    """The amount in whole units; raises `QuantityError` for one that is finer than a unit."""
+    amount = units.amounts({resource: value})[resource]
+    if quantities.parse(value) * (1000 if resource == "cpu" else 1) != amount:
+        unit = "1m" if resource == "cpu" else "1"
+        raise QuantityError(f"{value!r} is finer than {unit}, the smallest amount of {resource}")
+    return amount
+
+
+def of_job(total: Amounts) -> dict[str, int]:
+    """What a job with this total is charged: the job itself counts too."""
+    return {**total, MAX_JOBS: 1}
+
+
+def quantity(resource: str, amount: int) -> str:
+    """The canonical text: ``1500m``, ``4Gi``, ``8``."""
+    if resource == "cpu":
+        return quantities.from_milli(amount)
+    return quantities.from_bytes(amount) if resource.startswith(_BYTES) else str(amount)
+
+
+def told(resource: str, amount: int) -> str:
+    """``4 nvidia.com/gpu``, ``1500m cpu``, ``2 jobs``."""
+    if amount >= UNLIMITED:
+        return f"unlimited {resource}"
+    if resource == MAX_JOBS:
+        return "1 job" if amount == 1 else f"{amount} jobs"
+    return f"{quantity(resource, amount)} {resource}"

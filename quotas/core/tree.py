@@ -1,0 +1,134 @@
+"""The quota tree as frozen values: who is promised what (min), who may have how much (max), and which leaf a job belongs to.
+
+Everything is keyed by the full path, ``root/team/leaf``: short names repeat. A tree that exists here is valid; reading one
+and refusing it is `quotas.core.reading`'s business. Knows nothing of what is in use.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from quotas.core.amounts import UNLIMITED, Amounts
+
+ROOT = "root"
+NAME_LABELS = ("quota.scheduling.alibabacloud.com/name", "quota.scheduling.koordinator.sh/name")
+"""A job says by one of these labels which leaf it belongs to; the label beats its namespace."""
+
+
+class QueuePolicy(StrEnum):
+    PRIORITY = "Priority"
+    """A job that does not fit is passed over."""
+    BLOCK = "Block"
+    """A job that does not fit stops those behind it in the same queue."""
+    ROUND = "Round"
+    """On an inner node its children take turns; on a leaf the same as Priority."""
+
+
+class PreemptPolicy(StrEnum):
+    NEVER = "Never"
+    LOWER_PRIORITY = "PreemptLowerPriority"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    lendlimit: Amounts | None = None
+    """How much of min others may borrow; a resource it does not name is not lent. None: all of min is lent."""
+    weight: int = 1
+    preempt_policy: PreemptPolicy = PreemptPolicy.NEVER
+    queue_policy: QueuePolicy = QueuePolicy.PRIORITY
+    """Its own, or that of the nearest ancestor that states one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    path: str
+    name: str
+    parent: str
+    """The parent's path; empty for the root."""
+    min: Amounts = field(default_factory=dict)
+    """Guaranteed; a resource that is missing is guaranteed 0."""
+    max: Amounts = field(default_factory=dict)
+    """The ceiling; a resource that is missing is limited by the ancestors alone."""
+    namespaces: tuple[str, ...] = ()
+    attributes: Attributes = Attributes()
+
+    def held_back(self, resource: str) -> int:
+        """How much of min is kept for itself while idle."""
+        if self.attributes.lendlimit is None:
+            return 0
+        return self.min.get(resource, 0) - self.attributes.lendlimit.get(resource, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NoQuota:
+    """No leaf is this job's, and why. The code is the one people see."""
+
+    message: str
+    code: str = "NoQuotaForNamespace"
+
+
+@dataclass(frozen=True)
+class Tree:
+    nodes: tuple[Node, ...]
+    """Parents before their children; the root is first."""
+
+    @cached_property
+    def by_path(self) -> Mapping[str, Node]:
+        return {node.path: node for node in self.nodes}
+
+    @cached_property
+    def children(self) -> Mapping[str, tuple[Node, ...]]:
+        found: dict[str, list[Node]] = defaultdict(list)
+        for node in self.nodes[1:]:
+            found[node.parent].append(node)
+        return {path: tuple(nodes) for path, nodes in found.items()}
+
+    @cached_property
+    def leaves(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if node.path not in self.children)
+
+    @cached_property
+    def resources(self) -> tuple[str, ...]:
+        """Every resource that any node names, in a fixed order."""
+        return tuple(sorted({name for node in self.nodes for name in (*node.min, *node.max)}))
+
+    def to_root(self, path: str) -> tuple[Node, ...]:
+        """The node and its ancestors, the node first."""
+        node = self.by_path[path]
+        return (node, *self.to_root(node.parent)) if node.parent else (node,)
+
+    def ceiling(self, path: str, resource: str) -> int:
+        """The least max from the node up to the root."""
+        return min(node.max.get(resource, UNLIMITED) for node in self.to_root(path))
+
+    def leaf_of(self, namespace: str, labels: Mapping[str, str]) -> Node | NoQuota:
+        """The leaf a job belongs to: by its quota label, else by its namespace."""
+        for label in NAME_LABELS:
+            if label in labels:
+                return self._labelled(label, labels[label])
+        leaf = self._by_namespace.get(namespace)
+        return leaf or NoQuota(
+            f"namespace {namespace} is in no leaf of the quota tree, and the job names none by label"
+        )
+
+    def _labelled(self, label: str, name: str) -> Node | NoQuota:
+        found = self._by_name.get(name, [])
+        if len(found) == 1:
+            return found[0]
+        if found:
+            told = ", ".join(leaf.path for leaf in found)
+            return NoQuota(f"label {label} names {name}, which is each of {told}: bind the namespace to one instead")
+        return NoQuota(f"label {label} names {name}, which is no leaf of the quota tree")
+
+    @cached_property
+    def _by_namespace(self) -> Mapping[str, Node]:
+        return {namespace: leaf for leaf in self.leaves for namespace in leaf.namespaces}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, list[Node]]:
+        found: dict[str, list[Node]] = defaultdict(list)
+        for leaf in self.leaves:
+            found[leaf.name].append(leaf)
+        return found
