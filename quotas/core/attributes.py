@@ -1,0 +1,94 @@
+"""A node's name and its attributes, which are text by the manifest's rules and mean something only once read."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from quotas.core import limits
+from quotas.core.amounts import told
+from quotas.core.limits import Fault, Limits
+from quotas.core.tree import Attributes, PreemptPolicy, QueuePolicy
+
+LENDLIMIT = "alibabacloud.com/lendlimit"
+WEIGHT = "weight"
+PREEMPT_POLICY = "preempt-policy"
+QUEUE_POLICY = "queue-policy"
+_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY)
+_HEAVIEST = 65535
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    attributes: Attributes
+    faults: tuple[Fault, ...]
+    others: tuple[str, ...]
+    """Attributes that mean nothing here."""
+
+
+def name_fault(name: object) -> str:
+    """As a label's value, because jobs name their quota by a label."""
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return ""
+    if name in (None, ""):
+        return "is required"
+    return (
+        f"must be at most 63 letters, digits, '-', '_' and '.', and begin and end with a letter or digit, not {name!r}"
+    )
+
+
+def read(stated: Mapping[str, Any], least: Limits, inherited: QueuePolicy) -> Known:
+    faults: list[Fault] = []
+    attributes = Attributes(
+        lendlimit=_lendlimit(stated.get(LENDLIMIT), least, faults),
+        weight=_weight(stated.get(WEIGHT), faults),
+        preempt_policy=_choice(PREEMPT_POLICY, stated, PreemptPolicy.NEVER, faults),
+        queue_policy=_choice(QUEUE_POLICY, stated, inherited, faults),
+    )
+    return Known(attributes, tuple(faults), tuple(sorted(stated.keys() - set(_KNOWN))))
+
+
+def _lendlimit(value: object, least: Limits, faults: list[Fault]) -> Limits | None:
+    if value is None:
+        return None
+    try:
+        body = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        faults.append((LENDLIMIT, 'must be JSON such as \'{"cpu": 2, "memory": "4Gi"}\''))
+        return None
+    lent, wrong = limits.read(body)
+    faults += [(LENDLIMIT, f"{resource} {detail}") for resource, detail in wrong]
+    for resource, amount in lent.items():
+        if amount > least.get(resource, 0):
+            own = told(resource, least.get(resource, 0))
+            faults.append((LENDLIMIT, f"lends {told(resource, amount)}, more than its min {own}"))
+    return lent
+
+
+def _weight(value: object, faults: list[Fault]) -> int:
+    if value is None:
+        return 1
+    text = str(value)
+    if text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= _HEAVIEST:
+        return int(text)
+    faults.append((WEIGHT, f"must be a whole number from 1 to {_HEAVIEST}, not {value!r}"))
+    return 1
+
+
+def _choice(key: str, stated: Mapping[str, Any], default: Choice, faults: list[Fault]) -> Choice:
+    value = stated.get(key)
+    choices = list(type(default))
+    if value is None:
+        return default
+    for choice in choices:
+        if choice.value == value:
+            return choice
+    faults.append((key, f"must be one of {', '.join(choices)}, not {value!r}"))
+    return default
