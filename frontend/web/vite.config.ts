@@ -27,6 +27,8 @@ export default defineConfig({
   test: {
     environment: 'happy-dom',
     include: ['src/**/*.test.{ts,tsx}'],
+    setupFiles: ['vitest.setup.ts'],
     restoreMocks: true,
+    unstubGlobals: true,
   },
 });

@@ -19,6 +19,23 @@ const REASONS = {
   Backoff: ['BackOff', 'Attempt 3 failed; tried again in 40 s, without singapore-c.'],
 };
 
+const VERDICTS = [
+  { cluster: 'hangzhou-a', fits: false, code: 'NotEnoughFree', message: 'short of 20 nvidia.com/gpu', short: { 'nvidia.com/gpu': 20 } },
+  { cluster: 'beijing-h', fits: false, code: 'NotEnoughFree', message: 'short of 8 nvidia.com/gpu and 96 GiB', short: { 'nvidia.com/gpu': 8, memory: 96 * GIB } },
+  { cluster: 'jakarta-b', fits: false, code: 'NotReady', message: 'no heartbeat for 5 minutes', short: {} },
+];
+
+export function actionsIn(state) {
+  const may = (reason) => ({ allowed: reason === '', reason });
+  const over = ['Succeeded', 'Failed'].includes(state) ? 'the job has finished' : '';
+  const held = state === 'Suspended';
+  return {
+    suspend: may(over || (held ? 'the job is suspended already' : '')),
+    resume: may(over || (held ? '' : 'the job is not suspended')),
+    delete: may(''),
+  };
+}
+
 function random(seed) {
   let state = seed;
   return () => ((state = (state * 1103515245 + 12345) % 2147483648) / 2147483648);
@@ -66,7 +83,7 @@ function makeJob(index, pick, next) {
   return {
     id: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
     kind: pick(KINDS), namespace: pick(NAMESPACES), name: `${pick(MODELS)}-${String(1000 + index)}`, state,
-    reason: code ? { code, message } : null,
+    reason: code ? { code, message, clusters: state === 'Queued' ? VERDICTS : [] } : null,
     cluster: onCluster ? pick(['hangzhou-a', 'beijing-h', 'singapore-c']) : null,
     attempt: state === 'Queued' ? 0 : 1, created_at: agoS(age),
     started_at: onCluster ? agoS(age * 0.9) : null, finished_at: state === 'Succeeded' ? agoS(age * 0.3) : null,
@@ -74,6 +91,8 @@ function makeJob(index, pick, next) {
       { name: 'Master', replicas: 1, request: { cpu: 8000, memory: 64 * GIB, 'nvidia.com/gpu': each } },
       { name: 'Worker', replicas: workers, request: { cpu: 8000, memory: 64 * GIB, 'nvidia.com/gpu': each } },
     ],
+    api_version: 'kubeflow.org/v1', labels: {}, queued_at: agoS(age), deleting_at: null, total: {}, policy: null, resource_version: index,
+    actions: actionsIn(state),
     gpus: (workers + 1) * each, priority: pick([0, 0, 0, 50, 100]), suspended: state === 'Suspended',
   };
 }
@@ -97,7 +116,7 @@ function podsOf(job) {
   if (!job.cluster) return [];
   return job.roles.flatMap(({ name, replicas }) =>
     Array.from({ length: replicas }, (_, index) => ({
-      name: `${job.name}-${name.toLowerCase()}-${index}`, role: name, rank: index, phase: job.state === 'Succeeded' ? 'Succeeded' : 'Running',
+      name: `${job.name}-${name.toLowerCase()}-${index}`, uid: `${job.id}-${name}-${index}`, role: name, index, ready: '1/1', phase: job.state === 'Succeeded' ? 'Succeeded' : 'Running',
       node: `${job.cluster}-gpu-${String(index + 1).padStart(2, '0')}`, restarts: 0, reason: '', ip: '',
     })),
   );

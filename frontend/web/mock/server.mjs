@@ -8,7 +8,7 @@ import { extname } from 'node:path';
 
 import { WebSocketServer } from 'ws';
 
-import { makeFleet } from './fleet.mjs';
+import { actionsIn, makeFleet } from './fleet.mjs';
 
 const PORT = Number(process.env.PORT ?? 8099);
 const DIST = new URL('../dist/', import.meta.url);
@@ -62,6 +62,7 @@ function steer(job, action) {
   job.state = job.suspended ? 'Suspended' : 'Queued';
   job.reason = { code: action, message: job.suspended ? 'Suspended by admin.' : 'Waiting for its turn.' };
   job.cluster = null;
+  job.actions = actionsIn(job.state);
   return job;
 }
 

@@ -1,132 +1,28 @@
-/** The shapes the REST API speaks, as its schema names them. */
+/** Short names for the shapes of the REST API. The shapes themselves are generated: `npm run generate`. */
+import type { components } from './schema.d.ts';
+
+type Schemas = components['schemas'];
 
 export interface Page<Item> {
   count: number;
-  next: string | null;
-  previous: string | null;
+  next?: string | null;
+  previous?: string | null;
   results: Item[];
 }
 
 /** Amounts by resource name in whole units: milli-cores, bytes, devices. */
 export type Amounts = Record<string, number>;
 
-/** A role in one namespace, or in all of them (empty). */
-export interface Role {
-  role: string;
-  namespace: string;
-}
-
-export interface Me {
-  username: string;
-  roles: Role[];
-  can: Record<string, boolean>;
-}
-
-export interface Taint {
-  key: string;
-  value?: string;
-  effect: string;
-}
-
-export interface Capacity {
-  allocatable: number;
-  requested: number;
-  held: number;
-  free: number;
-}
-
-export type ClusterState = 'Ready' | 'NotReady' | 'Unknown';
-
-export interface Cluster {
-  name: string;
-  state: ClusterState;
-  reason: string;
-  message: string;
-  cordoned: boolean;
-  version: string;
-  region: string;
-  zone: string;
-  labels: Record<string, string>;
-  taints: Taint[];
-  last_heartbeat: string | null;
-  nodes: { total: number; ready: number };
-  capacity: Record<string, Capacity>;
-  jobs: { running: number; placed: number };
-}
-
-export interface Node {
-  name: string;
-  ready: boolean;
-  unschedulable: boolean;
-  labels: Record<string, string>;
-  taints: Taint[];
-  allocatable: Amounts;
-  requested: Amounts;
-}
-
-export type JobState =
-  | 'Queued'
-  | 'Admitted'
-  | 'Placed'
-  | 'Dispatched'
-  | 'Running'
-  | 'Succeeded'
-  | 'Failed'
-  | 'Suspended'
-  | 'Reclaiming'
-  | 'Moving'
-  | 'Backoff';
-
-export interface Reason {
-  code: string;
-  message: string;
-}
-
-export interface JobRole {
-  name: string;
-  replicas: number;
-  request: Amounts;
-}
-
-export interface Job {
-  id: string;
-  kind: string;
-  namespace: string;
-  name: string;
-  state: JobState;
-  reason: Reason | null;
-  cluster: string | null;
-  attempt: number;
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  roles: JobRole[];
-  gpus: number;
-  priority: number;
-  suspended: boolean;
-}
-
-export interface JobDetail extends Job {
-  manifest: Record<string, unknown>;
-  status: Record<string, unknown>;
-  binding: Record<string, unknown> | null;
-}
-
-export interface JobEvent {
-  id: string | number;
-  type: string;
-  reason: string;
-  message: string;
-  source: string;
-  count: number;
-  first_at: string;
-  last_at: string;
-}
-
-export interface Pod {
-  name: string;
-  role: string;
-  node: string;
-  phase: string;
-  restarts: number;
-}
+export type Me = Schemas['Me'];
+export type Capacity = Schemas['Amount'];
+export type Cluster = Schemas['Cluster'];
+export type ClusterState = Cluster['state'];
+export type Node = Schemas['Node'];
+export type Job = Schemas['Job'];
+export type JobDetail = Schemas['JobDetail'];
+export type JobState = Job['state'];
+export type JobRole = Schemas['GangRole'];
+export type Reason = Schemas['Reason'];
+export type Verdict = Schemas['Short'];
+export type JobEvent = Schemas['Event'];
+export type Pod = Schemas['Pod'];

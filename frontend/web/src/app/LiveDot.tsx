@@ -24,7 +24,7 @@ export function LiveDot() {
       <span>{t(`live.${status}`)}</span>
       {lastEventAt !== null && (
         <span className={classes['age']}>
-          {t('live.lastEvent')} <Age since={new Date(lastEventAt).toISOString()} />
+          {t('live.lastEvent')} <Age since={new Date(lastEventAt).toISOString()} ago />
         </span>
       )}
       <Icon size={13} className={classes['switch']} aria-hidden />

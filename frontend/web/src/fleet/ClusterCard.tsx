@@ -9,6 +9,7 @@ import { StateBadge } from '../ui/StateBadge.tsx';
 import { ClusterBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { SmallBar } from './SmallBar.tsx';
+import { placeOf } from './place.ts';
 import { accelerators, NOTHING } from './resources.ts';
 import classes from './ClusterCard.module.css';
 
@@ -43,11 +44,12 @@ export function ClusterCard({ cluster }: { cluster: Cluster }) {
 }
 
 function Whereabouts({ cluster }: { cluster: Cluster }) {
-  const place = [cluster.region, cluster.zone].filter(Boolean).join(' · ');
+  const place = placeOf(cluster);
+  const trouble = cluster.state === 'Ready' ? '' : cluster.message || cluster.reason;
   return (
-    <p className={classes['where']} data-bad={cluster.state !== 'Ready' && cluster.reason !== ''}>
-      {cluster.state !== 'Ready' && cluster.reason !== '' ? (
-        cluster.reason
+    <p className={classes['where']} data-bad={trouble !== ''} title={trouble}>
+      {trouble !== '' ? (
+        trouble
       ) : (
         <>
           {place !== '' && <MapPin size={12} aria-hidden />}

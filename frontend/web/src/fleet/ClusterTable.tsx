@@ -10,6 +10,7 @@ import { Panel } from '../ui/Panel.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import { ClusterBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
+import { placeOf } from './place.ts';
 import { accelerators } from './resources.ts';
 import classes from './ClusterTable.module.css';
 
@@ -64,7 +65,7 @@ function Name({ cluster }: { cluster: Cluster }) {
       <Link to={`/fleet/${encodeURIComponent(cluster.name)}`} className={classes['name']}>
         {cluster.name}
       </Link>
-      <div className={classes['sub']}>{[cluster.region, cluster.zone].filter(Boolean).join(' · ')}</div>
+      <div className={classes['sub']}>{placeOf(cluster)}</div>
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
-import type { Cluster, Node, Page } from '../api/types.ts';
+import type { Cluster, Job, Node, Page } from '../api/types.ts';
 
 const SWEEP_MS = 30_000;
 
@@ -23,6 +23,6 @@ export function nodesQuery(cluster: string) {
 
 export const waitingQuery = queryOptions({
   queryKey: ['jobs', 'list', 'waiting'],
-  queryFn: ({ signal }) => api.get<Page<unknown>>('jobs/', { query: { state: 'Queued', page_size: 1 }, signal }),
+  queryFn: ({ signal }) => api.get<Page<Job>>('jobs/', { query: { state: 'Queued', page_size: 1 }, signal }),
   refetchInterval: SWEEP_MS,
 });

@@ -1,5 +1,5 @@
 /** Amounts of resources in words: which are accelerators, how much of each is used, held and free. Pure. */
-import type { Capacity } from '../api/types.ts';
+import type { Amounts, Capacity } from '../api/types.ts';
 
 const ACCELERATOR = /\/(gpu|npu|dcu|xpu|tpu|gaudi|neuron|neuroncore|ascend\w*)$/i;
 const GIB = 1024 ** 3;
@@ -42,7 +42,18 @@ export function formatBytes(bytes: number, language: string): string {
 /** "nvidia.com/gpu" is "GPU" where the maker does not matter. */
 export function shortResource(resource: string): string {
   if (isAccelerator(resource)) return resource.slice(resource.indexOf('/') + 1).toUpperCase();
-  return { cpu: 'CPU', memory: 'Memory' }[resource] ?? resource;
+  return resource === 'cpu' ? 'CPU' : resource;
+}
+
+/** "8 CPU, 64 GiB, 1 GPU": what one pod asks for, or what is short. Pods themselves are no amount worth a word. */
+export function amountsText(amounts: Amounts, language: string): string {
+  return Object.entries(amounts)
+    .filter(([resource]) => resource !== 'pods')
+    .map(([resource, amount]) => {
+      const value = formatAmount(resource, amount, language);
+      return resource === 'memory' ? value : `${value} ${shortResource(resource)}`;
+    })
+    .join(', ');
 }
 
 export function percent(part: number, whole: number, language: string): string {

@@ -8,7 +8,7 @@ import { useMay } from '../api/me.ts';
 import type { Job } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { useJobAction } from './queries.ts';
-import { type Action, obstacleTo } from './states.ts';
+import type { Action } from './states.ts';
 import classes from './JobActions.module.css';
 
 const ICONS: Record<Action, LucideIcon> = { suspend: Pause, resume: Play, delete: Trash2 };
@@ -43,19 +43,20 @@ export function JobActions({ job, onDeleted }: Props) {
 
 function ActionItem({ action, job, onAsk }: { action: Action; job: Job; onAsk: () => void }) {
   const { t } = useTranslation();
-  const obstacle = obstacleTo(action, job, useMay(action));
+  const obstacle = useMay(action) ? job.actions[action].reason : t('jobs.notAllowed');
+  const allowed = obstacle === '';
   const Icon = ICONS[action];
   return (
     <Menu.Item
-      aria-disabled={obstacle !== null}
-      data-disabled={obstacle !== null || undefined}
-      closeMenuOnClick={obstacle === null}
-      {...(action === 'delete' && obstacle === null ? { color: 'red' } : {})}
+      aria-disabled={!allowed}
+      data-disabled={!allowed || undefined}
+      closeMenuOnClick={allowed}
+      {...(action === 'delete' && allowed ? { color: 'red' } : {})}
       leftSection={<Icon size={15} aria-hidden />}
-      onClick={() => obstacle === null && onAsk()}
+      onClick={() => allowed && onAsk()}
     >
       {t(`jobs.action.${action}`)}
-      {obstacle && <span className={classes['why']}>{t(`jobs.whyNot.${obstacle}`)}</span>}
+      {!allowed && <span className={classes['why']}>{obstacle}</span>}
     </Menu.Item>
   );
 }

@@ -76,7 +76,7 @@ function TextFilterBox({ name, wide = false, filters, inputRef, onChange }: Text
     <TextInput
       size="xs"
       ref={inputRef}
-      data-wide={wide}
+      wrapperProps={{ 'data-wide': wide }}
       aria-label={t(`jobs.filter.${name}`)}
       placeholder={t(`jobs.filter.${name}`)}
       leftSection={name === 'search' ? <Search size={14} aria-hidden /> : undefined}

@@ -15,6 +15,7 @@ import { JobReason } from './JobReason.tsx';
 import { JobSummary } from './JobSummary.tsx';
 import { jobQuery } from './queries.ts';
 import { RoleTable } from './RoleTable.tsx';
+import { VerdictTable } from './VerdictTable.tsx';
 import classes from './JobPage.module.css';
 
 export default function JobPage() {
@@ -30,18 +31,21 @@ export default function JobPage() {
     );
   }
   if (!job) return <Skeleton height={320} radius={8} aria-busy />;
+  const verdicts = job.reason?.clusters ?? [];
   return (
     <>
-      <PageHeader
-        title={job.name}
-        note={`${job.namespace} · ${job.kind}`}
-      >
+      <PageHeader title={job.name} note={`${job.namespace} · ${job.kind}`}>
         <JobBadge state={job.state} />
         <JobActions job={job} onDeleted={() => void navigate('/jobs')} />
       </PageHeader>
       {job.reason && <JobReason reason={job.reason} state={job.state} />}
       <div className={classes['columns']}>
         <div className={classes['main']}>
+          {verdicts.length > 0 && (
+            <Panel title={t('job.verdicts')} flush>
+              <VerdictTable verdicts={verdicts} />
+            </Panel>
+          )}
           <Panel title={t('job.pods')} flush>
             <JobPods id={id} />
           </Panel>

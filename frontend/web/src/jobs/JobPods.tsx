@@ -22,9 +22,10 @@ export function JobPods({ id }: { id: string }) {
   const columns: Column<Pod>[] = [
     { id: 'name', header: t('job.pod'), cell: ({ name }) => <span className="cv-mono">{name}</span> },
     { id: 'role', header: t('job.role'), cell: ({ role }) => role },
-    { id: 'phase', header: t('job.phase'), cell: ({ phase }) => phase },
+    { id: 'phase', header: t('job.phase'), cell: ({ phase, reason }) => reason || phase },
+    { id: 'ready', header: t('job.ready'), align: 'end', cell: ({ ready }) => ready },
     { id: 'node', header: t('cluster.node'), cell: ({ node }) => <span className="cv-mono">{node || '–'}</span> },
     { id: 'restarts', header: t('job.restarts'), align: 'end', cell: ({ restarts }) => restarts },
   ];
-  return <DataTable caption={t('job.pods')} columns={columns} rows={data?.results} rowKey={({ name }) => name} />;
+  return <DataTable caption={t('job.pods')} columns={columns} rows={data?.results} rowKey={({ uid }) => uid} />;
 }

@@ -18,11 +18,11 @@ export function JobSummary({ job }: { job: Job }) {
       <Fact name={t('jobs.column.priority')}>{job.priority}</Fact>
       <Fact name={t('job.attempt')}>{job.attempt}</Fact>
       <Fact name={t('job.submitted')}>
-        <Age since={job.created_at} />
+        <Age since={job.created_at} ago />
       </Fact>
-      <Fact name={t('job.started')}>{job.started_at ? <Age since={job.started_at} /> : '–'}</Fact>
+      <Fact name={t('job.started')}>{job.started_at ? <Age since={job.started_at} ago /> : '–'}</Fact>
       <Fact name={t('job.ran')}>
-        {job.started_at && job.finished_at ? <Age since={job.started_at} until={job.finished_at} /> : '–'}
+        {job.started_at ? <Age since={job.started_at} until={job.finished_at} /> : '–'}
       </Fact>
     </dl>
   );

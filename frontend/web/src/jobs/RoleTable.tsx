@@ -1,8 +1,8 @@
 /** The gang: every role, how many of it, and what one pod asks for. */
 import { useTranslation } from 'react-i18next';
 
-import type { Amounts, JobRole } from '../api/types.ts';
-import { formatAmount, shortResource } from '../fleet/resources.ts';
+import type { JobRole } from '../api/types.ts';
+import { amountsText } from '../fleet/resources.ts';
 import { DataTable } from '../ui/DataTable.tsx';
 
 export function RoleTable({ roles }: { roles: JobRole[] }) {
@@ -15,15 +15,8 @@ export function RoleTable({ roles }: { roles: JobRole[] }) {
       columns={[
         { id: 'role', header: t('job.role'), cell: ({ name }) => name },
         { id: 'replicas', header: t('job.replicas'), align: 'end', cell: ({ replicas }) => replicas },
-        { id: 'request', header: t('job.request'), cell: ({ request }) => requestText(request, i18n.language) },
+        { id: 'request', header: t('job.request'), cell: ({ request }) => amountsText(request, i18n.language) },
       ]}
     />
   );
-}
-
-function requestText(request: Amounts, language: string): string {
-  return Object.entries(request)
-    .filter(([resource]) => resource !== 'pods')
-    .map(([resource, amount]) => `${formatAmount(resource, amount, language)} ${shortResource(resource)}`)
-    .join(', ');
 }

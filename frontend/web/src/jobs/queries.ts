@@ -28,7 +28,7 @@ export function jobQuery(id: string) {
 export function jobEventsQuery(id: string) {
   return queryOptions({
     queryKey: ['jobs', 'one', id, 'events'],
-    queryFn: ({ signal }) => api.get<Page<JobEvent>>(`jobs/${id}/events/`, { signal }),
+    queryFn: ({ signal }) => api.get<Page<JobEvent>>(`jobs/${id}/events/`, { query: { page_size: 200 }, signal }),
     refetchInterval: SWEEP_MS,
   });
 }
@@ -36,7 +36,7 @@ export function jobEventsQuery(id: string) {
 export function jobPodsQuery(id: string) {
   return queryOptions({
     queryKey: ['jobs', 'one', id, 'pods'],
-    queryFn: ({ signal }) => api.get<Page<Pod>>(`jobs/${id}/pods/`, { signal }),
+    queryFn: ({ signal }) => api.get<Page<Pod>>(`jobs/${id}/pods/`, { query: { page_size: 200 }, signal }),
     refetchInterval: SWEEP_MS,
   });
 }

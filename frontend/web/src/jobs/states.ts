@@ -1,4 +1,4 @@
-/** How each state of a job looks, and which actions it admits. Pure. */
+/** How each state of a job looks, and what may be asked of a job. */
 import {
   ArrowRightLeft,
   CircleCheck,
@@ -14,7 +14,7 @@ import {
   Undo2,
 } from 'lucide-react';
 
-import type { Job, JobState } from '../api/types.ts';
+import type { JobState } from '../api/types.ts';
 import type { Tone } from '../ui/tones.ts';
 
 export const STATES: Record<JobState, { tone: Tone; icon: LucideIcon }> = {
@@ -34,18 +34,3 @@ export const STATES: Record<JobState, { tone: Tone; icon: LucideIcon }> = {
 export const STATE_NAMES = Object.keys(STATES) as JobState[];
 
 export type Action = 'suspend' | 'resume' | 'delete';
-
-/** Why an action cannot be taken, as a key of `jobs.whyNot`; null when it can. */
-export type Obstacle = 'notAllowed' | 'finished' | 'suspended' | 'notSuspended';
-
-export function isFinished({ state }: Pick<Job, 'state'>): boolean {
-  return state === 'Succeeded' || state === 'Failed';
-}
-
-export function obstacleTo(action: Action, job: Pick<Job, 'state' | 'suspended'>, allowed: boolean): Obstacle | null {
-  if (!allowed) return 'notAllowed';
-  if (action === 'delete') return null;
-  if (isFinished(job)) return 'finished';
-  if (action === 'suspend') return job.suspended ? 'suspended' : null;
-  return job.suspended ? null : 'notSuspended';
-}

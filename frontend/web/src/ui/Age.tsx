@@ -8,15 +8,23 @@ const SLOW_MS = 15_000;
 /** Up to this age the seconds are shown to pass. */
 const YOUNG_MS = 120_000;
 
-export function Age({ since, until }: { since: string; until?: string | null }) {
-  const { i18n } = useTranslation();
+interface Props {
+  since: string;
+  until?: string | null;
+  /** "3m ago" rather than "3m". */
+  ago?: boolean;
+}
+
+export function Age({ since, until, ago = false }: Props) {
+  const { t, i18n } = useTranslation();
   const start = Date.parse(since);
   const young = useNow(SLOW_MS) - start < YOUNG_MS;
   const now = useNow(young ? 1_000 : SLOW_MS);
   const end = until ? Date.parse(until) : now;
+  const text = formatDuration((end - start) / 1000, i18n.language);
   return (
-    <time dateTime={since} title={new Date(start).toLocaleString(i18n.language)} className="cv-numbers">
-      {formatDuration((end - start) / 1000, i18n.language)}
+    <time dateTime={since} title={new Date(start).toLocaleString(i18n.language)} className="cv-age">
+      {ago ? t('common.ago', { age: text }) : text}
     </time>
   );
 }

@@ -79,7 +79,7 @@ function Heading<Row>({ column, ordering, onOrder }: HeadingProps<Row>) {
       <button
         type="button"
         className={classes['sort']}
-        onClick={() => onOrder(direction === 'descending' ? sort : `-${sort}`)}
+        onClick={() => onOrder(direction === 'ascending' ? `-${sort}` : sort)}
       >
         {header}
         <Icon size={12} aria-hidden />

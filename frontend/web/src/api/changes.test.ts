@@ -1,0 +1,29 @@
+import { describe, expect, test } from 'vitest';
+
+import { readChange, staleKeys } from './changes.ts';
+
+const change = (kind: string) => ({ kind, namespace: '', name: 'x', id: '7', version: 1, action: 'added' as const });
+
+describe('readChange', () => {
+  test('reads a change', () => {
+    expect(readChange(JSON.stringify(change('Job')))).toEqual(change('Job'));
+  });
+
+  test.each(['{"type":"ping"}', 'no json', 'null', '[]', '{"kind":7}'])('takes %s for no change', (text) => {
+    expect(readChange(text)).toBeNull();
+  });
+});
+
+describe('staleKeys', () => {
+  test('a job makes its own page, the lists and the clusters it fills stale', () => {
+    expect(staleKeys(change('Job'))).toEqual([
+      ['jobs', 'list'],
+      ['jobs', 'one', '7'],
+      ['clusters', 'list'],
+    ]);
+  });
+
+  test('a kind this console does not show makes nothing stale', () => {
+    expect(staleKeys(change('Webhook'))).toEqual([]);
+  });
+});

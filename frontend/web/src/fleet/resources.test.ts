@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+
+import type { Cluster } from '../api/types.ts';
+import { placeOf } from './place.ts';
+import { accelerators, amountsText, formatAmount, isAccelerator, percent } from './resources.ts';
+import { totalsOf } from './totals.ts';
+
+const GIB = 1024 ** 3;
+const gpus = (allocatable: number, requested: number, held: number) => ({
+  allocatable,
+  requested,
+  held,
+  free: allocatable - requested - held,
+});
+
+describe('accelerators', () => {
+  test.each(['nvidia.com/gpu', 'amd.com/gpu', 'huawei.com/Ascend910', 'habana.ai/gaudi'])('%s is one', (name) => {
+    expect(isAccelerator(name)).toBe(true);
+  });
+
+  test.each(['cpu', 'memory', 'pods', 'nvidia.com/gpumem', 'rdma/hca'])('%s is none', (name) => {
+    expect(isAccelerator(name)).toBe(false);
+  });
+
+  test('are added over makers', () => {
+    const capacity = { 'nvidia.com/gpu': gpus(8, 3, 1), 'amd.com/gpu': gpus(4, 4, 0), cpu: gpus(9, 9, 0) };
+    expect(accelerators(capacity)).toEqual(gpus(12, 7, 1));
+  });
+});
+
+describe('amounts', () => {
+  test.each([
+    ['cpu', 8_000, '8'],
+    ['cpu', 1_500, '1.5'],
+    ['memory', 64 * GIB, '64 GiB'],
+    ['memory', 512 * 1024 ** 2, '512 MiB'],
+    ['memory', 24 * 1024 * GIB, '24 TiB'],
+    ['nvidia.com/gpu', 1_024, '1,024'],
+  ])('%s %d reads %s', (resource, amount, text) => {
+    expect(formatAmount(resource, amount, 'en')).toBe(text);
+  });
+
+  test('are said in one line, pods left out', () => {
+    const request = { cpu: 8_000, memory: 64 * GIB, 'nvidia.com/gpu': 1, pods: 1 };
+    expect(amountsText(request, 'en')).toBe('8 CPU, 64 GiB, 1 GPU');
+  });
+
+  test('a share of nothing is nothing', () => {
+    expect(percent(0, 0, 'en')).toBe('0%');
+  });
+});
+
+describe('the fleet added up', () => {
+  const cluster = (state: Cluster['state'], ready: number) =>
+    ({ state, nodes: { total: 4, ready }, capacity: { 'nvidia.com/gpu': gpus(8, 2, 1) }, jobs: { running: 3, placed: 0 } }) as unknown as Cluster;
+
+  test('counts what is ready beside what there is', () => {
+    expect(totalsOf([cluster('Ready', 4), cluster('NotReady', 1)])).toEqual({
+      gpus: gpus(16, 4, 2),
+      clusters: { total: 2, ready: 1 },
+      nodes: { total: 8, ready: 5 },
+      running: 6,
+    });
+  });
+
+  test('says a place once', () => {
+    expect(placeOf({ region: 'eu-west', zone: 'eu-west-1a' })).toBe('eu-west-1a');
+    expect(placeOf({ region: 'eu-west', zone: 'a' })).toBe('eu-west · a');
+    expect(placeOf({ region: '', zone: '' })).toBe('');
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+
+import { preferred } from '../app/i18n.ts';
+import en from './en.json';
+import id from './id.json';
+import zh from './zh-CN.json';
+
+type Texts = { [key: string]: string | Texts };
+
+function flat(texts: Texts, prefix = ''): Map<string, string> {
+  const entries = Object.entries(texts).flatMap(([key, value]) =>
+    typeof value === 'string' ? [[prefix + key, value] as const] : [...flat(value, `${prefix}${key}.`)],
+  );
+  return new Map(entries);
+}
+
+/** Chinese and Indonesian have one plural form. */
+const english = new Map([...flat(en)].filter(([key]) => !key.endsWith('_one')));
+const holes = (text: string) => [...text.matchAll(/{{(\w+)}}/g)].map(([, name]) => name).sort();
+
+describe.each([
+  ['zh-CN', flat(zh)],
+  ['id', flat(id)],
+])('%s', (_, texts) => {
+  test('has every text, and no other', () => {
+    expect([...texts.keys()].sort()).toEqual([...english.keys()].sort());
+  });
+
+  test('fills the same holes', () => {
+    for (const [key, text] of texts) expect(holes(text), key).toEqual(holes(english.get(key)!));
+  });
+});
+
+test.each([
+  [['fr', 'zh-TW'], 'zh-CN'],
+  [['id-ID', 'en'], 'id'],
+  [['de'], 'en'],
+])('of %j the console speaks %s', (wanted, language) => {
+  expect(preferred(wanted)).toBe(language);
+});
