@@ -1,7 +1,6 @@
 """``apply`` and ``delete`` of whole files: many documents, any known kind, the roles checked for each before anything."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -34,7 +33,7 @@ class ApplyView(APIView):
     def post(self, request: Request) -> Response:
         documents = _documents(request, "apply")
         applied = submit.apply(documents, by=request.user.get_username(), now=timezone.now())
-        return Response({"results": [asdict(each) for each in applied]})
+        return Response(AppliedListSerializer({"results": applied}).data)
 
 
 class DeleteView(APIView):

@@ -178,7 +178,7 @@ class AppliedSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField()
     namespace = serializers.CharField()
     name = serializers.CharField()
-    uid = serializers.CharField()
+    id = serializers.CharField(source="uid", help_text="as in the paths of jobs, policies and dependents")
     action = serializers.ChoiceField(["created", "configured", "unchanged"])
     warnings = serializers.ListField(child=serializers.CharField())
 

@@ -67,7 +67,7 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     lookup_url_kwarg = "id"
     lookup_value_regex = UID
     search_fields = ["name", "namespace"]
-    ordering_fields = ["created_at", "name", "namespace", "state", "priority", "gpus", "started_at"]
+    ordering_fields = ["created_at", "name", "namespace", "state", "priority", "gpus", "started_at", "finished_at"]
     ordering = ["-created_at", "-id"]
 
     def get_queryset(self) -> QuerySet[Job]:
@@ -130,7 +130,7 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         job = self.get_object()
         query = LogsQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        return plain_text(logs.stream(job, **query.validated_data), follow=query.validated_data["follow"])
+        return plain_text(request._request, logs.stream(job, **query.validated_data))
 
     def _fresh(self) -> Any:
         return JobDetailSerializer(self.get_object()).data

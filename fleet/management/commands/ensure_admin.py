@@ -1,5 +1,10 @@
-"""The first administrator, made once from the password file that `up` wrote. An existing one is left as it is."""
+"""The first administrator, made once. An existing one is left as it is, whatever password it has by now.
 
+The password lies in the home folder, readable by its owner only; it is made up here unless somebody put one there.
+"""
+
+import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +22,21 @@ class Command(BaseCommand):
             self.stdout.write("admin is there already")
             return
         file = Path(settings.CONVOY_HOME) / "admin-password"
-        password = file.read_text().strip() if file.is_file() else ""
+        password = kept_password(file)
         if not password:
-            raise CommandError(f"Put a password into {file} first.")
+            raise CommandError(f"{file} is empty: put a password into it, or remove it.")
         users.create_superuser("admin", "", password)
         self.stdout.write(f"admin was made; the password is in {file}")
+
+
+def kept_password(file: Path) -> str:
+    """The file's content; made, and readable by nobody else, when it is not there."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return file.read_text().strip()
+    password = secrets.token_urlsafe(24)
+    with os.fdopen(handle, "w") as out:
+        out.write(password + "\n")
+    return password
