@@ -1,7 +1,7 @@
 """One simulated member cluster: an API server of Python, the controllers that bring it to life, and its faults.
 
-The controllers reach the server through its port like everybody else, so an API server that is away or flaky is so for
-them as well: what runs goes on running, and is reported when the server answers again.
+The controllers reach the server through its port like everybody else, but no fault hits them: what runs goes on running and
+finishing while the API is away or flaky for everybody outside.
 """
 
 import random
@@ -51,7 +51,7 @@ class SimulatedMember:
         self._server.start()
         (self.home / "kubeconfig.yaml").touch(mode=0o600)
         (self.home / "kubeconfig.yaml").write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
-        self._client = MemberClient(self.access(), pool=CONNECTIONS)
+        self._client = MemberClient(self._server.inner_access(), pool=CONNECTIONS)
         define(self._client)
         self._life = Life(
             self.name,

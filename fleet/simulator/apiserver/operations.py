@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet.kube import patches, selectors, status
+from fleet.kube import patches, status
 from fleet.kube.discovery import Served
 from fleet.kube.resources import CRDS, NAMESPACES, PODS
-from fleet.kube.selectors import Selector
 from fleet.kube.status import KubeError
 from fleet.simulator.apiserver import deletion, rules
 from fleet.simulator.apiserver.catalog import Catalog
+from fleet.simulator.apiserver.lists import Wanted, in_version
 from fleet.simulator.apiserver.store import Object, Store
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+MERGE, JSON, STRATEGIC = (
+    f"application/{style}+json" for style in ("merge-patch", "json-patch", "strategic-merge-patch")
+)
+_PATCHES = {JSON: patches.json_patch, MERGE: patches.merge, STRATEGIC: patches.strategic}
 
 
 class Operations:
@@ -31,11 +35,7 @@ class Operations:
         found = self.store.get(_kind(served), namespace, name)
         if found is None:
             raise status.not_found(served.resource, name)
-        return _versioned(found, served)
-
-    def list(self, served: Served, namespace: str, labels: Selector, fields: Selector) -> list[Object]:
-        found = self.store.of_kind(_kind(served), namespace)
-        return [_versioned(each, served) for each in found if matches(each, labels, fields)]
+        return in_version(found, served.resource.api_version)
 
     def create(self, served: Served, namespace: str, body: Any) -> Object:
         made = rules.checked(body, served.resource, namespace)
@@ -63,12 +63,24 @@ class Operations:
         new = rules.checked(body, served.resource, namespace)
         return self._write(served, old, rules.updated(old, new, served, subresource))
 
-    def patch(self, served: Served, namespace: str, name: str, patch: Any, subresource: str = "") -> Object:
-        if not isinstance(patch, dict):
-            raise KubeError(400, "the patch is not an object")
+    def patch(
+        self, served: Served, namespace: str, name: str, patch: Any, subresource: str = "", style: str = MERGE
+    ) -> Object:
+        """``style`` is the content type of the patch."""
         old = self.get(served, namespace, name)
-        new = rules.checked(patches.merge(old, patch), served.resource, namespace)
+        if style not in self.patch_styles(served):
+            raise KubeError(415, f"the body of the request was in an unknown format - {style} is not accepted here")
+        if style != JSON and not isinstance(patch, dict):
+            raise KubeError(400, "the patch is not an object")
+        try:
+            patched = _PATCHES[style](old, patch)
+        except patches.PatchError as e:
+            raise KubeError(422, str(e)) from e
+        new = rules.checked(patched, served.resource, namespace)
         return self._write(served, old, rules.updated(old, new, served, subresource))
+
+    def patch_styles(self, served: Served) -> list[str]:
+        return [style for style in _PATCHES if style != STRATEGIC or not self.catalog.custom(served.resource.group)]
 
     def _write(self, served: Served, old: Object, new: Object) -> Object:
         if new == old:
@@ -89,15 +101,11 @@ class Operations:
             return status.success(served.resource, name, found["metadata"]["uid"])
         return left
 
-    def delete_collection(
-        self, served: Served, namespace: str, labels: Selector, fields: Selector, options: Any
-    ) -> list[Object]:
-        found = self.list(served, namespace, labels, fields)
-        for each in found:
-            metadata = each["metadata"]
+    def delete_collection(self, served: Served, namespace: str, wanted: Wanted, options: Any) -> None:
+        for found in [each for each in self.store.of_kind(_kind(served), namespace) if wanted.takes(each)]:
+            metadata = found["metadata"]
             if self.store.get(_kind(served), metadata.get("namespace", ""), metadata["name"]) is not None:
                 self.delete(served, metadata.get("namespace", ""), metadata["name"], options)
-        return found
 
     def _after_removal(self, served: Served, found: Object) -> None:
         if served.resource == NAMESPACES:
@@ -137,28 +145,8 @@ class Operations:
         deletion.collect_orphan(self.store, _kind(served), metadata.get("namespace", ""), metadata["name"])
 
 
-def matches(found: Object, labels: Selector, fields: Selector) -> bool:
-    if labels and not selectors.matches(labels, found["metadata"].get("labels") or {}):
-        return False
-    return not fields or selectors.matches(fields, {r.key: _field(found, r.key) for r in fields})
-
-
-def _field(found: Object, path: str) -> str:
-    value: Any = found
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return "" if value is None else str(value)
-
-
 def _kind(served: Served) -> tuple[str, str]:
     return served.resource.group, served.resource.plural
-
-
-def _versioned(found: Object, served: Served) -> Object:
-    """In the version asked for; all versions of a kind are stored as one."""
-    if found.get("apiVersion") == served.resource.api_version:
-        return found
-    return {**found, "apiVersion": served.resource.api_version}
 
 
 def _established(definition: Object) -> Object:

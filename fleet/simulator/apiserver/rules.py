@@ -1,7 +1,7 @@
 """What an API server fills in and keeps apart when an object is created or updated, kind by kind.
 
-Only what clients rely on: identity, generation, the split between an object and its status, and the defaults of pods, Jobs and
-namespaces. Where this and a real kube-apiserver differ, the real one is right.
+Only what clients rely on: identity, generation, the split between an object and its status. Where this and a real
+kube-apiserver differ, the real one is right.
 """
 
 import secrets
@@ -11,8 +11,9 @@ from typing import Any
 
 from fleet.kube import names
 from fleet.kube.discovery import Served
-from fleet.kube.resources import JOBS, NAMESPACES, NODES, PODS, SERVICES, Resource
-from fleet.kube.status import KubeError, changed, invalid
+from fleet.kube.resources import NAMESPACES, NODES, SERVICES, Resource
+from fleet.kube.status import KubeError, changed, conflict, invalid
+from fleet.simulator.apiserver import defaults
 
 Object = dict[str, Any]
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -56,7 +57,7 @@ def created(body: Object, served: Served) -> Object:
         body.pop("status", None)
     if _has_generation(served):
         metadata["generation"] = 1
-    _DEFAULTS.get((resource.group, resource.plural), lambda _: None)(body)
+    defaults.apply(resource, body)
     return body
 
 
@@ -86,8 +87,9 @@ def updated(old: Object, new: Object, served: Served, subresource: str) -> Objec
         raise KubeError(400, f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
     if metadata.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
         raise changed(resource, name)
-    if metadata.get("uid") not in (None, "", old["metadata"]["uid"]):
-        raise changed(resource, name)
+    if (uid := metadata.get("uid")) not in (None, "", old["metadata"]["uid"]):
+        told = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+        raise conflict(resource, name, told)
     if subresource == "status":
         made = {**old, "status": new.get("status", {})}
         kept = old["metadata"]
@@ -105,44 +107,3 @@ def updated(old: Object, new: Object, served: Served, subresource: str) -> Objec
         bumped = any(old.get(k) != made.get(k) for k in old.keys() | made.keys() if k not in ("metadata", "status"))
         made["metadata"]["generation"] = old["metadata"].get("generation", 1) + bumped
     return made
-
-
-def _default_pod(pod: Object) -> None:
-    spec = pod.setdefault("spec", {})
-    if not spec.get("containers"):
-        raise invalid(PODS, pod["metadata"]["name"], "spec.containers", "Required value")
-    spec.setdefault("restartPolicy", "Always")
-    spec.setdefault("terminationGracePeriodSeconds", 30)
-    spec.setdefault("schedulerName", "default-scheduler")
-    spec.setdefault("serviceAccountName", "default")
-    pod["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
-
-
-def _default_job(job: Object) -> None:
-    """As the Job strategy does: counts, and the selector by the Job's own uid that its pods will carry."""
-    spec, metadata = job.setdefault("spec", {}), job["metadata"]
-    if "completions" not in spec and "parallelism" not in spec:
-        spec["completions"] = 1
-    spec.setdefault("parallelism", 1)
-    spec.setdefault("backoffLimit", 6)
-    template = spec.setdefault("template", {})
-    own = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
-    template["metadata"] = {**(template.get("metadata") or {})}
-    template["metadata"]["labels"] = {**(template["metadata"].get("labels") or {}), **own}
-    spec["selector"] = {"matchLabels": {"controller-uid": metadata["uid"]}}
-    job["status"] = {}
-
-
-def _default_namespace(namespace: Object) -> None:
-    name = namespace["metadata"]["name"]
-    labels = namespace["metadata"].get("labels") or {}
-    namespace["metadata"]["labels"] = {**labels, "kubernetes.io/metadata.name": name}
-    namespace["spec"] = {"finalizers": ["kubernetes"]}
-    namespace["status"] = {"phase": "Active"}
-
-
-_DEFAULTS = {
-    (PODS.group, PODS.plural): _default_pod,
-    (JOBS.group, JOBS.plural): _default_job,
-    (NAMESPACES.group, NAMESPACES.plural): _default_namespace,
-}

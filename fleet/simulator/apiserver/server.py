@@ -16,11 +16,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fleet.member.client import Access
 from fleet.simulator.apiserver import pki
-from fleet.simulator.apiserver.app import Application, LogSource
+from fleet.simulator.apiserver.app import Application
 from fleet.simulator.apiserver.catalog import Catalog
 from fleet.simulator.apiserver.faults import Faults
 from fleet.simulator.apiserver.operations import Operations
 from fleet.simulator.apiserver.store import Store
+from fleet.simulator.apiserver.streams import LogSource
 
 
 class ApiServer:
@@ -43,11 +44,9 @@ class ApiServer:
         self._ca, self._certificate, self._key = pki.ensure(home / "pki", name)
         self.store = Store(home / "objects.sqlite3")
         self.operations = Operations(self.store, Catalog())
-        self._application = Application(
-            self.operations, self.faults, token=self.token, version=version, logs=log_source
-        )
+        self._inner_token = secrets.token_urlsafe(32)
+        self._version, self._log_source = version, log_source
         self._port = port
-        self._open: set[asyncio.BaseTransport] = set()
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -56,9 +55,17 @@ class ApiServer:
         listener = _listen(self._port or _number(self._home / "port"))
         self._port = listener.getsockname()[1]
         (self._home / "port").write_text(str(self._port))
+        application = Application(
+            self.operations,
+            self.faults,
+            token=self.token,
+            inner_token=self._inner_token,
+            version=self._version,
+            logs=self._log_source,
+        )
         config = uvicorn.Config(
-            self._application,
-            http=_protocol(self.faults, self._open),
+            application,
+            http=_Breakable,
             ssl_certfile=str(self._certificate),
             ssl_keyfile=str(self._key),
             log_level="error",
@@ -69,30 +76,34 @@ class ApiServer:
             timeout_graceful_shutdown=2,
         )
         self._server = uvicorn.Server(config)
-        self._application.stopping = False
         started = threading.Event()
         self._thread = threading.Thread(
-            target=self._serve, args=(self._server, listener, started), name=f"apiserver-{self.name}", daemon=True
+            target=self._serve,
+            args=(self._server, listener, application, started),
+            name=f"apiserver-{self.name}",
+            daemon=True,
         )
         self._thread.start()
         started.wait(10)
 
     def stop(self) -> None:
-        self._application.stopping = True
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
-            for transport in tuple(self._open):
-                self._loop.call_soon_threadsafe(transport.abort)  # type: ignore[attr-defined]
             self._thread.join(10)
         self.store.close()
 
-    def _serve(self, server: uvicorn.Server, listener: socket.socket, started: threading.Event) -> None:
+    def _serve(
+        self, server: uvicorn.Server, listener: socket.socket, application: Application, started: threading.Event
+    ) -> None:
         async def main() -> None:
             self._loop = asyncio.get_running_loop()
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             while not server.started and not serving.done():
                 await asyncio.sleep(0.01)
             started.set()
+            while not server.should_exit:
+                await asyncio.sleep(0.02)
+            application.stop()
             await serving
 
         asyncio.run(main())
@@ -116,6 +127,10 @@ class ApiServer:
     def access(self) -> Access:
         return Access(server=self.url, ca_pem=self.ca_pem, token=self.token)
 
+    def inner_access(self) -> Access:
+        """For the member's own controllers: no fault ever hits them."""
+        return Access(server=self.url, ca_pem=self.ca_pem, token=self._inner_token)
+
     def kubeconfig(self) -> dict[str, Any]:
         return {
             "apiVersion": "v1",
@@ -135,29 +150,15 @@ class ApiServer:
         }
 
 
-def _protocol(faults: Faults, open_: set[asyncio.BaseTransport]) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol, able to hang up: before a request when the server is away, within an answer through the scope."""
+class _Breakable(HttpToolsProtocol):
+    """uvicorn's protocol, able to hang up: in the middle of an answer through the scope, and at once when the server stops."""
 
-    class Breakable(HttpToolsProtocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            open_.add(transport)
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["transport"] = self.transport  # type: ignore[typeddict-unknown-key]
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            open_.discard(self.transport)
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            if faults.away:
-                self.transport.abort()
-                return
-            super().data_received(data)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self.scope["transport"] = self.transport  # type: ignore[typeddict-unknown-key]
-
-    return Breakable
+    def shutdown(self) -> None:
+        self.transport.abort()
 
 
 def _listen(port: int) -> socket.socket:

@@ -5,10 +5,9 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from fleet.kube.selectors import Selector
 from fleet.kube.status import expired
 from fleet.simulator.apiserver.faults import Faults
-from fleet.simulator.apiserver.operations import matches
+from fleet.simulator.apiserver.lists import Wanted, in_version
 from fleet.simulator.apiserver.store import Change, Kind, Object, Store
 
 _BOOKMARK_S = 10.0
@@ -23,10 +22,9 @@ class Watch:
 
     kind: Kind
     api_version: str
-    list_kind: str
+    name_of_kind: str
     namespace: str
-    labels: Selector
-    fields: Selector
+    wanted: Wanted
     since: int | None
     """None: begin with everything there is."""
     bookmarks: bool
@@ -89,8 +87,8 @@ class Watcher:
         watch = self._watch
         if watch.since is None:
             for found in self._store.of_kind(watch.kind, watch.namespace):
-                if matches(found, watch.labels, watch.fields):
-                    self._pending.append(_line("ADDED", self._versioned(found)))
+                if watch.wanted.takes(found):
+                    self._pending.append(_line("ADDED", in_version(found, watch.api_version)))
             return
         for change in self._store.history:
             if change.version > watch.since:
@@ -103,24 +101,14 @@ class Watcher:
             return
         if watch.namespace and change.after["metadata"].get("namespace") != watch.namespace:
             return
-        was = change.before is not None and matches(change.before, watch.labels, watch.fields)
-        now = change.type != "DELETED" and matches(change.after, watch.labels, watch.fields)
+        was = change.before is not None and watch.wanted.takes(change.before)
+        now = change.type != "DELETED" and watch.wanted.takes(change.after)
         if not was and not now:
             return
         kind = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
-        self._pending.append(_line(kind, self._versioned(change.after)))
+        self._pending.append(_line(kind, in_version(change.after, watch.api_version)))
         self._overrun = len(self._pending) > _BACKLOG
         self._ready.set()
-
-    def _versioned(self, found: Object) -> Object:
-        return (
-            found
-            if found.get("apiVersion") == self._watch.api_version
-            else {
-                **found,
-                "apiVersion": self._watch.api_version,
-            }
-        )
 
     def _flush(self) -> bytes:
         lines, self._pending = b"".join(self._pending), []
@@ -128,6 +116,7 @@ class Watcher:
         return lines
 
     def _bookmark(self) -> bytes:
-        kind = self._watch.list_kind.removesuffix("List")
         metadata = {"resourceVersion": str(self._seen), "creationTimestamp": None}
-        return _line("BOOKMARK", {"kind": kind, "apiVersion": self._watch.api_version, "metadata": metadata})
+        return _line(
+            "BOOKMARK", {"kind": self._watch.name_of_kind, "apiVersion": self._watch.api_version, "metadata": metadata}
+        )

@@ -1,0 +1,117 @@
+"""What an API server fills into pods, Jobs, services and namespaces when they are created, and the specs of them it refuses.
+
+Only what clients rely on or run into. Works on a body nobody else holds.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fleet.kube import names
+from fleet.kube.resources import JOBS, NAMESPACES, PODS, SERVICES, Resource
+from fleet.kube.status import invalid
+
+Object = dict[str, Any]
+_POD = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+    "enableServiceLinks": True,
+}
+_COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
+
+
+def apply(resource: Resource, body: Object) -> None:
+    """Changes ``body``, a new object of a built-in kind; raises Invalid when it can never run."""
+    default = _DEFAULTS.get((resource.group, resource.plural))
+    if default is not None:
+        default(body)
+
+
+def _default_pod(pod: Object) -> None:
+    spec = pod.setdefault("spec", {})
+    _default_pod_spec(spec, PODS, pod["metadata"]["name"], "spec")
+    spec.setdefault("serviceAccountName", "default")
+    pod["status"] = {"phase": "Pending", "qosClass": _quality(spec["containers"])}
+
+
+def _default_pod_spec(spec: Object, resource: Resource, name: str, field: str) -> None:
+    containers = spec.get("containers")
+    if not isinstance(containers, list) or not containers:
+        raise invalid(resource, name, f"{field}.containers", "Required value")
+    for index, container in enumerate(containers):
+        if not isinstance(container, dict) or not container.get("name"):
+            raise invalid(resource, name, f"{field}.containers[{index}].name", "Required value")
+        if fault := names.label_fault(container["name"]):
+            told = f"Invalid value: {container['name']!r}: {fault}"
+            raise invalid(resource, name, f"{field}.containers[{index}].name", told)
+    if spec.get("restartPolicy", "Always") not in ("Always", "OnFailure", "Never"):
+        told = f"Unsupported value: {spec['restartPolicy']!r}: supported values: Always, Never, OnFailure"
+        raise invalid(resource, name, f"{field}.restartPolicy", told)
+    for key, value in _POD.items():
+        spec.setdefault(key, value)
+    spec.setdefault("securityContext", {})
+
+
+def _quality(containers: list[Object]) -> str:
+    asked = [container.get("resources") or {} for container in containers]
+    kinds = ("cpu", "memory")
+    if not any((a.get(part) or {}).get(kind) for a in asked for part in ("limits", "requests") for kind in kinds):
+        return "BestEffort"
+    for each in asked:
+        limits = each.get("limits") or {}
+        requests = {**limits, **(each.get("requests") or {})}
+        if any(not limits.get(kind) or limits[kind] != requests[kind] for kind in kinds):
+            return "Burstable"
+    return "Guaranteed"
+
+
+def _default_job(job: Object) -> None:
+    """As the Job strategy does: counts, and the selector by the Job's own uid that its pods will carry."""
+    spec, metadata = job.setdefault("spec", {}), job["metadata"]
+    for count in _COUNTS:
+        value = spec.get(count)
+        if value is not None and (not isinstance(value, int) or value < 0):
+            told = f"Invalid value: {value}: must be greater than or equal to 0"
+            raise invalid(JOBS, metadata["name"], f"spec.{count}", told)
+    template = spec["template"] = {**(spec.get("template") or {})}
+    pods = template["spec"] = {**(template.get("spec") or {})}
+    if pods.get("restartPolicy") not in ("OnFailure", "Never"):
+        told = f"Unsupported value: {pods.get('restartPolicy') or 'Always'!r}: supported values: OnFailure, Never"
+        raise invalid(JOBS, metadata["name"], "spec.template.spec.restartPolicy", told)
+    _default_pod_spec(pods, JOBS, metadata["name"], "spec.template.spec")
+    if "completions" not in spec and "parallelism" not in spec:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 6)
+    own = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
+    template["metadata"] = {**(template.get("metadata") or {})}
+    template["metadata"]["labels"] = {**(template["metadata"].get("labels") or {}), **own}
+    spec["selector"] = {"matchLabels": {"controller-uid": metadata["uid"]}}
+    job["status"] = {}
+
+
+def _default_namespace(namespace: Object) -> None:
+    name = namespace["metadata"]["name"]
+    labels = namespace["metadata"].get("labels") or {}
+    namespace["metadata"]["labels"] = {**labels, "kubernetes.io/metadata.name": name}
+    namespace["spec"] = {"finalizers": ["kubernetes"]}
+    namespace["status"] = {"phase": "Active"}
+
+
+def _default_service(service: Object) -> None:
+    spec = service.setdefault("spec", {})
+    spec.setdefault("type", "ClusterIP")
+    spec.setdefault("sessionAffinity", "None")
+    for port in spec.get("ports") or []:
+        port.setdefault("protocol", "TCP")
+        port.setdefault("targetPort", port.get("port"))
+    service["status"] = {"loadBalancer": {}}
+
+
+_DEFAULTS: dict[tuple[str, str], Callable[[Object], None]] = {
+    (PODS.group, PODS.plural): _default_pod,
+    (JOBS.group, JOBS.plural): _default_job,
+    (NAMESPACES.group, NAMESPACES.plural): _default_namespace,
+    (SERVICES.group, SERVICES.plural): _default_service,
+}

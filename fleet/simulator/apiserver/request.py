@@ -1,0 +1,115 @@
+"""One HTTP request of the simulated API server, read whole, and the answers to it. Knows HTTP and no Kubernetes verb."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+import yaml
+
+from fleet.kube.status import KubeError
+from fleet.simulator.apiserver.faults import Faults
+
+Scope = dict[str, Any]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+MAX_BODY = 3 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Request:
+    scope: Scope
+    receive: Receive
+    send: Send
+    query: dict[str, str]
+    headers: dict[bytes, bytes]
+    faults: Faults
+    """What goes wrong with this request."""
+    raw: bytes = b""
+
+    @property
+    def method(self) -> str:
+        return str(self.scope["method"])
+
+    @property
+    def path(self) -> str:
+        return str(self.scope["path"])
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get(b"content-type", b"application/json").decode("latin-1").split(";")[0].strip()
+
+    @property
+    def gone(self) -> bool:
+        """Whether the caller is no longer there, or the server is away for it."""
+        return self.faults.away or self.scope["transport"].is_closing()
+
+    async def read(self) -> None:
+        """The whole body, always: what is left unread would be taken for the next request."""
+        parts, size, more = [], 0, True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                break
+            size += len(message.get("body", b""))
+            if size <= MAX_BODY:
+                parts.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        if size > MAX_BODY:
+            raise KubeError(413, f"Request entity too large: limit is {MAX_BODY}")
+        self.raw = b"".join(parts)
+
+    def body(self) -> Any:
+        if not self.raw:
+            return {}
+        if self.raw.startswith(b"k8s\x00"):
+            raise KubeError(415, "the body is protobuf: this server speaks JSON")
+        try:
+            return yaml.safe_load(self.raw) if "yaml" in self.content_type else json.loads(self.raw)
+        except (ValueError, yaml.YAMLError, RecursionError) as e:
+            raise KubeError(400, f"the object provided is unrecognized: {e}") from e
+
+    def truth(self, parameter: str) -> bool:
+        return self.query.get(parameter) in ("1", "true", "True")
+
+    async def answer(self, code: int, document: dict[str, Any]) -> None:
+        body = json.dumps(document, separators=(",", ":")).encode()
+        await self.whole(code, body, b"application/json")
+
+    async def whole(self, code: int, body: bytes, content_type: bytes) -> None:
+        if self.faults.away or self.faults.breaks_answer():
+            await self.hang_up()
+            return
+        headers = [(b"content-type", content_type), (b"content-length", str(len(body)).encode())]
+        if code == 429:
+            headers.append((b"retry-after", b"1"))
+        await self.send({"type": "http.response.start", "status": code, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def begin(self, content_type: bytes) -> None:
+        """A stream of `more`, ended by `end` or `hang_up`."""
+        headers = [(b"content-type", content_type)]
+        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def more(self, body: bytes) -> None:
+        if body:
+            await self.send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def end(self) -> None:
+        if self.gone:
+            await self.hang_up()
+        else:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def hang_up(self) -> None:
+        """Breaks the connection; returns when it is broken, so that nobody expects an answer any more."""
+        self.scope["transport"].abort()
+        while (await self.receive())["type"] != "http.disconnect":
+            continue
+
+
+def request(scope: Scope, receive: Receive, send: Send, faults: Faults) -> Request:
+    query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    return Request(scope, receive, send, query, dict(scope["headers"]), faults)
