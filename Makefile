@@ -18,6 +18,7 @@ lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations,
 	$(VENV)/lint-imports
 	$(VENV)/python manage.py makemigrations --check --dry-run
 	$(VENV)/python -m deploy.demo.bundle --check
+	$(VENV)/python manage.py spectacular --format openapi-json | diff -q - docs/openapi.json
 
 check: lint test ## lint and all tests
 
@@ -26,6 +27,7 @@ bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
 
 generate: $(VENV)/lint-imports ## everything that is made from something else
 	$(VENV)/python -m deploy.demo.bundle
+	$(VENV)/python manage.py spectacular --format openapi-json --file docs/openapi.json
 
 $(VENV)/lint-imports: uv.lock pyproject.toml
 	python3 manage.py test --version

@@ -1,6 +1,7 @@
-"""One web process: websockets stay async, plain HTTP goes to the WSGI application in threads.
+"""One web process: websockets and logs stay async, the rest of HTTP goes to the WSGI application in threads.
 
-Synchronous Django views under plain ASGI run at a fifth of their speed; mounted through a2wsgi they do not.
+Synchronous Django views under plain ASGI run at a fifth of their speed; mounted through a2wsgi they do not. But a2wsgi does
+not notice a reader who goes away, so logs, which may be followed for hours, are served by Django's own ASGI handler.
 """
 
 import os
@@ -11,14 +12,20 @@ from a2wsgi import WSGIMiddleware  # noqa: E402
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
-from django.urls import path  # noqa: E402
+from django.core.asgi import get_asgi_application  # noqa: E402
+from django.urls import path, re_path  # noqa: E402
 
 from deploy.config.wsgi import application as plain  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": WSGIMiddleware(plain, workers=16),
+        "http": URLRouter(
+            [
+                re_path(r"^api/v1/jobs/[^/]+/logs/$", get_asgi_application()),
+                re_path(r"", WSGIMiddleware(plain, workers=16)),
+            ]
+        ),
         "websocket": AllowedHostsOriginValidator(
             AuthMiddlewareStack(URLRouter([path("ws/changes/", ChangesConsumer.as_asgi())]))
         ),

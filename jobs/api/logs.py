@@ -1,15 +1,26 @@
-"""A job's log as plain text, line by line while it is written. Few may follow at once: each takes a thread of the server."""
+"""A job's log as plain text, line by line while it is written.
 
-from collections.abc import Generator, Iterator
+Served by the ASGI side of the web process, where a reader who goes away is noticed at once; each log that is followed takes a
+thread of a pool of its own, never one of those that answer everybody else.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
 
-from django.http import StreamingHttpResponse
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from rest_framework import serializers
 
 from fleet.errors import ConvoyError, Unavailable
+from jobs.services.logs import Log
 
-FOLLOWERS = BoundedSemaphore(8)
-"""Half of the threads of a web process."""
+FOLLOWERS = 32
+"""Logs that one web process follows at a time."""
+
+_places = BoundedSemaphore(FOLLOWERS)
+_threads = ThreadPoolExecutor(FOLLOWERS, thread_name_prefix="follow")
 
 
 class LogsQuery(serializers.Serializer[dict[str, object]]):
@@ -22,50 +33,60 @@ class LogsQuery(serializers.Serializer[dict[str, object]]):
     tail = serializers.IntegerField(min_value=0, max_value=1_000_000, required=False, default=None, allow_null=True)
 
 
-def plain_text(lines: Iterator[bytes], *, follow: bool) -> StreamingHttpResponse:
+def plain_text(request: HttpRequest, log: Log) -> StreamingHttpResponse:
     """Refusals that come before the first line are raised here, and become problem details."""
-    if follow and not FOLLOWERS.acquire(blocking=False):
-        raise Unavailable("too many logs are followed at this moment: end one, or ask without follow")
+    if not _places.acquire(blocking=False):
+        log.close()
+        raise Unavailable("too many logs are read at this moment: end one, or try again")
+    body = Body(log)
     try:
-        first = next(lines, None)
+        body.begin()
     except BaseException:
-        if follow:
-            FOLLOWERS.release()
+        body.close()
         raise
-    body = Body(first, lines, follow)
-    response = StreamingHttpResponse(body, content_type="text/plain; charset=utf-8")
+    asynchronous = isinstance(request, ASGIRequest)
+    response = StreamingHttpResponse(body.follow() if asynchronous else body, content_type="text/plain; charset=utf-8")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
 class Body:
-    """The lines with their ends; gives its place back however the answer ends."""
+    """The lines with their ends; gives its place and its connection back however the answer ends."""
 
-    def __init__(self, first: bytes | None, rest: Iterator[bytes], follow: bool) -> None:
-        self._lines = self._all(first, rest)
-        self._rest = rest
-        self._held = follow
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._first: bytes | None = None
+        self._held = True
+
+    def begin(self) -> None:
+        self._first = next(self._log, None)
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._lines
+        while (line := self._next()) is not None:
+            yield line
+
+    async def follow(self) -> AsyncIterator[bytes]:
+        """As iteration, with each line awaited in a thread; ends at once when the reader goes away."""
+        step = sync_to_async(self._next, thread_sensitive=False, executor=_threads)
+        try:
+            while (line := await step()) is not None:
+                yield line
+        finally:
+            self.close()
 
     def close(self) -> None:
-        """The server calls this also when the reader went away."""
-        self._lines.close()
-        close = getattr(self._rest, "close", None)
-        if close is not None:
-            close()
+        """Called by the server at the end, also when the reader went away; a line that is awaited is given up."""
+        self._log.close()
         if self._held:
             self._held = False
-            FOLLOWERS.release()
+            _places.release()
 
-    def _all(self, first: bytes | None, rest: Iterator[bytes]) -> Generator[bytes, None, None]:
-        if first is None:
-            return
-        yield first + b"\n"
+    def _next(self) -> bytes | None:
+        line, self._first = self._first, None
         try:
-            for line in rest:
-                yield line + b"\n"
+            line = next(self._log, None) if line is None else line
         except ConvoyError as e:
-            yield f"convoy: {e.message}\n".encode()
+            self._log.lines = iter(())
+            return f"convoy: {e.message}\n".encode()
+        return None if line is None else line + b"\n"

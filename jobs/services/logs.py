@@ -1,9 +1,11 @@
 """A job's log, straight from the member that runs it. Nothing of it is kept in the fleet."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fleet.errors import NotFound, Unavailable
 from fleet.kube import resources
+from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberRefused
 from fleet.models import Pod
 from fleet.services import links
@@ -14,22 +16,43 @@ _SILENCE_S = 3600.0
 """How long a followed log may say nothing before the stream is given up."""
 
 
+@dataclass(slots=True)
+class Log:
+    """The lines, without line ends, over a connection of its own.
+
+    ``close`` may be called from another thread while a line is awaited; the wait then ends with `Unavailable`.
+    """
+
+    pod: Pod
+    client: MemberClient
+    lines: Iterator[bytes]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self.lines)
+        except MemberAway as e:
+            raise Unavailable(f"{self.pod.cluster} does not answer: {e.message}") from e
+        except MemberRefused as e:
+            raise NotFound(f"{self.pod.cluster} has no log of {self.pod.name}: {e.message}") from e
+
+    def close(self) -> None:
+        self.client.close()
+
+
 def stream(
     job: Job, *, pod: str = "", role: str = "", index: int = 0, follow: bool = False, tail: int | None = None
-) -> Iterator[bytes]:
-    """Lines of one pod's log, without line ends; by default of the chief, from the start."""
+) -> Log:
+    """One pod's log; by default of the chief, from the start. To be closed by whoever asked for it."""
     found = _pod(job, pod, role, index)
     params = {"follow": "true"} if follow else {}
     if tail is not None:
         params["tailLines"] = str(tail)
     path = resources.PODS.path(found.namespace, found.name, "log")
-    client = links.client(found.cluster)
-    try:
-        yield from client.stream_lines(path, params, read_timeout_s=_SILENCE_S if follow else 30.0)
-    except MemberAway as e:
-        raise Unavailable(f"{found.cluster} does not answer: {e.message}") from e
-    except MemberRefused as e:
-        raise NotFound(f"{found.cluster} has no log of {found.name}: {e.message}") from e
+    client = links.connect(links.access_of(found.cluster))
+    return Log(found, client, client.stream_lines(path, params, read_timeout_s=_SILENCE_S if follow else 30.0))
 
 
 def _pod(job: Job, name: str, role: str, index: int) -> Pod:

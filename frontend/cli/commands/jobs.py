@@ -61,9 +61,22 @@ def logs(
     item = _job(run, words, namespace)
     asked = {"role": role, "index": index, "pod": pod, "tail": tail, "follow": "true" if follow else None}
     params = {key: value for key, value in asked.items() if value not in ("", None)}
+    if follow:
+        _await_start(run, item)
     with run.api.stream(session.job_path(item, "logs"), params) as chunks:
         for chunk in chunks:
             run.screen.bytes(chunk)
+
+
+def _await_start(run: Session, item: Item) -> None:
+    """Following a job that has not started means waiting for it, and saying so once."""
+    told = False
+    while item["state"] not in ("Running", *ENDED):
+        if not told:
+            run.screen.note(f"waiting for {item['name']} to start; it is {item['state']}: {_why(item)}")
+            told = True
+        time.sleep(ASK_EVERY_S)
+        item = run.api.get(session.job_path(item))
 
 
 def wait(

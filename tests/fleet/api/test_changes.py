@@ -1,13 +1,9 @@
 """The websocket of changes, over a real server: who may listen, to what, and how it goes on after a break."""
 
 import json
-import socket
-import threading
-import time
 from collections.abc import Iterator
 
 import pytest
-import uvicorn
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
@@ -17,24 +13,15 @@ from websockets.sync.client import connect
 from fleet import consumers, events, journal
 from fleet.models import Token
 from fleet.services import access
+from tests.support.web import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    from deploy.config.asgi import application
-
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="warning"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
-        thread.start()
-        while not server.started and thread.is_alive():
-            time.sleep(0.01)
-        yield door.getsockname()[1]
-        server.should_exit = True
-        thread.join(10)
+    with served() as number:
+        yield number
 
 
 def token_of(user) -> str:
