@@ -6,7 +6,7 @@ from typing import Any
 
 from fleet.kube import patches, status
 from fleet.kube.discovery import Served
-from fleet.kube.resources import CRDS, NAMESPACES, PODS
+from fleet.kube.resources import CRDS, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, VOLUME_CLAIMS
 from fleet.kube.status import KubeError
 from fleet.simulator.apiserver import deletion, rules
 from fleet.simulator.apiserver.catalog import Catalog
@@ -17,6 +17,8 @@ SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 MERGE, JSON, STRATEGIC = (
     f"application/{style}+json" for style in ("merge-patch", "json-patch", "strategic-merge-patch")
 )
+_TOLD_WHOLE = (PODS, SERVICES, VOLUME_CLAIMS, SERVICE_ACCOUNTS)
+"""Kinds whose deletion is answered with the object, as it last was."""
 _PATCHES = {JSON: patches.json_patch, MERGE: patches.merge, STRATEGIC: patches.strategic}
 
 
@@ -98,6 +100,8 @@ class Operations:
         left = deletion.delete(self.store, served.resource, found, options)
         if left is None:
             self._after_removal(served, found)
+            if served.resource in _TOLD_WHOLE:
+                return found
             return status.success(served.resource, name, found["metadata"]["uid"])
         return left
 

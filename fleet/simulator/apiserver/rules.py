@@ -75,6 +75,13 @@ def _check_names(metadata: Object, resource: Resource) -> None:
             raise invalid(resource, str(name), "metadata.labels", f"Invalid value: {value!r}: {fault}")
 
 
+def _check_finalizers(old: Object, new: Object, resource: Resource) -> None:
+    added = [each for each in new.get("finalizers") or [] if each not in (old.get("finalizers") or [])]
+    if added and "deletionTimestamp" in old:
+        told = f"Forbidden: no new finalizers can be added if the object is being deleted, found {added}"
+        raise invalid(resource, old["name"], "metadata.finalizers", told)
+
+
 def _has_generation(served: Served) -> bool:
     return served.resource.group != "" and "status" in served.subresources
 
@@ -103,6 +110,7 @@ def updated(old: Object, new: Object, served: Served, subresource: str) -> Objec
     made["metadata"] = {**kept, "name": name, **{f: old["metadata"][f] for f in _FIXED if f in old["metadata"]}}
     made["metadata"].pop("managedFields", None)
     _check_names(made["metadata"], resource)
+    _check_finalizers(old["metadata"], made["metadata"], resource)
     if _has_generation(served):
         bumped = any(old.get(k) != made.get(k) for k in old.keys() | made.keys() if k not in ("metadata", "status"))
         made["metadata"]["generation"] = old["metadata"].get("generation", 1) + bumped

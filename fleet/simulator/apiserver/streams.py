@@ -48,6 +48,8 @@ async def watch(request: Request, target: Target, store: Store, stopping: Callab
 async def log(
     request: Request, target: Target, pod: Object, source: LogSource | None, stopping: Callable[[], bool]
 ) -> None:
+    if not pod["spec"].get("nodeName"):
+        return await request.whole(200, b"", b"text/plain")
     first = source.read(target.namespace, target.name, 0) if source else None
     if source is None or first is None:
         raise KubeError(400, _not_started(pod))
@@ -63,13 +65,11 @@ async def log(
         text, ended = more
         offset += len(text)
         await request.more(text)
-    await request.end()
+    return await request.end()
 
 
 def _not_started(pod: Object) -> str:
     container = pod["spec"]["containers"][0]["name"]
-    if not pod["spec"].get("nodeName"):
-        return f"pod {pod['metadata']['name']} does not have a host assigned"
     return f'container "{container}" in pod "{pod["metadata"]["name"]}" is waiting to start: ContainerCreating'
 
 
