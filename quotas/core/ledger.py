@@ -1,0 +1,160 @@
+"""What is in use, as arrays [node, resource] of whole units: charged and released along the path from a leaf to the root.
+
+The law: what a node uses is the sum of its children's (I9). The ledger counts, it does not judge: whether a charge is allowed
+is `quotas.core.admission`'s question. Resources that no node names are not counted; jobs always are.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quotas.core.amounts import COUNTS, MAX_JOBS, UNLIMITED, Amounts
+from quotas.core.tree import Tree
+
+Units = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one job takes of its leaf; ``amounts`` as `quotas.core.amounts.of_job` makes them."""
+
+    leaf: str
+    amounts: Amounts
+    preemptible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How a tree is occupied. Rows are nodes, columns resources."""
+
+    used: Units
+    firm: Units
+    """The part of used that belongs to jobs which may not be preempted."""
+    claims: Units
+    """Of a leaf what it uses; of an inner node the sum of what its children count as."""
+
+    @staticmethod
+    def nothing(nodes: int, resources: int) -> "Held":
+        used, firm, claims = np.zeros((3, nodes, resources), dtype=np.int64)
+        return Held(used, firm, claims)
+
+    def copy(self) -> "Held":
+        return Held(self.used.copy(), self.firm.copy(), self.claims.copy())
+
+
+class Ledger:
+    """Mutable on purpose: a pass charges thousands of jobs. Rows stand in the order of ``tree.nodes``."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.resources = tuple(sorted({*tree.resources, MAX_JOBS}))
+        self.column = {name: i for i, name in enumerate(self.resources)}
+        self.row = {node.path: i for i, node in enumerate(tree.nodes)}
+        shape = len(tree.nodes), len(self.resources)
+        self.min, self.kept = np.zeros((2, *shape), dtype=np.int64)  # [node, resource]
+        self.max: Units = np.full(shape, UNLIMITED, dtype=np.int64)  # [node, resource]
+        self.guarded = np.array([[name not in COUNTS for name in self.resources]] * shape[0])  # [node, resource]
+        """Where min is a limit: a count that a node does not state in its min is neither guaranteed nor borrowed."""
+        self._fill()
+        self.lends_all = not self.kept.any()
+        self.way = self._ways()
+        self.idle = Held.nothing(*shape)
+        self._settle(self.idle)
+        self.held = self.idle.copy()
+
+    @classmethod
+    def of(cls, tree: Tree, charges: Iterable[Charge] = ()) -> "Ledger":
+        ledger = cls(tree)
+        for charge in charges:
+            ledger.charge(charge)
+        return ledger
+
+    def charge(self, charge: Charge) -> None:
+        """Raises OverflowError, and charges nothing, when the sum is more than an amount can be."""
+        ask, way = self.vector(charge.amounts), self.way[charge.leaf]
+        if (ask > UNLIMITED - self.held.used[way[-1]]).any():
+            raise OverflowError(f"{charge.leaf} is charged more than {UNLIMITED}")
+        self._add(ask, way, charge.preemptible)
+
+    def release(self, charge: Charge) -> None:
+        """Raises ValueError, and releases nothing, when the leaf is not charged that much."""
+        ask, way = self.vector(charge.amounts), self.way[charge.leaf]
+        held = self.held.used if charge.preemptible else self.held.firm
+        if (ask > held[way[0]]).any():
+            raise ValueError(f"{charge.leaf} gives back more than it was charged")
+        self._add(-ask, way, charge.preemptible)
+
+    @contextmanager
+    def charged(self, charges: Iterable[Charge]) -> Iterator[None]:
+        """What if these ran too? As before when left."""
+        before = self.held.copy()
+        try:
+            for charge in charges:
+                self.charge(charge)
+            yield
+        finally:
+            self.held = before
+
+    @contextmanager
+    def released(self, charges: Iterable[Charge]) -> Iterator[None]:
+        """What if these were gone? As before when left."""
+        before = self.held.copy()
+        try:
+            for charge in charges:
+                self.release(charge)
+            yield
+        finally:
+            self.held = before
+
+    def used(self, path: str) -> dict[str, int]:
+        """What a node and all below it use, resource by resource."""
+        row = self.held.used[self.row[path]].tolist()
+        return dict(zip(self.resources, row, strict=True))
+
+    def vector(self, amounts: Amounts) -> Units:  # [resource]
+        ask = [min(amounts.get(name, 0), UNLIMITED) for name in self.resources]
+        return np.array(ask, dtype=np.int64)
+
+    def counted(self, claims: Units, row: int) -> Units:  # [resource]
+        """What a node counts as with its parent: what it claims, and at least what it keeps back for itself."""
+        counted: Units = np.maximum(claims, self.kept[row])
+        return counted
+
+    def _add(self, ask: Units, way: Units, preemptible: bool) -> None:
+        self.held.used[way] += ask
+        if not preemptible:
+            self.held.firm[way] += ask
+        if self.lends_all:
+            self.held.claims[way] += ask
+            return
+        for row in way.tolist():
+            before = self.held.claims[row]
+            after = before + ask
+            ask = self.counted(after, row) - self.counted(before, row)
+            self.held.claims[row] = after
+
+    def _fill(self) -> None:
+        for node in self.tree.nodes:
+            row = self.row[node.path]
+            for name, amount in node.min.items():
+                self.min[row, self.column[name]] = amount
+                self.kept[row, self.column[name]] = node.held_back(name)
+                self.guarded[row, self.column[name]] = True
+            for name, amount in node.max.items():
+                self.max[row, self.column[name]] = amount
+
+    def _ways(self) -> dict[str, Units]:
+        """The rows from each node up to the root, the node's own first."""
+        return {
+            node.path: np.array([self.row[each.path] for each in self.tree.to_root(node.path)], dtype=np.int64)
+            for node in self.tree.nodes
+        }
+
+    def _settle(self, held: Held) -> None:
+        """Claims of an idle tree: what the nodes below keep back for themselves."""
+        for node in reversed(self.tree.nodes[1:]):
+            row = self.row[node.path]
+            held.claims[self.row[node.parent]] += self.counted(held.claims[row], row)

@@ -1,0 +1,38 @@
+"""A small language for the pure tests: a tree in a few words, one resource (cpu, whole cores) unless said."""
+
+from typing import Any
+
+from quotas.core.ledger import Ledger
+from quotas.core.reading import read
+from quotas.core.tree import Tree
+
+JOBS = "kube-queue/max-jobs"
+LEND = "alibabacloud.com/lendlimit"
+
+
+def quota(name: str, low: Any = None, high: Any = None, *children: dict, **fields: Any) -> dict[str, Any]:
+    """``quota("team", 4, 10)``: a number is cpu; anything else is a resource list."""
+    body = {"name": name, **fields}
+    for key, value in (("min", low), ("max", high)):
+        if value is not None:
+            body[key] = value if isinstance(value, dict) else {"cpu": value}
+    return {**body, "children": list(children)} if children else body
+
+
+def manifest(root: dict[str, Any], name: str = "tree", namespace: str = "kube-system") -> dict[str, Any]:
+    head = {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree"}
+    return {**head, "metadata": {"name": name, "namespace": namespace}, "spec": {"root": root}}
+
+
+def tree(total: Any, *children: dict, **fields: Any) -> Tree:
+    reading = read(manifest(quota("root", total, total, *children, **fields)))
+    assert reading.tree is not None, reading.faults
+    return reading.tree
+
+
+def ledger(total: Any, *children: dict, **fields: Any) -> Ledger:
+    return Ledger.of(tree(total, *children, **fields))
+
+
+def cpu(cores: float) -> dict[str, int]:
+    return {"cpu": int(cores * 1000)}
