@@ -1,5 +1,5 @@
 """Stories through the real parts: see tests/support/."""
 
-from tests.support.fixtures import worker, world
+from tests.support.fixtures import unswept, worker, world
 
-__all__ = ["worker", "world"]
+__all__ = ["unswept", "worker", "world"]

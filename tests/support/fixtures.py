@@ -22,16 +22,22 @@ def worker(django_db_setup: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def world(transactional_db: None, worker: None, tmp_path: Path, settings) -> Iterator[World]:
+def world(unswept: World) -> Iterator[World]:
+    with Beat():
+        yield unswept
+
+
+@pytest.fixture
+def unswept(transactional_db: None, worker: None, tmp_path: Path, settings) -> Iterator[World]:
+    """The world without its beat: whatever happens here, happens because of an event."""
     settings.CONVOY_HEARTBEAT_GRACE_S = 1.0
     made = World(tmp_path)
     stop = threading.Event()
     tower = threading.Thread(target=Watchtower(stop, random.Random(0)).run, daemon=True)
-    with Beat():
-        tower.start()
-        yield made
-        stop.set()
-        tower.join(10)
+    tower.start()
+    yield made
+    stop.set()
+    tower.join(10)
     for member in made.members.values():
         member.stop()
     app.control.purge()

@@ -1,8 +1,11 @@
 """A small language for the pure tests: a tree in a few words, one resource (cpu, whole cores) unless said."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quotas.core.ledger import Ledger
+from quotas.core.amounts import of_job
+from quotas.core.ledger import Charge, Ledger
+from quotas.core.order import Unit
 from quotas.core.reading import read
 from quotas.core.tree import Tree
 
@@ -36,3 +39,15 @@ def ledger(total: Any, *children: dict, **fields: Any) -> Ledger:
 
 def cpu(cores: float) -> dict[str, int]:
     return {"cpu": int(cores * 1000)}
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def unit(name: str, leaf: str = "a", cores: float = 1, *, priority: int = 0, after_s: int = 0, **fields: Any) -> Unit:
+    charge = Charge(f"root/{leaf}", of_job(cpu(cores)), **fields)
+    return Unit(name, name, charge, priority, NOON + timedelta(seconds=after_s))
+
+
+def names(units: Any) -> list[str]:
+    return [each.name for each in units]

@@ -1,0 +1,149 @@
+"""Watches: order, resumption, selectors, bookmarks, time limits, and what has been forgotten."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from kubernetes import watch
+from kubernetes.client import CoreV1Api
+from kubernetes.informer import ADDED, SharedInformer
+
+from fleet.kube.resources import CONFIG_MAPS
+from fleet.member.client import WatchEvent
+from fleet.member.errors import MemberExpired, MemberMissing, MemberRefused
+from tests.contract.target import Target, config_map, definition, until
+
+
+def version(target: Target, namespace: str) -> str:
+    return target.member.get(CONFIG_MAPS.path(namespace))["metadata"]["resourceVersion"]
+
+
+def heard(target: Target, namespace: str, since: str, *, timeout_s: int = 1, **params: str) -> list[WatchEvent]:
+    """Everything until the watch ends by itself."""
+    path = CONFIG_MAPS.path(namespace)
+    return list(target.member.watch(path, resource_version=since, timeout_s=timeout_s, params=params))
+
+
+def told(events: list[WatchEvent]) -> list[tuple[str, str]]:
+    return [(e.type, e.object["metadata"]["name"]) for e in events if e.type != "BOOKMARK"]
+
+
+def change(target: Target, namespace: str, name: str, labels: dict[str, str | None]) -> None:
+    target.member.merge_patch(CONFIG_MAPS.path(namespace, name), {"metadata": {"labels": labels}})
+
+
+def test_it_tells_changes_in_order(target: Target, namespace: str) -> None:
+    since = version(target, namespace)
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("b"))
+    change(target, namespace, "a", {"x": "1"})
+    target.member.delete(CONFIG_MAPS.path(namespace, "b"))
+    events = heard(target, namespace, since)
+    assert told(events) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+    versions = [int(e.object["metadata"]["resourceVersion"]) for e in events]
+    assert versions == sorted(versions) and versions[0] > int(since)
+
+
+def test_it_resumes_after_the_last_version_seen(target: Target, namespace: str) -> None:
+    since = version(target, namespace)
+    for name in "abc":
+        target.member.create(CONFIG_MAPS.path(namespace), config_map(name))
+    first = heard(target, namespace, since)[0]
+    rest = heard(target, namespace, first.object["metadata"]["resourceVersion"])
+    assert told(rest) == [("ADDED", "b"), ("ADDED", "c")]
+
+
+def test_it_resumes_after_a_deletion(target: Target, namespace: str) -> None:
+    since = version(target, namespace)
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
+    target.member.delete(CONFIG_MAPS.path(namespace, "a"))
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("b"))
+    deleted = heard(target, namespace, since)[1]
+    assert told(heard(target, namespace, deleted.object["metadata"]["resourceVersion"])) == [("ADDED", "b")]
+
+
+def test_it_begins_with_all_there_is_when_no_version_is_named(target: Target, namespace: str) -> None:
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("b"))
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
+    assert sorted(told(heard(target, namespace, ""))) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+def test_it_tells_what_begins_and_ceases_to_match(target: Target, namespace: str) -> None:
+    since = version(target, namespace)
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
+    change(target, namespace, "a", {"go": "yes"})
+    change(target, namespace, "a", {"go": "yes", "x": "1"})
+    change(target, namespace, "a", {"go": None})
+    change(target, namespace, "a", {"x": "2"})
+    events = heard(target, namespace, since, labelSelector="go=yes")
+    assert told(events) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+
+
+def test_it_tells_one_object_to_who_asks_for_one(target: Target, namespace: str) -> None:
+    since = version(target, namespace)
+    for name in "ab":
+        target.member.create(CONFIG_MAPS.path(namespace), config_map(name))
+    assert told(heard(target, namespace, since, fieldSelector="metadata.name=b")) == [("ADDED", "b")]
+
+
+def test_it_keeps_namespaces_apart(target: Target, namespace: str) -> None:
+    since = version(target, namespace)
+    target.member.create(CONFIG_MAPS.path("default"), config_map(f"of-{namespace}"))
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
+    assert told(heard(target, namespace, since)) == [("ADDED", "a")]
+    every = heard(target, "", since, fieldSelector=f"metadata.name=of-{namespace}")
+    assert told(every) == [("ADDED", f"of-{namespace}")]
+
+
+def test_it_sends_a_bookmark_before_it_ends(target: Target, namespace: str) -> None:
+    """A real server sends one a second or two before the time is up, so its watch has to be longer."""
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
+    events = heard(target, namespace, version(target, namespace), timeout_s=3)
+    assert [e.type for e in events] == ["BOOKMARK"] * len(events) and events
+    assert events[-1].object["kind"] == "ConfigMap" and events[-1].object["metadata"]["resourceVersion"].isdigit()
+
+
+def test_it_tells_what_happens_while_it_waits(target: Target, namespace: str) -> None:
+    core, watcher = CoreV1Api(target.api), watch.Watch()
+    stream = watcher.stream(core.list_namespaced_config_map, namespace, timeout_seconds=10)
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(target.member.create, CONFIG_MAPS.path(namespace), config_map("late"))
+        names = (event["object"].metadata.name for event in stream)
+        assert next(name for name in names if name == "late")
+        made.result()
+    watcher.stop()
+
+
+def test_it_has_forgotten_what_was_compacted(target: Target, namespace: str) -> None:
+    """A real server's own cache still tells what etcd forgot, so it is asked for what was before its own start."""
+    since = "1" if target.name == "real" else version(target, namespace)
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
+    target.compact()
+    with pytest.raises(MemberExpired) as refusal:
+        heard(target, namespace, since)
+    assert "too old resource version" in refusal.value.message
+
+
+def test_it_refuses_a_version_that_is_none(target: Target, namespace: str) -> None:
+    with pytest.raises(MemberRefused) as refusal:
+        heard(target, namespace, "yesterday")
+    assert refusal.value.status in (400, 422)
+
+
+def test_it_watches_nothing_that_is_not_served(target: Target, namespace: str) -> None:
+    resource, _ = definition()
+    with pytest.raises(MemberMissing):
+        list(target.member.watch(resource.path(namespace), resource_version="1", timeout_s=1))
+
+
+def test_it_feeds_an_informer(target: Target, namespace: str) -> None:
+    target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
+    core, added = CoreV1Api(target.api), set()
+    informer = SharedInformer(core.list_namespaced_config_map, namespace=namespace)
+    informer.add_event_handler(ADDED, lambda found: added.add(found.metadata.name))
+    informer.start()
+    try:
+        until(lambda: "a" in added)
+        target.member.create(CONFIG_MAPS.path(namespace), config_map("b"))
+        until(lambda: "b" in added)
+    finally:
+        informer.stop()
