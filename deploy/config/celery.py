@@ -3,6 +3,7 @@
 import os
 
 from celery import Celery
+from celery.signals import beat_init
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
@@ -12,3 +13,9 @@ TRANSPORT_ALIASES["files"] = "deploy.config.filebroker:Transport"
 app = Celery("convoy")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["fleet", "jobs"])
+
+
+@beat_init.connect
+def _say_so_at_once(**_: object) -> None:
+    """Whoever waits for beat and worker to be alive need not wait for the first tick."""
+    app.send_task("fleet.beat")
