@@ -38,7 +38,7 @@ def test_it_blocks_one_queue_and_lets_the_others_go_on():
         unit("fourth", after_s=3),
     ]
     made = plan(found, [*units, unit("other", "b", after_s=9)])
-    assert names(made.admitted) == ["head", "other"]  # P23, Block
+    assert names(made.admitted) == ["other", "head"]  # P23, Block
     told = {waiting.name: reason for waiting, reason in made.waits}
     assert isinstance(told["big"], Refused)
     assert told["fourth"].message == "is number 3 in queue root/a, which waits for big"

@@ -1,0 +1,174 @@
+"""Laws of the quota on random trees and random streams of jobs, and the fast way against the slow, obvious one."""
+
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quotas.core import turns
+from quotas.core.admission import Admitted, Code, ask
+from quotas.core.amounts import MAX_JOBS
+from quotas.core.ledger import Ledger
+from quotas.core.tree import QueuePolicy
+from tests.quotas.core import forests
+from tests.quotas.core.builders import names
+
+SOME = settings(max_examples=60, deadline=None)
+
+
+def says(ledger, charge):
+    return ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+
+
+def stream(data, steps=10):
+    """A ledger after a random stream of jobs that came, were judged, and left; yields it after every step."""
+    ledger, running = Ledger(data.draw(forests.trees())), []
+    for _ in range(data.draw(st.integers(1, steps))):
+        if running and data.draw(st.integers(0, 3)) == 0:
+            ledger.release(running.pop(data.draw(st.integers(0, len(running) - 1))))
+        else:
+            charge = data.draw(forests.charges(ledger.tree))
+            if isinstance(says(ledger, charge), Admitted):
+                ledger.charge(charge)
+                running.append(charge)
+        yield ledger, running
+
+
+@SOME
+@given(st.data())
+def test_it_conserves_what_is_used(data):
+    for ledger, running in stream(data):
+        for node in ledger.tree.nodes:
+            assert ledger.used(node.path) == {
+                name: forests.used(ledger.tree, node, running, name) for name in ledger.resources
+            }
+    for charge in list(running):
+        ledger.release(charge)
+    assert all((getattr(ledger.held, each) == getattr(ledger.idle, each)).all() for each in ("used", "firm", "claims"))
+
+
+@SOME
+@given(st.data())
+def test_it_never_goes_above_max_nor_firmly_above_min(data):
+    for ledger, _ in stream(data):
+        assert (ledger.held.used <= ledger.max).all()
+        assert ((ledger.held.firm <= ledger.min) | ~ledger.guarded).all()
+
+
+@SOME
+@given(st.data())
+def test_it_judges_as_the_definition_does(data):
+    for ledger, running in stream(data):
+        charge = data.draw(forests.charges(ledger.tree))
+        assert isinstance(says(ledger, charge), Admitted) == forests.fits(ledger.tree, running, charge)
+
+
+@SOME
+@given(st.data())
+def test_it_says_never_exactly_when_an_empty_tree_says_no(data):
+    for ledger, _ in stream(data):
+        charge = data.draw(forests.charges(ledger.tree))
+        answer = says(ledger, charge)
+        never = not isinstance(answer, Admitted) and answer.code is Code.NEVER_FITS
+        assert never == (not forests.fits(ledger.tree, [], charge))
+
+
+@SOME
+@given(st.data())
+def test_it_refuses_an_entitled_job_only_because_somebody_borrows(data):
+    """What holds without reclaim: where no leaf is above its min, no job within its leaf's min waits for room."""
+    for ledger, _ in stream(data):
+        charge = data.draw(forests.charges(ledger.tree))
+        answer = says(ledger, charge)
+        if isinstance(answer, Admitted) or not answer.entitled:
+            continue
+        column = ledger.column[answer.resource]
+        rows = [ledger.row[leaf.path] for leaf in ledger.tree.leaves if leaf.path != charge.leaf]
+        assert any(ledger.held.used[row, column] > ledger.min[row, column] for row in rows)
+
+
+@SOME
+@given(st.data())
+def test_it_admits_every_promise_while_nobody_borrows(data):
+    for ledger, _ in stream(data):
+        charge = data.draw(forests.charges(ledger.tree))
+        rows = [ledger.row[leaf.path] for leaf in ledger.tree.leaves]
+        own = ledger.row[charge.leaf]
+        after = ledger.held.used[own] + ledger.vector(charge.amounts)
+        promised = ((after <= ledger.min[own]) | ~ledger.guarded[own]).all()
+        nobody_borrows = ((ledger.held.used[rows] <= ledger.min[rows]) | ~ledger.guarded[rows]).all()
+        if promised and nobody_borrows:
+            answer = says(ledger, charge)
+            assert isinstance(answer, Admitted) or answer.resource == MAX_JOBS
+
+
+@SOME
+@given(st.data())
+def test_it_answers_for_every_job_once_and_always_the_same(data):
+    tree = data.draw(forests.trees())
+    waiting = data.draw(forests.units(tree))
+    one = turns.plan(Ledger(tree), waiting)
+    two = turns.plan(Ledger(tree), data.draw(st.permutations(waiting)))
+    assert names(one.admitted) == names(two.admitted)
+    assert sorted(names([*one.admitted, *(unit for unit, _ in one.waits)])) == sorted(names(waiting))
+
+
+@SOME
+@given(st.data())
+def test_it_leaves_nobody_waiting_who_would_fit_unless_behind(data):
+    tree = data.draw(forests.trees())
+    ledger = Ledger(tree)
+    made = turns.plan(ledger, data.draw(forests.units(tree)))
+    for unit, reason in made.waits:
+        assert isinstance(reason, turns.Behind) or not isinstance(says(ledger, unit.charge), Admitted)
+    assert (
+        turns.plan(ledger, [unit for unit, reason in made.waits if not isinstance(reason, turns.Behind)]).admitted == []
+    )
+
+
+@SOME
+@given(st.data())
+def test_it_orders_as_the_slow_tournament_does(data):
+    tree = data.draw(forests.trees())
+    waiting = data.draw(forests.units(tree))
+    ledger, running = Ledger(tree), []
+    given_out = turns.Turns(ledger, waiting)
+    left = list(waiting)
+    while (unit := given_out.next()) is not None:
+        assert unit.name == slow_winner(tree, tree.nodes[0], left, running)[1].name
+        left.remove(unit)
+        ledger.charge(unit.charge)
+        running.append(unit.charge)
+        given_out.admitted(unit)
+    assert left == []
+
+
+def slow_winner(tree, node, waiting, running):
+    """(claim, unit) of the best job below a node, every claim worked out anew."""
+    children = tree.children.get(node.path, ())
+    if not children:
+        mine = [unit for unit in waiting if unit.leaf == node.path]
+        best = min(mine, key=lambda unit: unit.place, default=None)
+    else:
+        found = [slow_winner(tree, child, waiting, running) for child in children]
+        best = min((each for each in found if each), key=lambda each: each[0], default=(None, None))[1]
+    return best and (slow_claim(tree, node, best, running), best)
+
+
+def slow_claim(tree, node, unit, running):
+    if not node.parent:
+        return (0, 0, unit.place)
+    after = [*running, unit.charge]
+    share = max(
+        (
+            Fraction(max(0, forests.used(tree, node, after, name) - node.min.get(name, 0)))
+            / max(tree.ceiling(node.parent, name), 1)
+            for name, amount in unit.charge.amounts.items()
+            if amount and (name in node.min or name != MAX_JOBS)
+        ),
+        default=Fraction(0),
+    )
+    share /= node.attributes.weight
+    if tree.by_path[node.parent].attributes.queue_policy is QueuePolicy.ROUND:
+        return (int(share > 0), forests.used(tree, node, running, MAX_JOBS), unit.place)
+    return (int(share > 0), float(share), unit.place)
