@@ -12,6 +12,7 @@ from kubernetes.client import ApiClient
 
 from fleet.kube.resources import CRDS, Resource
 from fleet.member.client import Access, MemberClient
+from fleet.member.errors import MemberMissing
 
 T = TypeVar("T")
 _numbers = itertools.count()
@@ -41,6 +42,22 @@ def until(found: Callable[[], T], seconds: float = 20.0) -> T:
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.03)
     return answer
+
+
+def served(target: Target, resource: Resource) -> bool:
+    try:
+        target.member.list(resource.path())
+    except MemberMissing:
+        return False
+    return True
+
+
+def gone(target: Target, path: str) -> bool:
+    try:
+        target.member.get(path)
+    except MemberMissing:
+        return True
+    return False
 
 
 def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -> dict[str, Any]:

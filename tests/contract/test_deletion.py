@@ -6,15 +6,7 @@ from kubernetes.client.exceptions import ApiException
 
 from fleet.kube.resources import CONFIG_MAPS, JOBS, NODES, PODS
 from fleet.member.errors import MemberChanged, MemberMissing, MemberRefused
-from tests.contract.target import Target, config_map, job, owner, pod, until
-
-
-def gone(target: Target, path: str) -> bool:
-    try:
-        target.member.get(path)
-    except MemberMissing:
-        return True
-    return False
+from tests.contract.target import Target, config_map, gone, job, owner, pod, until
 
 
 def family(target: Target, namespace: str) -> tuple[str, str]:

@@ -2,11 +2,10 @@
 
 import pytest
 from kubernetes.client import BatchV1Api, CoreV1Api, CustomObjectsApi
-from kubernetes.client.exceptions import ApiException
 
 from fleet.kube.resources import CONFIG_MAPS, CRDS, EVENTS, JOBS, NAMESPACES, PODS
 from fleet.member.errors import MemberChanged, MemberExists, MemberMissing, MemberRefused
-from tests.contract.target import Target, config_map, definition, job, pod, until
+from tests.contract.target import Target, config_map, definition, gone, job, pod, served, until
 
 
 def test_it_gives_a_new_object_its_identity(target: Target, namespace: str) -> None:
@@ -116,7 +115,7 @@ def test_it_keeps_a_spec_and_its_status_apart(target: Target, namespace: str) ->
     body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "a"}, "spec": {"n": 1}}
     custom = CustomObjectsApi(target.api)
     where = (resource.group, resource.version, namespace, resource.plural)
-    until(lambda: served(custom, where))
+    until(lambda: served(target, resource))
     made = custom.create_namespaced_custom_object(*where, {**body, "status": {"made": "up"}})
     assert made["metadata"]["generation"] == 1 and "status" not in made
     path = resource.path(namespace, "a")
@@ -126,14 +125,6 @@ def test_it_keeps_a_spec_and_its_status_apart(target: Target, namespace: str) ->
     assert (changed["spec"], changed["status"], changed["metadata"]["generation"]) == ({"n": 2}, {"phase": "Fine"}, 2)
     labelled = target.member.merge_patch(path, {"metadata": {"labels": {"a": "b"}}})
     assert labelled["metadata"]["generation"] == 2
-
-
-def served(custom: CustomObjectsApi, where: tuple[str, str, str, str]) -> bool:
-    try:
-        custom.list_namespaced_custom_object(*where)
-    except ApiException:
-        return False
-    return True
 
 
 def test_it_gives_a_batch_job_what_its_pods_need(target: Target, namespace: str) -> None:
@@ -189,11 +180,3 @@ def test_it_empties_a_namespace_that_is_deleted(target: Target, namespace: str) 
     target.member.delete(NAMESPACES.path(name=namespace))
     until(lambda: gone(target, NAMESPACES.path(name=namespace)))
     assert gone(target, CONFIG_MAPS.path(namespace, "a")) and gone(target, PODS.path(namespace, "p"))
-
-
-def gone(target: Target, path: str) -> bool:
-    try:
-        target.member.get(path)
-    except MemberMissing:
-        return True
-    return False

@@ -88,6 +88,7 @@ class Application:
 
     def _document(self, path: str) -> dict[str, Any] | str | None:
         """Everything that is not an object: health, version, discovery, OpenAPI."""
+        path = path.rstrip("/")
         if path in ("/healthz", "/livez", "/readyz"):
             return "ok"
         if path == "/version":

@@ -65,14 +65,14 @@ def _check_names(metadata: Object, resource: Resource) -> None:
     name = metadata.get("name")
     strict = resource in (NAMESPACES, SERVICES)
     if fault := (names.label_fault(name) if strict else names.subdomain_fault(name)):
-        told = "Required value: name or generateName is required" if not name else f"Invalid value: {name!r}: {fault}"
+        told = "Required value: name or generateName is required" if not name else f'Invalid value: "{name}": {fault}'
         raise invalid(resource, str(name or ""), "metadata.name", told)
     labels = metadata.get("labels") or {}
     if not isinstance(labels, dict):
         raise KubeError(400, "metadata.labels must be an object")
     for key, value in labels.items():
         if fault := names.pair_fault(key, value):
-            raise invalid(resource, str(name), "metadata.labels", f"Invalid value: {value!r}: {fault}")
+            raise invalid(resource, str(name), "metadata.labels", f'Invalid value: "{value}": {fault}')
 
 
 def _check_finalizers(old: Object, new: Object, resource: Resource) -> None:
