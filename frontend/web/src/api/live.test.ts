@@ -29,6 +29,7 @@ function lineWith() {
   const sockets: FakeSocket[] = [];
   const onChange = vi.fn();
   const onGap = vi.fn();
+  const onLost = vi.fn();
   const onSignedOut = vi.fn();
   const live = new Live({
     open: () => {
@@ -40,10 +41,11 @@ function lineWith() {
     random: () => 1,
     onChange,
     onGap,
+    onLost,
     onSignedOut,
   });
   live.start();
-  return { live, sockets, onChange, onGap, onSignedOut };
+  return { live, sockets, onChange, onGap, onLost, onSignedOut };
 }
 
 describe('Live', () => {
@@ -68,9 +70,10 @@ describe('Live', () => {
   });
 
   test('comes back with longer and longer waits, and then fetches all', async () => {
-    const { live, sockets, onGap } = lineWith();
+    const { live, sockets, onGap, onLost } = lineWith();
     sockets[0]!.open();
     sockets[0]!.close();
+    expect(onLost).toHaveBeenCalledOnce();
     expect(live.read().status).toBe('lost');
     await vi.advanceTimersByTimeAsync(500);
     sockets[1]!.close();

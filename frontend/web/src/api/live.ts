@@ -16,6 +16,8 @@ export interface LiveOptions {
   onChange: (change: Change) => void;
   /** Changes may have been missed: fetch all that is shown. */
   onGap: () => void;
+  /** The line broke: the server may be away. */
+  onLost: () => void;
   /** The server closed the line because the session is over. */
   onSignedOut: () => void;
 }
@@ -107,6 +109,7 @@ export class Live {
       this.options.onSignedOut();
       return;
     }
+    this.options.onLost();
     this.timer = setTimeout(() => this.start(), this.nextWait());
   }
 

@@ -2,13 +2,28 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 
 import { api } from './client.ts';
-import type { Me } from './types.ts';
+import { connection } from './connection.ts';
+import type { Me, Session } from './types.ts';
+
+export class SignedOut extends Error {
+  override readonly name = 'SignedOut';
+}
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
-  queryFn: ({ signal }) => api.get<Me>('me/', { signal }),
+  queryFn: ({ signal }) => whoAmI(signal),
   staleTime: 60_000,
 });
+
+/** The session is asked first: it answers strangers too, and hands out the CSRF cookie that changes want back. */
+async function whoAmI(signal: AbortSignal): Promise<Me> {
+  const { signed_in: signedIn } = await api.get<Session>('session/', { signal });
+  if (!signedIn) {
+    connection.sessionExpired();
+    throw new SignedOut();
+  }
+  return api.get<Me>('me/', { signal });
+}
 
 /** Whether this may be done anywhere at all. The server decides again per object; this only saves a refusal. */
 export function useMay(action: string): boolean {
@@ -22,10 +37,6 @@ export interface Credentials {
 }
 
 export const session = {
-  /** The first GET hands out the CSRF cookie that the POST wants back. */
-  async open(credentials: Credentials): Promise<Me> {
-    await api.get('session/');
-    return api.post<Me>('session/', credentials);
-  },
+  open: (credentials: Credentials) => api.post<Me>('session/', credentials),
   close: () => api.delete('session/'),
 };

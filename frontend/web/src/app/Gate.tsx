@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 
 import { connection, useConnection } from '../api/connection.ts';
-import { meQuery } from '../api/me.ts';
-import { Problem } from '../api/problem.ts';
+import { meQuery, SignedOut } from '../api/me.ts';
+import { Failed } from '../ui/Message.tsx';
 import { fetchAllAgain } from './client.ts';
 import { Frame } from './Frame.tsx';
 import { ServerBanner } from './ServerBanner.tsx';
@@ -13,7 +13,7 @@ const SignInDialog = lazy(async () => ({ default: (await import('./SignInDialog.
 const SignInPage = lazy(async () => ({ default: (await import('./SignInPage.tsx')).SignInPage }));
 
 export function Gate() {
-  const { data: me, error } = useQuery(meQuery);
+  const { data: me, error, refetch } = useQuery(meQuery);
   const { session } = useConnection();
   if (me) {
     return (
@@ -23,14 +23,24 @@ export function Gate() {
       </>
     );
   }
-  if (error instanceof Problem) {
+  if (error instanceof SignedOut) {
     return (
       <Suspense>
         <SignInPage onSignedIn={comeIn} />
       </Suspense>
     );
   }
-  return error ? <ServerBanner /> : null;
+  return error ? <NotReady error={error} onRetry={() => void refetch()} /> : null;
+}
+
+/** Not known yet who is asking: the server is away (the banner asks again by itself) or refuses to say. */
+function NotReady({ error, onRetry }: { error: Error; onRetry: () => void }) {
+  return (
+    <>
+      <ServerBanner />
+      <Failed error={error} onRetry={onRetry} />
+    </>
+  );
 }
 
 function comeIn(): void {

@@ -1,6 +1,6 @@
 /** The language of the console. */
 import { ActionIcon, Menu } from '@mantine/core';
-import { Check, Languages } from 'lucide-react';
+import { Languages } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import { chooseLanguage, type Language, LANGUAGES } from './i18n.ts';
@@ -15,18 +15,13 @@ export function LanguageMenu() {
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        {(Object.entries(LANGUAGES) as [Language, string][]).map(([language, name]) => (
-          <Menu.Item
-            key={language}
-            lang={language}
-            role="menuitemradio"
-            aria-checked={i18n.language === language}
-            rightSection={i18n.language === language ? <Check size={14} aria-hidden /> : undefined}
-            onClick={() => void chooseLanguage(language)}
-          >
-            {name}
-          </Menu.Item>
-        ))}
+        <Menu.RadioGroup value={i18n.language} onChange={(language) => void chooseLanguage(language as Language)}>
+          {Object.entries(LANGUAGES).map(([language, name]) => (
+            <Menu.RadioItem key={language} value={language} lang={language} closeMenuOnClick>
+              {name}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
       </Menu.Dropdown>
     </Menu>
   );

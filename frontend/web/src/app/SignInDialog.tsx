@@ -25,7 +25,7 @@ export function SignInDialog({ username }: { username: string }) {
       title={t('signIn.expiredTitle')}
       size={400}
     >
-      <Text size="sm" c="dimmed" mb="md">
+      <Text size="sm" mb="md">
         {t('signIn.expiredBody')}
       </Text>
       <SignInForm username={username} onSignedIn={goOn} />

@@ -2,7 +2,7 @@
 import { type InvalidateQueryFilters, QueryClient } from '@tanstack/react-query';
 
 import { staleKeys } from '../api/changes.ts';
-import { worthRetrying } from '../api/client.ts';
+import { api, worthRetrying } from '../api/client.ts';
 import { Coalescer } from '../api/coalescer.ts';
 import { connection } from '../api/connection.ts';
 import { Live } from '../api/live.ts';
@@ -37,5 +37,6 @@ export const live = new Live({
   random: () => Math.random(),
   onChange: (change) => staleKeys(change).forEach((key) => coalescer.changed(key)),
   onGap: fetchAllAgain,
+  onLost: () => void api.get('session/').catch(() => undefined),
   onSignedOut: connection.sessionExpired,
 });

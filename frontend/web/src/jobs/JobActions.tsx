@@ -49,6 +49,7 @@ function ActionItem({ action, job, onAsk }: { action: Action; job: Job; onAsk: (
   return (
     <Menu.Item
       aria-disabled={!allowed}
+      className={allowed ? '' : (classes['off'] ?? '')}
       data-disabled={!allowed || undefined}
       closeMenuOnClick={allowed}
       {...(action === 'delete' && allowed ? { color: 'red' } : {})}

@@ -1,10 +1,10 @@
 /** The controls that narrow the list of jobs; every one of them writes to the address. */
-import { Button, Select, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
+import { Button, Select } from '@mantine/core';
 import { Search, X } from 'lucide-react';
-import { useEffect, useState, type RefObject } from 'react';
+import type { RefObject } from 'react';
 import { useTranslation } from 'react-i18next';
 
+import { SettledInput } from '../ui/SettledInput.tsx';
 import { isNarrowed, type JobFilters, type TextFilter } from './filters.ts';
 import { STATE_NAMES } from './states.ts';
 import classes from './JobFilterBar.module.css';
@@ -19,9 +19,14 @@ interface Props {
 
 export function JobFilterBar({ filters, clusters, searchRef, onChange, onClear }: Props) {
   const { t } = useTranslation();
+  const text = (name: TextFilter) => ({
+    label: t(`jobs.filter.${name}`),
+    value: filters[name],
+    onSettle: (value: string) => onChange({ [name]: value }),
+  });
   return (
     <search className={classes['bar']}>
-      <TextFilterBox name="search" wide filters={filters} inputRef={searchRef} onChange={onChange} />
+      <SettledInput {...text('search')} wide icon={<Search size={14} aria-hidden />} inputRef={searchRef} />
       <Select
         size="xs"
         aria-label={t('jobs.column.state')}
@@ -41,50 +46,13 @@ export function JobFilterBar({ filters, clusters, searchRef, onChange, onClear }
         onChange={(cluster) => onChange({ cluster: cluster ?? '' })}
         data={clusters}
       />
-      <TextFilterBox name="namespace" filters={filters} onChange={onChange} />
-      <TextFilterBox name="kind" filters={filters} onChange={onChange} />
+      <SettledInput {...text('namespace')} />
+      <SettledInput {...text('kind')} />
       {isNarrowed(filters) && (
         <Button size="xs" variant="subtle" color="gray" leftSection={<X size={14} />} onClick={onClear}>
           {t('jobs.clear')}
         </Button>
       )}
     </search>
-  );
-}
-
-interface TextProps {
-  name: TextFilter;
-  wide?: boolean;
-  filters: JobFilters;
-  inputRef?: RefObject<HTMLInputElement | null>;
-  onChange: (part: Partial<JobFilters>) => void;
-}
-
-/** Follows the address (back, a shared link) and writes to it once the typing rests. */
-function TextFilterBox({ name, wide = false, filters, inputRef, onChange }: TextProps) {
-  const { t } = useTranslation();
-  const given = filters[name];
-  const [typed, setTyped] = useState(given);
-  const [shown, setShown] = useState(given);
-  if (shown !== given) {
-    setShown(given);
-    setTyped(given);
-  }
-  const settle = useDebouncedCallback((text: string) => onChange({ [name]: text.trim() }), 250);
-  useEffect(() => () => settle.cancel(), [settle]);
-  return (
-    <TextInput
-      size="xs"
-      ref={inputRef}
-      wrapperProps={{ 'data-wide': wide }}
-      aria-label={t(`jobs.filter.${name}`)}
-      placeholder={t(`jobs.filter.${name}`)}
-      leftSection={name === 'search' ? <Search size={14} aria-hidden /> : undefined}
-      value={typed}
-      onChange={({ currentTarget: { value } }) => {
-        setTyped(value);
-        settle(value);
-      }}
-    />
   );
 }

@@ -25,6 +25,8 @@ export default function JobsPage() {
   const { data, error, isPlaceholderData, refetch } = useQuery(jobsQuery(filters));
   const clusters = useQuery(clustersQuery);
   const show = (next: JobFilters) => setParams(writeFilters(next));
+  // Changes start from the address, which may be a step ahead of what is drawn.
+  const narrow = (part: Partial<JobFilters>) => show(change(readFilters(new URLSearchParams(window.location.search)), part));
   useShortcuts({ '/': () => search.current?.focus() });
   return (
     <>
@@ -34,7 +36,7 @@ export default function JobsPage() {
           filters={filters}
           clusters={clusters.data?.results.map(({ name }) => name) ?? []}
           searchRef={search}
-          onChange={(part) => show(change(filters, part))}
+          onChange={narrow}
           onClear={() => show(ALL_JOBS)}
         />
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
@@ -43,7 +45,7 @@ export default function JobsPage() {
           <JobTable
             jobs={data?.results}
             ordering={filters.ordering}
-            onOrder={(ordering) => show(change(filters, { ordering }))}
+            onOrder={(ordering) => narrow({ ordering })}
             stale={isPlaceholderData}
           />
         )}
@@ -52,7 +54,7 @@ export default function JobsPage() {
             page={filters.page}
             pageSize={PAGE_SIZE}
             count={data.count}
-            onPage={(page) => show(change(filters, { page }))}
+            onPage={(page) => narrow({ page })}
           />
         )}
       </Panel>
