@@ -33,6 +33,16 @@ class Served:
         return self.resource.kind.lower()
 
 
+def version(text: str) -> dict[str, Any]:
+    """``GET /version``; the fields about the build are there because typed clients insist on them."""
+    major, minor = text.removeprefix("v").split(".")[:2]
+    build = dict.fromkeys(("gitCommit", "buildDate", "goVersion", "compiler"), "")
+    return {
+        **{"major": major, "minor": minor, "gitVersion": text, "gitTreeState": "clean"},
+        **{**build, "platform": "linux/amd64"},
+    }
+
+
 def core_versions() -> dict[str, Any]:
     """``GET /api``."""
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}

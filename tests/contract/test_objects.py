@@ -180,3 +180,15 @@ def test_it_empties_a_namespace_that_is_deleted(target: Target, namespace: str) 
     target.member.delete(NAMESPACES.path(name=namespace))
     until(lambda: gone(target, NAMESPACES.path(name=namespace)))
     assert gone(target, CONFIG_MAPS.path(namespace, "a")) and gone(target, PODS.path(namespace, "p"))
+
+
+def test_it_only_tells_what_would_be_when_the_run_is_dry(target: Target, namespace: str) -> None:
+    path = CONFIG_MAPS.path(namespace)
+    code, made = target.raw("POST", f"{path}?dryRun=All", b'{"metadata": {"name": "a"}}')
+    assert (code, made["metadata"]["name"]) == (201, "a") and gone(target, f"{path}/a")
+    target.member.create(path, config_map("a", {"k": "1"}))
+    kind = "application/merge-patch+json"
+    code, patched = target.raw("PATCH", f"{path}/a?dryRun=All", b'{"data": {"k": "2"}}', Content_Type=kind)
+    assert (code, patched["data"]) == (200, {"k": "2"})
+    assert target.raw("DELETE", f"{path}/a?dryRun=All")[0] == 200
+    assert target.member.get(f"{path}/a")["data"] == {"k": "1"}

@@ -92,8 +92,7 @@ class Application:
         if path in ("/healthz", "/livez", "/readyz"):
             return "ok"
         if path == "/version":
-            major, minor = self._version.removeprefix("v").split(".")[:2]
-            return {"major": major, "minor": minor, "gitVersion": self._version, "platform": "linux/amd64"}
+            return discovery.version(self._version)
         if path == "/api":
             return discovery.core_versions()
         if path == "/apis":
@@ -112,15 +111,16 @@ class Application:
 
     def _verb(self, asked: Request, target: Target) -> tuple[int, dict[str, Any]]:
         ops, where, part = self._ops, (target.served, target.namespace, target.name), target.subresource
+        dry = bool(asked.query.get("dryRun"))
         match asked.method:
             case "POST" if part == "binding":
                 return 201, ops.bind(*where, asked.body())
             case "GET" if part != "binding":
                 return 200, ops.get(*where)
             case "PUT" if part != "binding":
-                return 200, ops.update(*where, asked.body(), part)
+                return 200, ops.update(*where, asked.body(), part, dry=dry)
             case "PATCH" if part != "binding":
-                return 200, ops.patch(*where, asked.body(), part, asked.content_type)
+                return 200, ops.patch(*where, asked.body(), part, asked.content_type, dry=dry)
             case "DELETE" if not part:
                 return 200, ops.delete(*where, _options(asked))
         raise _NOT_ALLOWED
@@ -131,8 +131,9 @@ class Application:
             case "GET":
                 return 200, lists.page(ops.store, served, namespace, asked.query)
             case "POST":
-                made = ops.create(served, namespace, asked.body())
-                if made["metadata"].get("ownerReferences"):
+                dry = bool(asked.query.get("dryRun"))
+                made = ops.create(served, namespace, asked.body(), dry=dry)
+                if not dry and made["metadata"].get("ownerReferences"):
                     asyncio.get_running_loop().call_later(_COLLECT_S, ops.collect, served, made)
                 return 201, made
             case "DELETE":
@@ -152,6 +153,8 @@ def _reviewed(asked: Request) -> dict[str, Any]:
 def _options(asked: Request) -> dict[str, Any]:
     given = asked.body()
     options = dict(given) if isinstance(given, dict) else {}
+    if asked.query.get("dryRun"):
+        options["dryRun"] = ["All"]
     if "propagationPolicy" in asked.query:
         options["propagationPolicy"] = asked.query["propagationPolicy"]
     if (seconds := asked.query.get("gracePeriodSeconds", "")).isdigit():

@@ -39,7 +39,8 @@ class Operations:
             raise status.not_found(served.resource, name)
         return in_version(found, served.resource.api_version)
 
-    def create(self, served: Served, namespace: str, body: Any) -> Object:
+    def create(self, served: Served, namespace: str, body: Any, *, dry: bool = False) -> Object:
+        """``dry``, here and below: everything but the writing."""
         made = rules.checked(body, served.resource, namespace)
         self._check_namespace(served, namespace)
         made = rules.created(made, served)
@@ -48,6 +49,9 @@ class Operations:
             raise status.already_exists(served.resource, name)
         if served.resource == CRDS:
             made = _established(made)
+        if dry:
+            return made
+        if served.resource == CRDS:
             self.catalog.learn(made)
         return self.store.put(_kind(served), made)
 
@@ -60,13 +64,23 @@ class Operations:
         if "deletionTimestamp" in found["metadata"]:
             raise KubeError(403, f"namespace {namespace} is being terminated", reason="Forbidden")
 
-    def update(self, served: Served, namespace: str, name: str, body: Any, subresource: str = "") -> Object:
+    def update(
+        self, served: Served, namespace: str, name: str, body: Any, subresource: str = "", *, dry: bool = False
+    ) -> Object:
         old = self.get(served, namespace, name)
         new = rules.checked(body, served.resource, namespace)
-        return self._write(served, old, rules.updated(old, new, served, subresource))
+        return self._write(served, old, rules.updated(old, new, served, subresource), dry=dry)
 
     def patch(
-        self, served: Served, namespace: str, name: str, patch: Any, subresource: str = "", style: str = MERGE
+        self,
+        served: Served,
+        namespace: str,
+        name: str,
+        patch: Any,
+        subresource: str = "",
+        style: str = MERGE,
+        *,
+        dry: bool = False,
     ) -> Object:
         """``style`` is the content type of the patch."""
         old = self.get(served, namespace, name)
@@ -79,14 +93,14 @@ class Operations:
         except patches.PatchError as e:
             raise KubeError(422, str(e)) from e
         new = rules.checked(patched, served.resource, namespace)
-        return self._write(served, old, rules.updated(old, new, served, subresource))
+        return self._write(served, old, rules.updated(old, new, served, subresource), dry=dry)
 
     def patch_styles(self, served: Served) -> list[str]:
         return [style for style in _PATCHES if style != STRATEGIC or not self.catalog.custom(served.resource.group)]
 
-    def _write(self, served: Served, old: Object, new: Object) -> Object:
-        if new == old:
-            return old
+    def _write(self, served: Served, old: Object, new: Object, *, dry: bool) -> Object:
+        if dry or new == old:
+            return new
         stored = self.store.put(_kind(served), new)
         deletion.after_update(self.store, _kind(served), stored)
         if served.resource == CRDS:
@@ -97,6 +111,8 @@ class Operations:
         """The object while it still stands, else a Status of success."""
         found = self.get(served, namespace, name)
         options = options if isinstance(options, dict) else {}
+        if options.get("dryRun"):
+            return found
         left = deletion.delete(self.store, served.resource, found, options)
         if left is None:
             self._after_removal(served, found)

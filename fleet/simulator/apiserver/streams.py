@@ -36,6 +36,7 @@ async def watch(request: Request, target: Target, store: Store, stopping: Callab
         int(since) or None,
         request.truth("allowWatchBookmarks"),
         _seconds(query.get("timeoutSeconds") or ""),
+        request.truth("sendInitialEvents"),
     )
     await request.begin(b"application/json")
     async for lines in Watcher(wanted, store, request.faults).lines():

@@ -29,6 +29,8 @@ class Watch:
     """None: begin with everything there is."""
     bookmarks: bool
     timeout_s: float
+    tells_all_first: bool = False
+    """Everything there is comes first, and a bookmark that says so: what newer clients ask for instead of a list."""
 
 
 def _line(kind: str, found: Object) -> bytes:
@@ -50,7 +52,7 @@ class Watcher:
     async def lines(self) -> AsyncIterator[bytes]:
         """Encoded events, several joined where several are ready; b"" now and then so that the caller can look around."""
         watch, loop = self._watch, asyncio.get_running_loop()
-        if watch.since is not None and watch.since < self._store.floor:
+        if watch.since is not None and not watch.tells_all_first and watch.since < self._store.floor:
             yield _line("ERROR", expired(f"too old resource version: {watch.since} ({self._store.floor})").as_status())
             return
         self._store.listeners.add(self._take)
@@ -85,10 +87,12 @@ class Watcher:
 
     def _begin(self) -> None:
         watch = self._watch
-        if watch.since is None:
+        if watch.since is None or watch.tells_all_first:
             for found in self._store.of_kind(watch.kind, watch.namespace):
                 if watch.wanted.takes(found):
                     self._pending.append(_line("ADDED", in_version(found, watch.api_version)))
+            if watch.tells_all_first:
+                self._pending.append(self._bookmark({"k8s.io/initial-events-end": "true"}))
             return
         for change in self._store.history:
             if change.version > watch.since:
