@@ -23,7 +23,7 @@ lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations,
 check: lint test ## lint and all tests
 
 bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
-	$(VENV)/python -m pytest tests/scale
+	$(VENV)/python -m pytest tests/scale -m bench -s
 
 generate: $(VENV)/lint-imports ## everything that is made from something else
 	$(VENV)/python -m deploy.demo.bundle

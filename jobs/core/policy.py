@@ -16,6 +16,12 @@ from jobs.core.taints import Toleration
 
 GROUPS = ("policy.one.alibabacloud.com/v1alpha1", "policy.karmada.io/v1alpha1")
 KINDS = ("PropagationPolicy", "ClusterPropagationPolicy")
+_WITHOUT_EFFECT = (
+    "association", "activationPreference", "dependentOverrides", "preemption", "preserveResourcesOnDeletion",
+    "schedulerName", "suspension.dispatching", "suspension.dispatchingOnClusters",
+    "failover.application.statePreservation", "failover.application.gracePeriodSeconds",
+    "failover.cluster.statePreservation", "placement.replicaScheduling.weightPreference",
+)  # fmt: skip
 _OLD_MODES = {"Immediately": PurgeMode.DIRECTLY, "Graciously": PurgeMode.GRACEFULLY}
 _KEYS = (
     "resourceSelectors", "propagateDeps", "placement", "failover", "suspension", "priority", "preemption",
@@ -236,15 +242,22 @@ def _purge(body: Mapping[str, Any], path: str, faults: Faults) -> PurgeMode:
         return PurgeMode.GRACEFULLY
 
 
-def old_spellings(manifest: Mapping[str, Any]) -> list[str]:
-    """Warnings for words that are understood but no longer written."""
-    failover = (manifest.get("spec") or {}).get("failover") or {}
-    warnings = []
+def warnings(manifest: Mapping[str, Any]) -> list[str]:
+    """What a person should know of an accepted policy: old spellings, and words of Karmada that do nothing here."""
+    spec = manifest["spec"]
+    failover = spec.get("failover") or {}
+    told = []
     for part in ("application", "cluster"):
         value = (failover.get(part) or {}).get("purgeMode")
         if value in _OLD_MODES:
-            warnings.append(f"spec.failover.{part}.purgeMode: {value} is an old spelling of {_OLD_MODES[value]}")
-    return warnings
+            told.append(f"spec.failover.{part}.purgeMode: {value} is an old spelling of {_OLD_MODES[value]}")
+    for path in _WITHOUT_EFFECT:
+        value = spec
+        for word in path.split("."):
+            value = value.get(word) if isinstance(value, dict) else None
+        if value:
+            told.append(f"spec.{path} has no effect in Convoy")
+    return told
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,15 @@ def _unhealthy(now: datetime) -> int:
         if at is not None and at <= now:
             message = f"unhealthy on {job.cluster} since {job.unhealthy_since:%H:%M:%S} UTC"
             reason = Reason(Code.APPLICATION_UNHEALTHY, message)
-            moved += moves.leave(job, Outcome.FAILED, reason, now, purge=spec_of(job).application_purge)
+            moved += moves.leave(job, Outcome.FAILED, reason, now, purge=_purge(job))
     return moved
+
+
+def _purge(job: Job) -> PurgeMode:
+    """A copy is left where it is only when it has failed: one that restarts would run beside its replacement."""
+    mode = spec_of(job).application_purge
+    alive = job.state != Job.State.BACKOFF
+    return PurgeMode.GRACEFULLY if mode is PurgeMode.NEVER and alive else mode
 
 
 def _on_lost_clusters(now: datetime) -> int:

@@ -185,7 +185,8 @@ def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
     wanted = {each.gang.job_id: each.reason.as_json() for each in waits}
     stale = (now - _REASON_REFRESH).isoformat()
     changed = []
-    for job in snapshot.waiting_jobs().filter(pk__in=wanted).select_for_update():
+    rows = snapshot.waiting_jobs().filter(pk__in=wanted).select_for_update()
+    for job in rows.only("uid", "kind", "namespace", "name", "reason", "resource_version"):
         fresh, old = wanted[job.pk], job.reason or {}
         same_code = old.get("code") == fresh["code"]
         if same_code and (old.get("message") == fresh["message"] or old.get("at", "") > stale):

@@ -104,7 +104,8 @@ def key_of(found: Manifest) -> Key | None:
 def _locked(uids: Iterable[UUID]) -> list[Job]:
     """The jobs, ours alone until the transaction ends, in one order for everybody."""
     rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
-    return list(rows.select_related("policy", "cluster").select_for_update(of=("self",)))
+    rows = rows.select_related("policy", "cluster").defer("manifest", "cluster__access")
+    return list(rows.select_for_update(of=("self",)))
 
 
 def _running(uids: Iterable[UUID]) -> Counter[Key]:

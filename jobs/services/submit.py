@@ -101,9 +101,8 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
         return _Document(manifest, _write_job, warnings, reading), faults + list(reading.faults)
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.read(manifest, snapshot.known_kinds())
-        return _Document(manifest, _write_policy, warnings + policies.old_spellings(manifest)), faults + list(
-            spec.faults
-        )
+        told = [] if spec.faults else policies.warnings(manifest)
+        return _Document(manifest, _write_policy, warnings + told), faults + list(spec.faults)
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults
     known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in policies.KINDS)]

@@ -3,11 +3,9 @@
 Calls the same services as the events do, so finding something twice does nothing.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 
 from fleet import events
 from jobs import snapshot
@@ -25,9 +23,7 @@ def run(now: datetime) -> None:
 
 def _push_due(now: datetime) -> None:
     """Works nobody is working on although they are due; those of a dead worker too."""
-    dead = now - timedelta(seconds=settings.CONVOY_CLAIM_S)
-    due = Work.objects.filter(Q(claim="") | Q(claimed_at__lt=dead), state__in=works.ACTIONABLE, due_at__lte=now)
-    for pk in due.order_by("due_at").values_list("pk", flat=True)[:1000]:
+    for pk in works.due(now).order_by("due_at").values_list("pk", flat=True)[:1000]:
         events.enqueue("jobs.push", pk)
 
 

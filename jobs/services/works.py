@@ -8,7 +8,7 @@ import uuid
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from fleet import events
 from fleet.models import Hold
@@ -23,12 +23,18 @@ IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, St
 _LONGEST_WAIT_S = 30.0
 
 
+def due(now: datetime) -> QuerySet[Work]:
+    """Works to be done now, that nobody alive is doing. A time further ahead than any wait is a clock that jumped back."""
+    claim_ends = timedelta(seconds=settings.CONVOY_CLAIM_S)
+    free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
+    ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=_LONGEST_WAIT_S))
+    return Work.objects.filter(free, ripe, state__in=ACTIONABLE)
+
+
 def claim(pk: int, now: datetime) -> Work | None:
     """The work, ours alone until `settings.CONVOY_CLAIM_S` from now; None when there is nothing to do or it is taken."""
     token = uuid.uuid4().hex
-    dead = now - timedelta(seconds=settings.CONVOY_CLAIM_S)
-    free = Work.objects.filter(Q(claim="") | Q(claimed_at__lt=dead), pk=pk, state__in=ACTIONABLE, due_at__lte=now)
-    if not free.update(claim=token, claimed_at=now, tries=F("tries") + 1):
+    if not due(now).filter(pk=pk).update(claim=token, claimed_at=now, tries=F("tries") + 1):
         return None
     return Work.objects.select_related("cluster").filter(pk=pk, claim=token).first()
 

@@ -1,0 +1,42 @@
+"""The product as a person starts it, in a home and on a port of its own."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from deploy.bootstrap import ports, running
+from deploy.bootstrap.home import ROOT, Home
+
+DEADLINE_S = 60.0
+
+
+class Product:
+    """One home, and the commands a person would type."""
+
+    def __init__(self, path: Path) -> None:
+        self.home = Home(path)
+        self.port = ports.any_free(0)
+
+    def manage(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        env = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
+        env |= {"CONVOY_HOME": str(self.home.path), "CONVOY_PORT": str(self.port)}
+        command = [sys.executable, str(ROOT / "manage.py"), *argv]
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=180, check=False)
+
+    def children(self) -> dict[str, running.ChildState]:
+        return {row.name: row for row in running.children(running.state(self.home))}
+
+    def all_ready(self) -> bool:
+        rows = self.children().values()
+        return bool(rows) and all(row.is_ready for row in rows)
+
+
+def wait(condition: Callable[[], Any]) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
