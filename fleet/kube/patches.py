@@ -13,8 +13,9 @@ _KEYS = {
     "imagePullSecrets": "name",
     "ownerReferences": "uid",
     "conditions": "type",
-    "taints": "key",
     "secrets": "name",
+    "addresses": "type",
+    "topologySpreadConstraints": "topologyKey",
     "hostAliases": "ip",
 }
 """Lists of built-in kinds whose entries are told apart by this key."""

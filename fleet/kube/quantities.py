@@ -30,7 +30,7 @@ def parse(value: object) -> Decimal:
     number = _scaled(Decimal(digits), suffix or "")
     if number > MAX:
         raise QuantityError(f"{_shown(value)} is larger than any amount (2^63 - 1)")
-    return -number if sign == "-" else number
+    return number.copy_negate() if sign == "-" else number
 
 
 def _scaled(number: Decimal, suffix: str) -> Decimal:
@@ -51,7 +51,7 @@ def units(value: object) -> int:
 
 def milli(value: object) -> int:
     """Whole thousandths (milli-CPU), rounded up; negative amounts are refused."""
-    return _whole(parse(value) * 1000, value)
+    return _whole(_scaled(parse(value), "k"), value)
 
 
 def _whole(number: Decimal, value: object) -> int:

@@ -43,6 +43,8 @@ def matches(selector: Selector, labels: Mapping[str, str]) -> bool:
 
 def parse_labels(text: str) -> Selector:
     """A ``labelSelector`` query parameter."""
+    if text.rstrip().endswith(","):
+        raise SelectorError(f"unable to parse requirement: nothing follows the last comma of {text!r}")
     found, position = [], 0
     while position < len(text) and text[position:].strip():
         requirement, position = _next(text, position)
@@ -66,10 +68,14 @@ def _next(text: str, position: int) -> tuple[Requirement, int]:
 
 def parse_fields(text: str) -> Selector:
     """A ``fieldSelector`` query parameter: only ``=``, ``==`` and ``!=`` on dotted paths."""
-    selector = parse_labels(text)
-    if any(requirement.operator not in ("In", "NotIn") or len(requirement.values) != 1 for requirement in selector):
-        raise SelectorError(f"invalid field selector: {text!r}")
-    return selector
+    found = []
+    for term in filter(None, map(str.strip, text.split(","))):
+        match = _EQUAL.fullmatch(term)
+        if match is None:
+            raise SelectorError(f"invalid field selector: {term!r}")
+        path, operator, value = match.groups()
+        found.append(Requirement(path, "NotIn" if operator == "!=" else "In", (value,)))
+    return tuple(found)
 
 
 def of_manifest(selector: Mapping[str, Any]) -> Selector:
@@ -77,13 +83,15 @@ def of_manifest(selector: Mapping[str, Any]) -> Selector:
     found = [Requirement(key, "In", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
     expressions: Sequence[Mapping[str, Any]] = selector.get("matchExpressions") or ()
     for expression in expressions:
-        operator = expression.get("operator")
+        key, operator = expression.get("key"), expression.get("operator")
+        if not key or not isinstance(key, str):
+            raise SelectorError(f"each expression needs a key, not {key!r}")
         if operator not in _OPERATORS:
             raise SelectorError(f"the operator must be one of {', '.join(_OPERATORS)}, not {operator!r}")
         values = tuple(expression.get("values") or ())
         if bool(values) != (operator in ("In", "NotIn")):
             raise SelectorError(f"values must {'not ' if values else ''}be given with the operator {operator}")
-        found.append(Requirement(str(expression["key"]), operator, values))
+        found.append(Requirement(key, operator, values))
     return tuple(found)
 
 
