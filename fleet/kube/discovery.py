@@ -1,6 +1,6 @@
 """Discovery documents: what an API server serves, in the shapes clients look it up with."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ class Served:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
+    printed: tuple[Mapping[str, Any], ...] = ()
+    """The ``additionalPrinterColumns`` of a definition."""
 
     @property
     def list_kind(self) -> str:

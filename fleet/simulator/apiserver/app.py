@@ -84,6 +84,8 @@ class Application:
         if asked.method == "GET" and not target.name and asked.truth("watch"):
             return await streams.watch(asked, target, self._ops.store, self._stopped.is_set)
         code, answer = self._verb(asked, target) if target.name else self._collection_verb(asked, target)
+        if asked.method == "GET" and asked.wants_table:
+            answer = lists.printed(target.served, answer)
         return await asked.answer(code, answer)
 
     def _document(self, path: str) -> dict[str, Any] | str | None:

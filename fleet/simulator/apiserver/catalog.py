@@ -70,5 +70,6 @@ def _of_definition(definition: dict[str, Any]) -> Iterator[Served]:
                 Resource(spec["group"], version["name"], names["plural"], names["kind"], spec["scope"] == "Namespaced"),
                 tuple(names.get("shortNames") or ()),
                 tuple(names.get("categories") or ()),
-                tuple(name for name in ("status", "scale") if name in (version.get("subresources") or {})),
+                ("status",) if "status" in (version.get("subresources") or {}) else (),
+                tuple(version.get("additionalPrinterColumns") or ()),
             )

@@ -6,9 +6,10 @@ A `continue` token is the version of that moment and the key after which the nex
 import base64
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from fleet.kube import selectors
+from fleet.kube import selectors, tables
 from fleet.kube.discovery import Served
 from fleet.kube.selectors import Selector
 from fleet.kube.status import KubeError, expired
@@ -94,6 +95,17 @@ def page(store: Store, served: Served, namespace: str, query: dict[str, str]) ->
 def in_version(found: Object, api_version: str) -> Object:
     """In the version asked for; all versions of a kind are stored as one."""
     return found if found.get("apiVersion") == api_version else {**found, "apiVersion": api_version}
+
+
+def printed(served: Served, answer: dict[str, Any]) -> dict[str, Any]:
+    """A list, or one object, as a table."""
+    resource, items = served.resource, answer.get("items")
+    columns = (
+        tables.columns_from(served.printed) if served.printed else tables.columns_of(resource.group, resource.plural)
+    )
+    found = [answer] if items is None else items
+    metadata = {"resourceVersion": answer["metadata"]["resourceVersion"]} if items is None else answer["metadata"]
+    return tables.table(columns, found, metadata, datetime.now(UTC))
 
 
 def _limit(query: dict[str, str]) -> int:

@@ -71,6 +71,11 @@ class Request:
         except (ValueError, yaml.YAMLError, RecursionError) as e:
             raise KubeError(400, f"the object provided is unrecognized: {e}") from e
 
+    @property
+    def wants_table(self) -> bool:
+        """kubectl names a table first among what it accepts; others never do."""
+        return b"as=Table" in self.headers.get(b"accept", b"").partition(b",")[0]
+
     def truth(self, parameter: str) -> bool:
         return self.query.get(parameter) in ("1", "true", "True")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from fleet.kube.status import KubeError
@@ -36,6 +37,7 @@ async def watch(request: Request, target: Target, store: Store, stopping: Callab
         int(since) or None,
         request.truth("allowWatchBookmarks"),
         _seconds(query.get("timeoutSeconds") or ""),
+        partial(_shown, request, target),
         request.truth("sendInitialEvents"),
     )
     await request.begin(b"application/json")
@@ -67,6 +69,11 @@ async def log(
         offset += len(text)
         await request.more(text)
     return await request.end()
+
+
+def _shown(request: Request, target: Target, found: Object) -> Object:
+    told = lists.in_version(found, target.served.resource.api_version)
+    return lists.printed(target.served, told) if request.wants_table else told
 
 
 def _not_started(pod: Object) -> str:

@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from fleet.kube.status import expired
 from fleet.simulator.apiserver.faults import Faults
-from fleet.simulator.apiserver.lists import Wanted, in_version
+from fleet.simulator.apiserver.lists import Wanted
 from fleet.simulator.apiserver.store import Change, Kind, Object, Store
 
 _BOOKMARK_S = 10.0
@@ -29,6 +29,8 @@ class Watch:
     """None: begin with everything there is."""
     bookmarks: bool
     timeout_s: float
+    shown: Callable[[Object], Object]
+    """How an object is told."""
     tells_all_first: bool = False
     """Everything there is comes first, and a bookmark that says so: what newer clients ask for instead of a list."""
 
@@ -90,7 +92,7 @@ class Watcher:
         if watch.since is None or watch.tells_all_first:
             for found in self._store.of_kind(watch.kind, watch.namespace):
                 if watch.wanted.takes(found):
-                    self._pending.append(_line("ADDED", in_version(found, watch.api_version)))
+                    self._pending.append(_line("ADDED", watch.shown(found)))
             if watch.tells_all_first:
                 self._pending.append(self._bookmark({"k8s.io/initial-events-end": "true"}))
             return
@@ -110,7 +112,7 @@ class Watcher:
         if not was and not now:
             return
         kind = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
-        self._pending.append(_line(kind, in_version(change.after, watch.api_version)))
+        self._pending.append(_line(kind, watch.shown(change.after)))
         self._overrun = len(self._pending) > _BACKLOG
         self._ready.set()
 
@@ -119,8 +121,9 @@ class Watcher:
         self._ready.clear()
         return lines
 
-    def _bookmark(self) -> bytes:
-        metadata = {"resourceVersion": str(self._seen), "creationTimestamp": None}
-        return _line(
-            "BOOKMARK", {"kind": self._watch.name_of_kind, "apiVersion": self._watch.api_version, "metadata": metadata}
-        )
+    def _bookmark(self, notes: dict[str, str] | None = None) -> bytes:
+        watch = self._watch
+        metadata: Object = {"resourceVersion": str(self._seen), "creationTimestamp": None}
+        if notes:
+            metadata["annotations"] = notes
+        return _line("BOOKMARK", {"kind": watch.name_of_kind, "apiVersion": watch.api_version, "metadata": metadata})

@@ -59,6 +59,14 @@ def test_it_gets_and_describes_what_was_created(a_pod: Kubectl) -> None:
     assert a_pod("logs", "p") == ""
 
 
+def test_it_shows_the_usual_columns(a_pod: Kubectl) -> None:
+    head, row = a_pod("get", "pods").splitlines()
+    assert head.split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert row.split()[:4] == ["p", "0/1", "Pending", "0"]
+    assert a_pod("get", "ns", "default", "--no-headers").split()[:2] == ["default", "Active"]
+    assert a_pod("get", "pods", "-o", "wide", "-w", "--request-timeout=1s").splitlines()[0].split()[-1] == "NODE"
+
+
 def test_it_applies_twice_and_changes_one_thing(kubectl: Kubectl) -> None:
     assert kubectl("apply", "-f", "-", text=POD) == "pod/p created\n"
     assert kubectl("apply", "-f", "-", text=POD) == "pod/p unchanged\n"

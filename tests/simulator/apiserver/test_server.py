@@ -127,6 +127,14 @@ def test_it_tells_everything_to_a_watch_that_was_far_behind(server: ApiServer, c
     assert numbers == [str(number) for number in range(1200)]
 
 
+def test_it_tells_where_the_beginning_ends_to_who_watches_instead_of_listing(client: MemberClient) -> None:
+    client.create(MAPS, config_map("a"))
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    first, second = list(client.watch(MAPS, resource_version="", params=query, timeout_s=1))[:2]
+    assert (first.type, first.object["metadata"]["name"], second.type) == ("ADDED", "a", "BOOKMARK")
+    assert second.object["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
 def test_it_gives_each_change_a_version_of_its_own(server: ApiServer, client: MemberClient) -> None:
     def fill(begin: str) -> None:
         for number in range(30):
