@@ -15,15 +15,15 @@ describe('readChange', () => {
 });
 
 describe('staleKeys', () => {
-  test('a job makes its own page, the lists and the clusters it fills stale', () => {
-    expect(staleKeys(change('Job'))).toEqual([
+  test.each(['PyTorchJob', 'Job', 'RayJob'])('a %s makes its own page, the lists and the clusters it fills stale', (kind) => {
+    expect(staleKeys(change(kind))).toEqual([
       ['jobs', 'list'],
       ['jobs', 'one', '7'],
       ['clusters', 'list'],
     ]);
   });
 
-  test('a kind this console does not show makes nothing stale', () => {
-    expect(staleKeys(change('Webhook'))).toEqual([]);
+  test.each(['PropagationPolicy', 'Secret'])('a %s, which no page shows, makes nothing stale', (kind) => {
+    expect(staleKeys(change(kind))).toEqual([]);
   });
 });

@@ -25,15 +25,21 @@ function isChange(message: unknown): message is Change {
   return typeof message === 'object' && message !== null && 'kind' in message && typeof message.kind === 'string';
 }
 
-const STALE: Record<string, (change: Change) => Key[]> = {
+type Stale = (change: Change) => Key[];
+
+const STALE: Record<string, Stale> = {
   Cluster: () => [['clusters']],
   Node: () => [['clusters']],
-  Job: ({ id }) => [['jobs', 'list'], ['jobs', 'one', id], ['clusters', 'list']],
   Pod: () => [['jobs', 'one']],
-  Binding: () => [['jobs', 'one'], ['clusters', 'list']],
-  Event: () => [['jobs', 'one']],
 };
 
+/** Policies and what travels along with jobs: no page shows them yet. */
+const UNSHOWN = /Policy$|^(ConfigMap|Secret|ServiceAccount|PersistentVolumeClaim|Namespace)$/;
+
+/** A job comes under its own kind (PyTorchJob, Job, ...), and new kinds of jobs need no change here. */
+const job: Stale = ({ id }) => [['jobs', 'list'], ['jobs', 'one', id], ['clusters', 'list']];
+
 export function staleKeys(change: Change): Key[] {
-  return STALE[change.kind]?.(change) ?? [];
+  if (UNSHOWN.test(change.kind)) return [];
+  return (STALE[change.kind] ?? job)(change);
 }

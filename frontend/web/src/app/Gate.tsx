@@ -4,6 +4,7 @@ import { lazy, Suspense } from 'react';
 
 import { connection, useConnection } from '../api/connection.ts';
 import { meQuery, SignedOut } from '../api/me.ts';
+import { Problem } from '../api/problem.ts';
 import { Failed } from '../ui/Message.tsx';
 import { fetchAllAgain } from './client.ts';
 import { Frame } from './Frame.tsx';
@@ -23,7 +24,7 @@ export function Gate() {
       </>
     );
   }
-  if (error instanceof SignedOut) {
+  if (isSignedOut(error)) {
     return (
       <Suspense>
         <SignInPage onSignedIn={comeIn} />
@@ -31,6 +32,10 @@ export function Gate() {
     );
   }
   return error ? <NotReady error={error} onRetry={() => void refetch()} /> : null;
+}
+
+function isSignedOut(error: Error | null): boolean {
+  return error instanceof SignedOut || (error instanceof Problem && error.status === 401);
 }
 
 /** Not known yet who is asking: the server is away (the banner asks again by itself) or refuses to say. */

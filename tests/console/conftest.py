@@ -1,0 +1,64 @@
+"""A real browser before the real product: web process, workers, watcher and a simulated member."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connections
+from playwright.sync_api import ConsoleMessage, Page, sync_playwright
+
+from tests.conftest import person
+from tests.support.fixtures import unswept, worker, world
+from tests.support.web import served
+
+__all__ = ["unswept", "worker", "world"]
+
+CHROMIUM = shutil.which("chromium")
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+PATIENCE_MS = 15_000
+ENDED_SESSION = "401 (Unauthorized)"
+"""What the browser itself writes for the answer that tells the console so."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    built = (settings.CONSOLE_DIST / "index.html").is_file()
+    missing = "the console is not built" if not built else "there is no chromium" if CHROMIUM is None else ""
+    for item in items:
+        if missing and "tests/console/" in item.path.as_posix():
+            item.add_marker(pytest.mark.skip(reason=missing))
+
+
+@pytest.fixture
+def aside(transactional_db: None) -> Iterator[Callable[..., Any]]:
+    """Runs what touches the database on a thread of its own: the browser's driver occupies this one with its loop."""
+    with ThreadPoolExecutor(1) as thread:
+        yield lambda run, *args, **named: thread.submit(run, *args, **named).result()
+        thread.submit(connections.close_all).result()
+
+
+@pytest.fixture
+def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
+    """The console's first page, as a stranger sees it. Fails the test when the browser's console has a word to say."""
+    person("ada", superuser=True)
+    complaints: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and ENDED_SESSION not in message.text:
+            complaints.append(message.text)
+
+    with served() as port, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        shown = browser.new_page(base_url=f"http://127.0.0.1:{port}", viewport={"width": 1360, "height": 860})
+        shown.set_default_timeout(PATIENCE_MS)
+        shown.on("console", listen)
+        shown.on("pageerror", lambda error: complaints.append(str(error)))
+        shown.goto("/")
+        yield shown
+        browser.close()
+    assert complaints == []
