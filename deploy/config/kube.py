@@ -1,0 +1,45 @@
+"""The Kubernetes-style API as a process of its own: every kind of every app, over TLS. ``python -m deploy.config.kube``"""
+
+import os
+import sys
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
+
+import django
+
+django.setup()
+
+from django.conf import settings  # noqa: E402
+from django.utils import timezone  # noqa: E402
+from uvicorn import Config, Server  # noqa: E402
+
+from fleet.kubeapi import pki  # noqa: E402
+from fleet.kubeapi.app import Application  # noqa: E402
+from fleet.kubeapi.fleet_kinds import Clusters, Events, Namespaces  # noqa: E402
+from jobs.kubeapi.kinds import NAMESPACES_IN_USE, kinds  # noqa: E402
+
+
+def application() -> Application:
+    return Application([Namespaces(NAMESPACES_IN_USE), Events(), *kinds(), Clusters()])
+
+
+def server(port: int, host: str = "127.0.0.1") -> Server:
+    files = pki.ensure(settings.CONVOY_HOME / "pki", timezone.now())
+    config = Config(
+        application(),
+        host=host,
+        port=port,
+        ssl_certfile=files.certificate,
+        ssl_keyfile=str(files.key),
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=2,
+    )
+    return Server(config)
+
+
+if __name__ == "__main__":
+    running = server(int(os.environ.get("CONVOY_KUBE_PORT", "8443")), os.environ.get("CONVOY_KUBE_HOST", "127.0.0.1"))
+    running.run()
+    sys.exit(0 if running.started else 1)

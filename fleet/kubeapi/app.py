@@ -1,0 +1,160 @@
+"""The ASGI application of this door: who asks, which document, object or watch it is about, and refusals as Status objects.
+
+Everything that touches the database runs in threads of a pool; watches stay on the event loop and share one follower.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError, OperationalError, close_old_connections
+from django.utils import timezone
+
+from fleet.errors import ConvoyError, Forbidden
+from fleet.kube import status
+from fleet.kube.status import KubeError
+from fleet.kubeapi import documents, lists, request, reviews
+from fleet.kubeapi.catalog import Catalog, Target, parse
+from fleet.kubeapi.feed import Feed
+from fleet.kubeapi.kinds import NOT_ALLOWED, Kind, Object
+from fleet.kubeapi.request import Receive, Request, Scope, Send
+from fleet.kubeapi.verbs import Verbs, readable
+from fleet.kubeapi.watching import LONGEST_S, Watch
+from fleet.services import access
+
+log = logging.getLogger(__name__)
+
+_THREADS = 16
+
+
+class Application:
+    def __init__(self, kinds: Sequence[Kind], clock: Callable[[], datetime] = timezone.now) -> None:
+        self._catalog = Catalog(kinds)
+        self._clock = clock
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="kubeapi")
+        self._feed = Feed(self._in_thread)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return None
+        asked = await request.read(scope, receive)
+        try:
+            if asked.too_large:
+                raise KubeError(413, f"Request entity too large: limit is {request.MAX_BODY}")
+            if asked.method == "GET" and asked.path.rstrip("/") in documents.OPEN:
+                return await request.answer(send, 200, documents.find(asked.path, self._catalog) or "", [])
+            answer = await self._in_thread(self._answer, asked)
+            if isinstance(answer, Watch):
+                return await self._watch(answer, receive, send)
+            code, document = answer
+            await request.answer(send, code, document, asked.warnings)
+        except KubeError as e:
+            await request.answer(send, e.code, e.as_status(), asked.warnings)
+
+    async def _in_thread(self, work: Callable[..., Any], *args: Any) -> Any:
+        return await sync_to_async(_with_database, thread_sensitive=False, executor=self._threads)(work, *args)
+
+    def _answer(self, asked: Request) -> tuple[int, Object | str] | Watch:
+        user = self._user(asked)
+        document = documents.find(asked.path, self._catalog) if asked.method == "GET" else None
+        if document is not None:
+            return 200, document
+        if asked.path.rstrip("/") in (reviews.ACCESS, reviews.WHOAMI):
+            if asked.method != "POST":
+                raise NOT_ALLOWED
+            return 201, reviews.answer(asked, user, self._catalog)
+        target = parse(asked.path, self._catalog)
+        try:
+            if asked.method == "GET" and not target.name and asked.truth("watch"):
+                return self._asked_watch(asked, target, user)
+            return Verbs(target, asked, user, self._clock()).answer()
+        except ConvoyError as e:
+            raise _refusal(e, target) from e
+        except OperationalError as e:
+            log.warning("%s %s: the database is busy: %s", asked.method, asked.path, e)
+            raise KubeError(503, "the database is busy: try again") from e
+        except DatabaseError as e:
+            log.exception("%s %s", asked.method, asked.path)
+            raise KubeError(500, "the database refused") from e
+
+    def _user(self, asked: Request) -> Any:
+        try:
+            return access.verify(asked.bearer, now=self._clock()).user
+        except Forbidden as e:
+            raise KubeError(401, f"Unauthorized: {e.message}") from e
+
+    def _asked_watch(self, asked: Request, target: Target, user: Any) -> Watch:
+        if "watch" not in target.kind.verbs:
+            raise NOT_ALLOWED
+
+        async def still_allowed() -> bool:
+            return bool(await self._in_thread(self._may_go_on, asked, target))
+
+        return Watch(
+            kind=target.kind,
+            namespaces=readable(target, user),
+            wanted=lists.wanted(asked, target.kind),
+            since=asked.number("resourceVersion"),
+            bookmarks=asked.truth("allowWatchBookmarks"),
+            initial=asked.truth("sendInitialEvents"),
+            as_table=asked.wants_table,
+            timeout_s=min(asked.number("timeoutSeconds") or LONGEST_S, LONGEST_S),
+            still_allowed=still_allowed,
+            clock=self._clock,
+        )
+
+    def _may_go_on(self, asked: Request, target: Target) -> bool:
+        try:
+            readable(target, self._user(asked))
+        except (KubeError, Forbidden):
+            return False
+        return True
+
+    async def _watch(self, watch: Watch, receive: Receive, send: Send) -> None:
+        """Until it ends or its reader goes away, whichever is first."""
+        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        telling = asyncio.create_task(self._tell(watch, send))
+        leaving = asyncio.create_task(_gone(receive))
+        await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        telling.cancel()
+        await asyncio.gather(telling, leaving, return_exceptions=True)
+
+    async def _tell(self, watch: Watch, send: Send) -> None:
+        async with aclosing(watch.lines(self._feed, self._in_thread)) as lines:
+            async for line in lines:
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+def _with_database(work: Callable[..., Any], *args: Any) -> Any:
+    """As a Django request does: no connection is used that is broken or too old."""
+    close_old_connections()
+    try:
+        return work(*args)
+    finally:
+        close_old_connections()
+
+
+def _refusal(error: ConvoyError, target: Target) -> KubeError:
+    """What a service said, as a Status with the fields at fault as causes."""
+    resource = target.kind.served.resource
+    causes = [{"reason": "FieldValueInvalid", "field": each.field, "message": each.detail} for each in error.faults]
+    details: dict[str, Any] = {"name": target.name, "group": resource.group, "kind": resource.plural}
+    if causes:
+        details["causes"] = causes
+    if error.status == 403:
+        what = f'{status.qualified(resource)} "{target.name}"' if target.name else status.qualified(resource)
+        return KubeError(403, f"{what} is forbidden: {error.message}", details=details)
+    return KubeError(error.status, error.message, details=details)

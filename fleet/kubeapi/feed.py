@@ -1,0 +1,126 @@
+"""Follows the journal once for all watches of this process, and tells each what changed, with the object as it is now.
+
+An object that changed twice between two looks is told once. Every change carries the journal's version and not the row's:
+a reader who continues behind it misses nothing, because what was written later is told again under its own version.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from fleet import journal
+from fleet.kubeapi.kinds import Kind, Object
+
+_TICK_S = 0.1
+_BATCH = 1000
+_BACKLOG = 20_000
+"""Changes a slow reader may be behind before its watch is ended."""
+
+InThread = Callable[..., Awaitable[Any]]
+"""Awaits a function that uses the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``before`` is never known: only what is there now, or (deleted) what its name was."""
+
+    version: int
+    action: journal.Action
+    namespace: str
+    name: str
+    uid: str
+    shown: Object | None
+
+
+class Subscriber:
+    """One open watch: what it has still to tell."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.seen = 0
+        """All changes up to here were handed over."""
+        self.ended = False
+        self._pending: list[Change] = []
+        self._ready = asyncio.Event()
+
+    def give(self, changes: Sequence[Change], seen: int) -> None:
+        self._pending += [each for each in changes if each.version > self.seen]
+        self.seen = max(self.seen, seen)
+        self.ended = len(self._pending) > _BACKLOG
+        if self._pending:
+            self._ready.set()
+
+    def end(self) -> None:
+        self.ended = True
+        self._ready.set()
+
+    def taken(self) -> tuple[list[Change], int]:
+        found, self._pending = self._pending, []
+        self._ready.clear()
+        return found, self.seen
+
+    async def wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ready.wait(), max(seconds, 0))
+
+
+class Feed:
+    def __init__(self, in_thread: InThread) -> None:
+        self._in_thread = in_thread
+        self._subscribers: set[Subscriber] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._position = 0
+        self._turn = asyncio.Lock()
+        """Held from one look at the journal to its being told: whoever joins does so between two of them."""
+
+    async def subscribe(self, kind: Kind, since: int) -> Subscriber:
+        made = Subscriber(kind)
+        made.seen = since
+        async with self._turn:
+            if not self._subscribers:
+                self._position = await self._in_thread(journal.head)
+            while made.seen < self._position:
+                found, seen = await self._in_thread(changes_after, made.seen, (kind,))
+                made.give(found[kind], seen)
+            self._subscribers.add(made)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._follow())
+        return made
+
+    def leave(self, subscriber: Subscriber) -> None:
+        self._subscribers.discard(subscriber)
+
+    async def _follow(self) -> None:
+        """Ends with the last watch; if it breaks, every watch ends, so that its reader comes again."""
+        try:
+            while self._subscribers:
+                async with self._turn:
+                    kinds = tuple({each.kind for each in self._subscribers})
+                    found, self._position = await self._in_thread(changes_after, self._position, kinds)
+                    for each in self._subscribers:
+                        each.give(found.get(each.kind, ()), self._position)
+                await asyncio.sleep(_TICK_S)
+        finally:
+            for each in self._subscribers:
+                each.end()
+
+
+def changes_after(version: int, kinds: Sequence[Kind]) -> tuple[dict[Kind, list[Change]], int]:
+    """What changed behind ``version``, by kind, oldest first; and the version up to which that is all."""
+    entries = journal.after(version, _BATCH)
+    found: dict[Kind, list[Change]] = {}
+    for kind in kinds:
+        last = {each.object_uid: each for each in entries if each.kind == kind.name}
+        fresh = {each.object_uid for each in entries if each.action == journal.Action.ADDED}
+        shown = kind.of_uids(uid for uid, each in last.items() if each.action != journal.Action.DELETED) if last else {}
+        found[kind] = []
+        for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
+            action = journal.Action(entry.action)
+            if action is not journal.Action.DELETED:
+                if uid not in shown:
+                    continue
+                action = journal.Action.ADDED if uid in fresh else action
+            found[kind].append(Change(entry.version, action, entry.namespace, entry.name, uid, shown.get(uid)))
+    return found, entries[-1].version if entries else version

@@ -1,0 +1,139 @@
+"""What this door asks of a kind, and the base of those that are rows of a table.
+
+A kind renders its rows as Kubernetes objects and hands every write to a service; it knows nothing of HTTP.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from fleet.kube.discovery import Served
+from fleet.kube.status import KubeError
+from fleet.services import access
+
+Object = dict[str, Any]
+Key = tuple[str, str]
+"""Namespace and name: the order of lists, and what a page ends with."""
+
+NOT_ALLOWED = KubeError(405, "the server does not allow this method on the requested resource")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of ``kubectl get``; a wide one only shows with ``-o wide``."""
+
+    name: str
+    read: Callable[[Object, datetime], object]
+    wide: bool = False
+    description: str = ""
+
+
+@dataclass(slots=True)
+class Write:
+    """Who writes, when, in which namespace; warnings go back to the person."""
+
+    by: str
+    now: datetime
+    namespace: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+class Kind(ABC):
+    """One served kind."""
+
+    served: Served
+    verbs: tuple[str, ...] = ("get", "list", "watch")
+    columns: tuple[Column, ...] = ()
+    """Between NAME and the end; a kind without any shows its AGE."""
+    field_labels: frozenset[str] = frozenset()
+    """What ``--field-selector`` may ask for besides name and namespace."""
+    read_verb = access.READ
+    """What a caller must be allowed in order to read."""
+
+    @property
+    def name(self) -> str:
+        return self.served.resource.kind
+
+    @abstractmethod
+    def objects(self, namespaces: frozenset[str] | None, after: Key | None, name: str = "") -> Iterator[Object]:
+        """All of them in the order of their keys; those of the namespaces (None: of all), behind the key, of that name."""
+
+    def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
+        """The objects with these uids that are there now: what a watch shows of a change."""
+        raise NOT_ALLOWED
+
+    def create(self, document: Object, write: Write) -> None:
+        raise NOT_ALLOWED
+
+    def update(self, document: Object, write: Write) -> None:
+        """Replaces what is there; its being there, and the version, were checked."""
+        raise NOT_ALLOWED
+
+    def delete(self, name: str, write: Write) -> bool:
+        """True when it is gone already; False while something is left to wait for."""
+        raise NOT_ALLOWED
+
+
+class RowKind(Kind):
+    """A kind whose objects are rows; says where the namespace and the name stand."""
+
+    namespace_field = "namespace"
+    name_field = "name"
+    chunk = 500
+
+    @abstractmethod
+    def rows(self) -> QuerySet[Any]:
+        """Every row of this kind, with what rendering needs."""
+
+    @abstractmethod
+    def render(self, row: Any) -> Object: ...
+
+    def objects(self, namespaces: frozenset[str] | None, after: Key | None, name: str = "") -> Iterator[Object]:
+        rows = self.rows()
+        if name:
+            rows = rows.filter(**{self.name_field: name})
+        if namespaces is not None and self.served.resource.namespaced:
+            rows = rows.filter(**{f"{self.namespace_field}__in": namespaces})
+        while True:
+            found = list((rows.filter(self._behind(after)) if after else rows).order_by(*self._order())[: self.chunk])
+            for row in found:
+                shown = self.render(row)
+                after = (shown["metadata"].get("namespace", ""), shown["metadata"]["name"])
+                yield shown
+            if len(found) < self.chunk:
+                return
+
+    def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
+        return {str(row.uid): self.render(row) for row in self.rows().filter(uid__in=list(uids))}
+
+    def _order(self) -> tuple[str, ...]:
+        return (self.namespace_field, self.name_field) if self.served.resource.namespaced else (self.name_field,)
+
+    def _behind(self, key: Key) -> Q:
+        namespace, name = key
+        if not self.served.resource.namespaced:
+            return Q(**{f"{self.name_field}__gt": name})
+        here = Q(**{self.namespace_field: namespace, f"{self.name_field}__gt": name})
+        return Q(**{f"{self.namespace_field}__gt": namespace}) | here
+
+
+def stamp(moment: datetime) -> str:
+    """Whole seconds, as Kubernetes writes them."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def head(row: Any, **more: object) -> Object:
+    """The metadata every row has; ``more`` goes in where it says something."""
+    known = {
+        "name": row.name,
+        "namespace": getattr(row, "namespace", ""),
+        "uid": str(row.uid),
+        "resourceVersion": str(row.resource_version),
+        "generation": getattr(row, "generation", None),
+        **more,
+    }
+    return {key: value for key, value in known.items() if value not in ("", None, {})}

@@ -1,0 +1,91 @@
+"""Which objects a list asks for, and its pages.
+
+A `continue` token is the version of the first page and the key after which the next begins. Later pages may show later
+changes; a watch from the list's version tells every one of them again, so nobody misses any.
+"""
+
+import base64
+import json
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from fleet import journal
+from fleet.kube import selectors
+from fleet.kube.selectors import Selector
+from fleet.kube.status import KubeError, expired
+from fleet.kubeapi.kinds import Key, Kind, Object
+from fleet.kubeapi.request import Request
+
+_ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose labels and fields are like this."""
+
+    labels: Selector = ()
+    fields: Selector = ()
+
+    @property
+    def everything(self) -> bool:
+        return not (self.labels or self.fields)
+
+    @property
+    def name(self) -> str:
+        """The one name that is asked for; empty when any will do."""
+        exact = (f.values[0] for f in self.fields if f.key == "metadata.name" and f.operator == "In")
+        return next(exact, "")
+
+    def takes(self, found: Object) -> bool:
+        if self.labels and not selectors.matches(self.labels, found["metadata"].get("labels") or {}):
+            return False
+        return not self.fields or selectors.matches(self.fields, {r.key: _field(found, r.key) for r in self.fields})
+
+
+def wanted(asked: Request, kind: Kind) -> Wanted:
+    try:
+        labels = selectors.parse_labels(asked.query.get("labelSelector", ""))
+        fields = selectors.parse_fields(asked.query.get("fieldSelector", ""))
+    except selectors.SelectorError as e:
+        raise KubeError(400, str(e)) from e
+    for requirement in fields:
+        if requirement.key not in _ALWAYS | kind.field_labels:
+            raise KubeError(400, f"field label not supported: {requirement.key}")
+    return Wanted(labels, fields)
+
+
+def _field(found: Object, path: str) -> str:
+    value: Any = found
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return "" if value is None else str(value)
+
+
+def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple[list[Object], dict[str, Any]]:
+    """The objects, and the metadata of their list."""
+    takes, limit = wanted(asked, kind), asked.number("limit")
+    token = asked.query.get("continue")
+    version, after = _resumed(token) if token else (journal.head(), None)
+    if after and version < journal.floor():
+        raise expired("The provided continue parameter is too old. Start a new list without the continue parameter.")
+    fitting = (each for each in kind.objects(namespaces, after, takes.name) if takes.takes(each))
+    found = list(islice(fitting, limit + 1 if limit else None))
+    metadata = {"resourceVersion": str(version)}
+    if limit and len(found) > limit:
+        found = found[:limit]
+        metadata["continue"] = _token(version, found[-1])
+    return found, metadata
+
+
+def _token(version: int, last: Object) -> str:
+    key = [version, last["metadata"].get("namespace", ""), last["metadata"]["name"]]
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
+
+
+def _resumed(token: str) -> tuple[int, Key]:
+    try:
+        version, namespace, name = json.loads(base64.urlsafe_b64decode(token.encode()))
+        return int(version), (str(namespace), str(name))
+    except (ValueError, TypeError) as e:
+        raise KubeError(400, "continue key is not valid") from e

@@ -1,0 +1,120 @@
+"""One HTTP request to the Kubernetes-style door, read whole, and its answer. Knows HTTP; knows no kind and no verb."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fleet.kube.status import KubeError
+
+Scope = dict[str, Any]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Object = dict[str, Any]
+
+MAX_BODY = 3 * 1024 * 1024
+PROTOBUF = b"k8s\x00"
+
+
+@dataclass(slots=True)
+class Request:
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[bytes, bytes]
+    raw: bytes = b""
+    too_large: bool = False
+    warnings: list[str] = field(default_factory=list)
+    """Told to the person beside the answer, whatever the answer is."""
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get(b"content-type", b"application/json").decode("latin-1").split(";")[0].strip()
+
+    @property
+    def bearer(self) -> str:
+        scheme, _, token = self.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""
+
+    @property
+    def wants_table(self) -> bool:
+        """Whether a Table is named before plain JSON."""
+        for offer in self.headers.get(b"accept", b"").decode("latin-1").split(","):
+            kind, *parameters = (part.strip() for part in offer.split(";"))
+            if kind in ("application/json", "*/*"):
+                if not any(part.startswith("as=") for part in parameters):
+                    return False
+                if "as=Table" in parameters:
+                    return True
+        return False
+
+    @property
+    def dry_run(self) -> bool:
+        return "dryRun" in self.query
+
+    def truth(self, parameter: str) -> bool:
+        return self.query.get(parameter) in ("1", "true", "True")
+
+    def number(self, parameter: str) -> int:
+        """0 when it is not given."""
+        text = self.query.get(parameter) or "0"
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise KubeError(400, f"Invalid value: {text[:80]!r}: {parameter} must be a number")
+        return int(text)
+
+    def body(self) -> Any:
+        if not self.raw:
+            return {}
+        if self.raw.startswith(PROTOBUF) or "yaml" in self.content_type:
+            raise KubeError(415, f"this server takes JSON, not {self.content_type}: write a manifest and apply it")
+        try:
+            return json.loads(self.raw)
+        except (ValueError, RecursionError) as e:
+            raise KubeError(400, f"the object provided is unrecognized: {str(e)[:200]}") from e
+
+    def document(self) -> Object:
+        body = self.body()
+        if not isinstance(body, dict):
+            raise KubeError(400, "the object provided is unrecognized: it is not an object")
+        return body
+
+
+async def read(scope: Scope, receive: Receive) -> Request:
+    """The whole body, always: what is left unread would be taken for the next request."""
+    query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    asked = Request(scope["method"], scope["path"], query, dict(scope["headers"]))
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        size += len(message.get("body", b""))
+        if size <= MAX_BODY:
+            parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    asked.raw = b"".join(parts)
+    asked.too_large = size > MAX_BODY
+    return asked
+
+
+def encoded(document: Any) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+async def answer(send: Send, code: int, document: Object | str, warnings: list[str]) -> None:
+    plain = isinstance(document, str)
+    body = document.encode() if isinstance(document, str) else encoded(document)
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8" if plain else b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"cache-control", b"no-cache, private"),
+        *((b"warning", _warning(text)) for text in warnings),
+    ]
+    await send({"type": "http.response.start", "status": code, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _warning(text: str) -> bytes:
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{quoted}"'.encode("ascii", "replace").replace(b"\n", b" ")

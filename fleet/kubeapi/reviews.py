@@ -1,0 +1,89 @@
+"""Questions about oneself: who am I, may I. Answered from the same rules every verb is checked by.
+
+kubectl asks `SelfSubjectAccessReview` in protobuf whatever a server offers, and takes JSON for an answer.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from fleet.kube.status import KubeError
+from fleet.kubeapi.catalog import Catalog
+from fleet.kubeapi.kinds import Object
+from fleet.kubeapi.request import PROTOBUF, Request
+from fleet.services import access
+
+ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_READS = ("get", "list", "watch")
+_WRITES = {"create": "apply", "update": "apply", "patch": "apply", "delete": "delete"}
+_FIELDS = {1: "namespace", 2: "verb", 3: "group", 4: "version", 5: "resource", 6: "subresource", 7: "name"}
+
+
+def answer(asked: Request, user: Any, catalog: Catalog) -> Object:
+    if asked.path.rstrip("/") == WHOAMI:
+        groups = sorted({f"convoy:{held.role}" for held in access.roles(user)})
+        info = {"username": user.get_username(), "groups": groups}
+        return {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "status": {"userInfo": info}}
+    attributes = _attributes(asked)
+    allowed, reason = _may(attributes, user, catalog)
+    return {
+        "kind": "SelfSubjectAccessReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "spec": {"resourceAttributes": attributes},
+        "status": {"allowed": allowed, "reason": reason},
+    }
+
+
+def _may(attributes: dict[str, str], user: Any, catalog: Catalog) -> tuple[bool, str]:
+    verb, namespace = attributes.get("verb", ""), attributes.get("namespace", "")
+    if attributes.get("resource") == "*" or verb == "*":
+        whole = any(held.role == access.Role.FLEET_ADMIN and not held.namespace for held in access.roles(user))
+        return whole, "" if whole else "it takes the role fleet-admin"
+    kind = catalog.named(attributes.get("group", ""), attributes.get("resource", ""))
+    if kind is None or verb not in kind.verbs or attributes.get("subresource"):
+        return False, "nothing here takes that verb"
+    right = kind.read_verb if verb in _READS else _WRITES[verb]
+    if access.may(user, right, kind.name, namespace if kind.served.resource.namespaced else ""):
+        return True, ""
+    return False, access.refusal(user, right, kind.name, namespace).message
+
+
+def _attributes(asked: Request) -> dict[str, str]:
+    if asked.raw.startswith(PROTOBUF):
+        return _decoded(asked.raw[len(PROTOBUF) :])
+    spec = asked.document().get("spec")
+    attributes = spec.get("resourceAttributes") if isinstance(spec, dict) else None
+    attributes = attributes if isinstance(attributes, dict) else {}
+    return {key: value for key, value in attributes.items() if isinstance(value, str)}
+
+
+def _decoded(message: bytes) -> dict[str, str]:
+    """runtime.Unknown.raw → review.spec → resourceAttributes, all of them texts."""
+    try:
+        for number in (2, 2, 1):
+            message = dict(_parts(message)).get(number, b"")
+        return {_FIELDS[number]: value.decode() for number, value in _parts(message) if number in _FIELDS}
+    except (IndexError, UnicodeDecodeError) as e:
+        raise KubeError(400, "the review cannot be read") from e
+
+
+def _parts(message: bytes) -> Iterator[tuple[int, bytes]]:
+    """The fields of one protobuf message; all of these are length-delimited."""
+    position = 0
+    while position < len(message):
+        tag, position = _varint(message, position)
+        if tag & 7 != 2:
+            raise IndexError(position)
+        size, position = _varint(message, position)
+        yield tag >> 3, message[position : position + size]
+        position += size
+
+
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while True:
+        byte = message[position]
+        value |= (byte & 127) << shift
+        position, shift = position + 1, shift + 7
+        if byte < 128:
+            return value, position

@@ -1,0 +1,198 @@
+"""The kinds of demand as this door serves them: each reads rows, renders them, and names the service of its delete."""
+
+from typing import Any
+
+from django.db.models import F, QuerySet, Value
+from django.db.models.functions import Concat, Lower
+
+from fleet.kube.discovery import Served
+from fleet.kube.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS, Resource
+from fleet.kubeapi.fleet_kinds import namespaces_of
+from fleet.kubeapi.kinds import Column, Kind, Object, RowKind, Write, stamp
+from fleet.kubeapi.tables import AGE
+from jobs.core import policy as policies
+from jobs.kinds import registry
+from jobs.kubeapi.writes import ManifestKind, rendered
+from jobs.models import Binding, Dependent, Job, Policy
+from jobs.services import lifecycle
+
+BINDINGS = Resource("work.karmada.io", "v1alpha2", "resourcebindings", "ResourceBinding")
+NAMESPACES_IN_USE = tuple(namespaces_of(model.objects.all()) for model in (Job, Policy, Dependent))
+_BINDING_NAME = Concat(F("job__name"), Value("-"), Lower("job__kind"))
+
+
+class Jobs(ManifestKind):
+    """One kind of training job. Its status is the member's; before there is one, and while it waits, the fleet says why."""
+
+    columns = (
+        Column("State", lambda shown, now: state(shown), description="The latest condition that is true"),
+        AGE,
+        Column("Cluster", lambda shown, now: _convoy(shown).get("cluster", ""), wide=True),
+        Column("Fleet State", lambda shown, now: _convoy(shown).get("state", ""), wide=True),
+        Column("Reason", lambda shown, now: (_convoy(shown).get("reason") or {}).get("message", ""), wide=True),
+    )
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+
+    def rows(self) -> QuerySet[Any]:
+        rows = Job.objects.filter(kind=self.name).select_related("cluster")
+        return rows.defer("cluster__access", "cluster__apis", "roles", "total")
+
+    def render(self, row: Job) -> Object:
+        deleting = stamp(row.deleting_at) if row.deleting_at else None
+        shown = rendered(row, self.served.resource.api_version, deletionTimestamp=deleting)
+        return {**shown, "status": _status(row)}
+
+    def delete(self, name: str, write: Write) -> bool:
+        job = self.one(name, write)
+        return job.deleting_at is None and lifecycle.delete(job, by=write.by, now=write.now)
+
+
+_ORDER = ("Complete", "Succeeded", "Failed", "Suspended", "Restarting", "Running", "Created")
+_FLEET_SAYS = {Job.State.SUCCEEDED: "Succeeded", Job.State.FAILED: "Failed", Job.State.SUSPENDED: "Suspended"}
+
+
+def _status(row: Job) -> Object:
+    status = dict(row.status)
+    conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
+    told = {each.get("type") for each in conditions if each.get("status") == "True"}
+    final = _FLEET_SAYS.get(Job.State(row.state))
+    if not conditions:
+        conditions = [_condition("Created", "the fleet has the job", stamp(row.created_at))]
+    if final and final not in told and not (final == "Succeeded" and "Complete" in told):
+        since = row.finished_at or row.created_at
+        conditions = [*conditions, _condition(final, (row.reason or {}).get("message", ""), stamp(since))]
+    convoy = {
+        "state": row.state,
+        "cluster": row.cluster.name if row.cluster else None,
+        "attempt": row.attempt,
+        "reason": row.reason,
+    }
+    return {**status, "conditions": conditions, "convoy": {key: value for key, value in convoy.items() if value}}
+
+
+def _condition(kind: str, message: str, since: str) -> Object:
+    return {"type": kind, "status": "True", "reason": f"Convoy{kind}", "message": message, "lastTransitionTime": since}
+
+
+def state(shown: Object) -> str:
+    """What the seeds call STATE: the most telling condition that is true."""
+    conditions = shown.get("status", {}).get("conditions") or []
+    true = {each.get("type") for each in conditions if each.get("status") == "True"}
+    return next((each for each in _ORDER if each in true), "")
+
+
+def _convoy(shown: Object) -> Object:
+    found: Object = shown.get("status", {}).get("convoy") or {}
+    return found
+
+
+class Policies(ManifestKind):
+    """The same rows under every group they are known by."""
+
+    columns = (
+        AGE,
+        Column("Scheduling", lambda shown, now: _suspension(shown), wide=True),
+    )
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+
+    def rows(self) -> QuerySet[Any]:
+        return Policy.objects.filter(kind=self.name)
+
+    def render(self, row: Policy) -> Object:
+        return rendered(row, self.served.resource.api_version)
+
+    def delete(self, name: str, write: Write) -> bool:
+        lifecycle.delete_policy(self.one(name, write), by=write.by, now=write.now)
+        return True
+
+
+def _suspension(shown: Object) -> str:
+    return "Suspended" if (shown.get("spec", {}).get("suspension") or {}).get("scheduling") else "Active"
+
+
+class Dependents(ManifestKind):
+    """What is in them is for those who may write them: reading takes the same right."""
+
+    read_verb = "apply"
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+
+    def rows(self) -> QuerySet[Any]:
+        return Dependent.objects.filter(kind=self.name)
+
+    def render(self, row: Dependent) -> Object:
+        return rendered(row, self.served.resource.api_version)
+
+    def delete(self, name: str, write: Write) -> bool:
+        lifecycle.delete_dependent(self.one(name, write), by=write.by, now=write.now)
+        return True
+
+
+class Bindings(RowKind):
+    """What was decided for each job."""
+
+    served = Served(BINDINGS, ("rb",))
+    verbs = ("get", "list")
+    namespace_field = "job__namespace"
+    name_field = "shown_name"
+    columns = (
+        Column("Scheduled", lambda shown, now: str(bool(shown["spec"]["clusters"]))),
+        Column("Cluster", lambda shown, now: ",".join(each["name"] for each in shown["spec"]["clusters"])),
+        AGE,
+    )
+
+    def rows(self) -> QuerySet[Any]:
+        rows = Binding.objects.select_related("job", "cluster").annotate(shown_name=_BINDING_NAME)
+        return rows.defer("cluster__access", "cluster__apis", "job__manifest", "job__status")
+
+    def render(self, row: Any) -> Object:
+        job = row.job
+        metadata = {
+            "name": row.shown_name,
+            "namespace": job.namespace,
+            "uid": str(row.uid),
+            "resourceVersion": str(row.resource_version),
+            "creationTimestamp": stamp(row.scheduled_at or job.created_at),
+        }
+        resource = {"apiVersion": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
+        clusters = (
+            [{"name": row.cluster.name, "replicas": sum(role["replicas"] for role in job.roles)}] if row.cluster else []
+        )
+        return {
+            "apiVersion": BINDINGS.api_version,
+            "kind": BINDINGS.kind,
+            "metadata": metadata,
+            "spec": {"resource": {**resource, "uid": str(job.uid)}, "clusters": clusters},
+            "status": {
+                "schedulerObservedGeneration": row.attempt,
+                "result": row.result,
+                "explanation": row.explanation,
+            },
+        }
+
+
+def kinds() -> list[Kind]:
+    """Everything of demand, as it is served."""
+    dependents = {CONFIG_MAPS: "cm", SECRETS: "", SERVICE_ACCOUNTS: "sa", VOLUME_CLAIMS: "pvc"}
+    return [
+        *(Dependents(Served(resource, (short,) if short else ())) for resource, short in dependents.items()),
+        *(Jobs(Served(kind.resource)) for kind in registry.everything()),
+        *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
+        Bindings(),
+    ]
+
+
+def _policies(api_version: str) -> list[Served]:
+    group, version = api_version.split("/")
+    return [
+        Served(Resource(group, version, "propagationpolicies", "PropagationPolicy"), ("pp",)),
+        Served(
+            Resource(group, version, "clusterpropagationpolicies", "ClusterPropagationPolicy", namespaced=False),
+            ("cpp",),
+        ),
+    ]

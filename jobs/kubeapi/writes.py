@@ -1,0 +1,42 @@
+"""Kinds whose writes are manifests handed to `jobs.services.submit`, as every other door does."""
+
+from typing import Any
+
+from fleet.errors import NotFound
+from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
+from jobs.services import submit
+
+WRITABLE = ("create", "delete", "get", "list", "patch", "update", "watch")
+
+
+class ManifestKind(RowKind):
+    verbs = WRITABLE
+
+    def create(self, document: Object, write: Write) -> None:
+        self._apply(document, write)
+
+    def update(self, document: Object, write: Write) -> None:
+        self._apply(document, write)
+
+    def _apply(self, document: Object, write: Write) -> None:
+        for applied in submit.apply([document], by=write.by, now=write.now):
+            write.warnings += applied.warnings
+
+    def one(self, name: str, write: Write) -> Any:
+        """The row that is written to."""
+        key = {self.name_field: name}
+        if self.served.resource.namespaced:
+            key[self.namespace_field] = write.namespace
+        row = self.rows().filter(**key).first()
+        if row is None:
+            raise NotFound(f"{self.name} {name} is gone")
+        return row
+
+
+def rendered(row: Any, api_version: str, **more: object) -> Object:
+    """The manifest as submitted, with what a server fills in."""
+    given = row.manifest["metadata"]
+    kept = {key: given[key] for key in ("labels", "annotations") if given.get(key)}
+    metadata = head(row, creationTimestamp=stamp(row.created_at), **kept, **more)
+    body = {key: value for key, value in row.manifest.items() if key not in ("apiVersion", "kind", "metadata")}
+    return {"apiVersion": api_version, "kind": row.kind, "metadata": metadata, **body}

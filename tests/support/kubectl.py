@@ -1,0 +1,73 @@
+"""Convoy's Kubernetes-style door as it is served, on a port of its own, and a stock kubectl in front of it."""
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.core.management import call_command
+
+BINARY = Path(sys.executable).with_name("kubectl")
+PATIENCE_S = 30
+
+
+class Kubectl:
+    """Commands in one person's name."""
+
+    def __init__(self, home: Path, port: int) -> None:
+        self.home, self.port = home, port
+
+    def as_user(self, user: str) -> "Person":
+        file = self.home / f"{user}.kubeconfig"
+        call_command("write_kubeconfig", user=user, server=f"https://127.0.0.1:{self.port}", file=file, verbosity=0)
+        return Person(file, self.home)
+
+
+class Person:
+    def __init__(self, file: Path, home: Path) -> None:
+        self.file, self.home = file, home
+
+    def command(self, *args: str) -> list[str]:
+        options = ("--kubeconfig", str(self.file), "--cache-dir", str(self.home / "cache"))
+        return [str(BINARY), *options, "--request-timeout", "30s", *args]
+
+    def tries(self, *args: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        command = self.command(*args)
+        return subprocess.run(command, input=given, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    def says(self, *args: str, given: str = "") -> str:
+        """What it prints, errors and warnings included, when it succeeds."""
+        done = self.tries(*args, given=given)
+        assert done.returncode == 0, f"kubectl {' '.join(args)}: {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def refused(self, *args: str, given: str = "") -> str:
+        done = self.tries(*args, given=given)
+        assert done.returncode != 0, done.stdout
+        return done.stderr
+
+    @contextmanager
+    def running(self, *args: str) -> Iterator[subprocess.Popen[str]]:
+        with subprocess.Popen(self.command(*args), stdout=subprocess.PIPE, text=True) as process:
+            yield process
+            process.terminate()
+
+
+@contextmanager
+def served(home: Path) -> Iterator[Kubectl]:
+    from deploy.config.kube import server
+
+    running = server(0)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as door:
+        door.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [door]}, daemon=True)
+        thread.start()
+        while not running.started and thread.is_alive():
+            time.sleep(0.01)
+        yield Kubectl(home, door.getsockname()[1])
+        running.should_exit = True
+        thread.join(10)
