@@ -493,7 +493,8 @@ export interface components {
             kind: string;
             namespace: string;
             name: string;
-            uid: string;
+            /** @description as in the paths of jobs, policies and dependents */
+            id: string;
             action: components["schemas"]["AppliedActionEnum"];
             warnings: string[];
         };

@@ -14,6 +14,7 @@ export interface Page<Item> {
 export type Amounts = Record<string, number>;
 
 export type Me = Schemas['Me'];
+export type Role = Schemas['Role'];
 export type Session = Schemas['Session'];
 export type Capacity = Schemas['Amount'];
 export type Cluster = Schemas['Cluster'];

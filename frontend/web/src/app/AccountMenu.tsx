@@ -5,7 +5,7 @@ import { CircleUserRound, LogOut } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import { session } from '../api/me.ts';
-import type { Me } from '../api/types.ts';
+import type { Me, Role } from '../api/types.ts';
 
 export function AccountMenu({ me }: { me: Me }) {
   const { t } = useTranslation();
@@ -25,11 +25,15 @@ export function AccountMenu({ me }: { me: Me }) {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{me.roles.length > 0 ? me.roles.map(({ role, namespace }) => (namespace ? `${role} (${namespace})` : role)).join(', ') : t('account.noRoles')}</Menu.Label>
+        <Menu.Label>{me.roles.map(roleText).join(', ') || t('account.noRoles')}</Menu.Label>
         <Menu.Item leftSection={<LogOut size={15} aria-hidden />} onClick={() => signOut.mutate()}>
           {t('account.signOut')}
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );
+}
+
+function roleText({ role, namespace }: Role): string {
+  return namespace ? `${role} (${namespace})` : role;
 }

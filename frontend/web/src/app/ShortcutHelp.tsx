@@ -14,7 +14,13 @@ export function ShortcutHelp({ onClose }: { onClose: () => void }) {
     { keys: '?', does: t('shortcuts.help') },
   ];
   return (
-    <Modal opened onClose={onClose} title={t('shortcuts.title')} size={420} closeButtonProps={{ 'aria-label': t('common.close') }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={t('shortcuts.title')}
+      size={420}
+      closeButtonProps={{ 'aria-label': t('common.close') }}
+    >
       <dl className={classes['keys']}>
         {lines.map(({ keys, does }) => (
           <div key={keys}>
