@@ -53,6 +53,7 @@ class Ledger:
         self.resources = tuple(sorted({*tree.resources, MAX_JOBS}))
         self.column = {name: i for i, name in enumerate(self.resources)}
         self.row = {node.path: i for i, node in enumerate(tree.nodes)}
+        self.parent = [self.row.get(node.parent, 0) for node in tree.nodes]  # [node]; the root is its own
         shape = len(tree.nodes), len(self.resources)
         self.min, self.kept = np.zeros((2, *shape), dtype=np.int64)  # [node, resource]
         self.max: Units = np.full(shape, UNLIMITED, dtype=np.int64)  # [node, resource]

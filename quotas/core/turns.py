@@ -1,19 +1,20 @@
 """A pass over all queues: gives out one job after the other in order, and is told what became of each.
 
-It offers and does not decide: the caller asks the quota, looks for a place, charges the ledger, and reports `admitted` or
-`refused`. So one pass admits as many jobs as fit, each seeing what the one before took. `plan` is such a caller for the quota
-alone.
+It offers and does not decide: the caller asks the quota, looks for a place, charges the ledger, and reports `admitted`,
+`refused` (by the quota) or `passed` (no place for it). So one pass admits as many jobs as fit, each seeing what the one before
+took. `plan` is such a caller for the quota alone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import count
 
 from quotas.core import admission
-from quotas.core.admission import Admitted, Refused
-from quotas.core.ledger import Ledger, Units
-from quotas.core.order import Claim, Claims, Unit
+from quotas.core.admission import Refused
+from quotas.core.ledger import Ledger
+from quotas.core.order import Ask, Claim, Claims, Unit
 from quotas.core.tree import QueuePolicy
 
 
@@ -35,109 +36,125 @@ class Behind:
 @dataclass(slots=True)
 class _Queue:
     units: list[Unit]
+    blocks: bool
     next: int = 0
-    blocker: Unit | None = None
 
     @property
     def head(self) -> Unit | None:
-        over = self.blocker is not None or self.next >= len(self.units)
-        return None if over else self.units[self.next]
+        return self.units[self.next] if self.next < len(self.units) else None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Offer:
-    """The best job below a node. Stale as soon as the node has a newer one."""
-
-    claim: Claim
-    row: int
-    unit: Unit = field(compare=False)
-    asked: Units = field(compare=False)
+_Offer = tuple[Claim, int, int, Unit, Ask]
+"""The best job below a node: claim, row, a number that keeps equal claims apart, the job. Stale once there is a newer one."""
 
 
 class Turns:
     """Offers every waiting job at most once. The ledger may only be charged meanwhile, on the path of the job on offer."""
 
     def __init__(self, ledger: Ledger, waiting: Iterable[Unit]) -> None:
+        self.waits: list[tuple[Unit, Refused | Behind]] = []
+        """Who was refused or stands behind a job that was; in full once `next` gives nobody."""
         self._ledger = ledger
         self._claims = Claims(ledger)
         self._heaps: dict[int, list[_Offer]] = defaultdict(list)
         self._latest: dict[int, _Offer | None] = {}
+        self._serial = count()
         self._queues: dict[str, _Queue] = {}
+        self._known: dict[object, Refused] = {}
         for unit in sorted(waiting, key=lambda unit: unit.place):
-            self._queues.setdefault(unit.leaf, _Queue([])).units.append(unit)
+            self._queue(unit.leaf).units.append(unit)
         for leaf in self._queues:
             self._renew(leaf)
 
     def next(self) -> Unit | None:
         """Who is next; the same until it is reported."""
         offer = self._latest.get(0)
-        return offer.unit if offer else None
+        return offer[3] if offer else None
 
     def admitted(self, unit: Unit) -> None:
         """It runs, and the ledger has been charged."""
         self._queues[unit.leaf].next += 1
         self._renew(unit.leaf)
 
-    def refused(self, unit: Unit) -> None:
-        """It does not run now; under Block nobody behind it does."""
+    def refused(self, unit: Unit, answer: Refused) -> None:
+        """The quota says no: to all that ask the same of the same leaf too, since room only shrinks during a pass."""
         queue = self._queues[unit.leaf]
         queue.next += 1
-        if self._ledger.tree.by_path[unit.leaf].attributes.queue_policy is QueuePolicy.BLOCK:
-            queue.blocker = unit
+        self.waits.append((unit, answer))
+        if queue.blocks:
+            self._block(queue, unit)
+        self._known[unit.shape] = answer
         self._renew(unit.leaf)
 
-    def behind(self) -> Iterator[tuple[Unit, Behind]]:
-        """Those whom a blocked queue kept from being looked at; the blocker counts among the waiting."""
-        for path, queue in self._queues.items():
-            if queue.blocker is not None:
-                for position, unit in enumerate(queue.units[queue.next :], start=2):
-                    yield unit, Behind(path, position, queue.blocker.name)
+    def passed(self, unit: Unit) -> None:
+        """The quota would have it, but it goes nowhere; the caller knows why."""
+        queue = self._queues[unit.leaf]
+        queue.next += 1
+        if queue.blocks:
+            self._block(queue, unit)
+        self._renew(unit.leaf)
+
+    def _queue(self, leaf: str) -> _Queue:
+        if leaf not in self._queues:
+            policy = self._ledger.tree.by_path[leaf].attributes.queue_policy
+            self._queues[leaf] = _Queue([], policy is QueuePolicy.BLOCK)
+        return self._queues[leaf]
+
+    def _block(self, queue: _Queue, blocker: Unit) -> None:
+        behind = enumerate(queue.units[queue.next :], start=2)
+        self.waits += [(unit, Behind(unit.leaf, position, blocker.name)) for position, unit in behind]
+        queue.next = len(queue.units)
 
     def _renew(self, leaf: str) -> None:
         """Works out the offers anew from the leaf up to the root."""
-        head = self._queues[leaf].head
-        best = None if head is None else (head, self._ledger.vector(head.charge.amounts))
+        head = self._unknown(self._queues[leaf])
+        best = None if head is None else (head, self._asked(head))
         for row in self._ledger.way[leaf].tolist():
             if row in self._heaps:
-                top = self._top(row)
-                best = None if top is None else (top.unit, top.asked)
-            offer = None if best is None else _Offer(self._claims.of(row, best[1], best[0].place), row, *best)
+                best = self._best(row)
+            offer = None
+            if best is not None:
+                offer = (self._claims.of(row, best[1], best[0].place), row, next(self._serial), *best)
+                if row:
+                    heappush(self._heaps[self._ledger.parent[row]], offer)
             self._latest[row] = offer
-            if offer is not None and row:
-                parent = self._ledger.row[self._ledger.tree.nodes[row].parent]
-                heappush(self._heaps[parent], offer)
 
-    def _top(self, row: int) -> _Offer | None:
+    def _unknown(self, queue: _Queue) -> Unit | None:
+        """The first of a queue whose answer is not known yet."""
+        while (head := queue.head) is not None and (answer := self._known.get(head.shape)):
+            queue.next += 1
+            self.waits.append((head, answer))
+        return head
+
+    def _asked(self, unit: Unit) -> Ask:
+        column = self._ledger.column
+        return tuple(
+            (column[name], amount) for name, amount in unit.charge.amounts.items() if amount and name in column
+        )
+
+    def _best(self, row: int) -> tuple[Unit, Ask] | None:
         heap = self._heaps[row]
-        while heap and self._latest[heap[0].row] is not heap[0]:
+        while heap and self._latest[heap[0][1]] is not heap[0]:
             heappop(heap)
-        return heap[0] if heap else None
+        return heap[0][3:] if heap else None
 
 
 @dataclass(slots=True)
 class Plan:
-    admitted: list[Unit] = field(default_factory=list)
-    waits: list[tuple[Unit, Refused | Behind]] = field(default_factory=list)
+    admitted: list[Unit]
+    waits: list[tuple[Unit, Refused | Behind]]
 
 
 def plan(ledger: Ledger, waiting: Iterable[Unit]) -> Plan:
     """What the quota alone would let run now; charges the ledger with it."""
-    turns, made = Turns(ledger, waiting), Plan()
-    known: dict[object, Refused] = {}
+    turns = Turns(ledger, waiting)
+    made = Plan([], turns.waits)
     while (unit := turns.next()) is not None:
-        # Room only shrinks during a pass, so a no stays a no.
-        answer = known.get(unit.shape) or _ask(ledger, unit)
-        if isinstance(answer, Admitted):
+        answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
+        if isinstance(answer, Refused):
+            turns.refused(unit, answer)
+        else:
             ledger.charge(unit.charge)
             made.admitted.append(unit)
             turns.admitted(unit)
-        else:
-            known[unit.shape] = answer
-            made.waits.append((unit, answer))
-            turns.refused(unit)
-    made.waits += turns.behind()
     return made
-
-
-def _ask(ledger: Ledger, unit: Unit) -> admission.Answer:
-    return admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)

@@ -85,7 +85,7 @@ def test_it_offers_the_same_job_until_it_is_told():
     turns = Turns(ledger(9, quota("a")), [unit("x"), unit("y", after_s=1)])
     first = turns.next()
     assert turns.next() is first
-    turns.refused(first)
+    turns.passed(first)
     assert turns.next().name == "y"
 
 
