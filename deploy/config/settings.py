@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "csp",
     "axes",
     "fleet",
+    "quotas",
     "jobs",
 ]
 MIDDLEWARE = [
