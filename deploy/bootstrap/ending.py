@@ -28,6 +28,7 @@ def tell_doors(steps: Steps, home: Home, port: int, link: str) -> None:
   Console        {root}{link or "/"}{"   (this link signs you in once)" if link else ""}
   Password       of user admin: cat {home.password_file}
   Command line   {convoy} get jobs
+  kubectl        kubectl --kubeconfig {kubeconfig(home)} get pytorchjobs
 
 {steps.bold("Three things to try")}
   1. {convoy} describe pytorch-test
@@ -41,6 +42,12 @@ def command_line(home: Home) -> str:
     if Path.cwd() == ROOT and home.path == ROOT / ".convoy":
         return ".venv/bin/convoy"
     return f"CONVOY_HOME={home.path} {ROOT}/.venv/bin/convoy"
+
+
+def kubeconfig(home: Home) -> Path:
+    """As short as it can be said from where the person is."""
+    file = home.path / "kubeconfig"
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
 
 
 def tell_stop(steps: Steps, stays: bool) -> None:

@@ -1,5 +1,6 @@
 """The Kubernetes-style API as a process of its own: every kind of every app, over TLS. ``python -m deploy.config.kube``"""
 
+import argparse
 import os
 import sys
 
@@ -10,6 +11,7 @@ import django
 django.setup()
 
 from django.conf import settings  # noqa: E402
+from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 from uvicorn import Config, Server  # noqa: E402
 
@@ -39,7 +41,19 @@ def server(port: int, host: str = "127.0.0.1") -> Server:
     return Server(config)
 
 
-if __name__ == "__main__":
-    running = server(int(os.environ.get("CONVOY_KUBE_PORT", "8443")), os.environ.get("CONVOY_KUBE_HOST", "127.0.0.1"))
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="deploy.config.kube")
+    parser.add_argument("--host", default=os.environ.get("CONVOY_KUBE_HOST", "127.0.0.1"))
+    parser.add_argument("--port", type=int, default=int(os.environ.get("CONVOY_KUBE_PORT", "8443")))
+    parser.add_argument("--kubeconfig", action="store_true", help="first write one for user admin, made when missing")
+    given = parser.parse_args()
+    if given.kubeconfig:
+        call_command("ensure_admin")
+        call_command("write_kubeconfig", server=f"https://{given.host}:{given.port}")
+    running = server(given.port, given.host)
     running.run()
-    sys.exit(0 if running.started else 1)
+    return 0 if running.started else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

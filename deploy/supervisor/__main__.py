@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from deploy.bootstrap import locks
+from deploy.bootstrap import locks, ports
 from deploy.supervisor import broker, product
 from deploy.supervisor.supervisor import Supervisor
 
@@ -23,8 +23,15 @@ def main() -> int:
         sys.stderr.write("a supervisor already runs on this home\n")
         return 1
     chosen = broker.choose(os.environ, given.broker_port, os.environ.get("CONVOY_BROKER_PASSWORD", ""))
-    plan = product.Plan(given.home, given.port, chosen, given.simulated)
-    facts = {"port": given.port, "broker": chosen.kind, "broker_url": chosen.url, "simulated": given.simulated}
+    kube_port = ports.first_free(int(os.environ.get("CONVOY_KUBE_PORT") or 8443))
+    plan = product.Plan(given.home, given.port, kube_port, chosen, given.simulated)
+    facts: dict[str, str | int] = {
+        "port": given.port,
+        "kube_port": kube_port,
+        "broker": chosen.kind,
+        "broker_url": chosen.url,
+        "simulated": given.simulated,
+    }
     supervisor = Supervisor(product.specs(plan), given.home / "logs", run / "supervisor.json", facts)
     asyncio.run(supervisor.run())
     return 0

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import re
+import ssl
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -84,6 +85,24 @@ def serves_kubeconfigs(folder: Path, count: int) -> Probe:
             _, writer = await asyncio.open_connection(HOST, port)
             writer.close()
         return len(ports) >= count
+
+    return answers(exchange)
+
+
+def serves_tls(port: int, authority: Path) -> Probe:
+    """The Kubernetes-style API: it answers under a certificate of this home's own authority."""
+
+    def fetch() -> bool:
+        context = ssl.create_default_context(cafile=authority)
+        connection = http.client.HTTPSConnection(HOST, port, timeout=PATIENCE_S, context=context)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        finally:
+            connection.close()
+
+    async def exchange() -> bool:
+        return await asyncio.to_thread(fetch)
 
     return answers(exchange)
 

@@ -22,6 +22,7 @@ class Plan:
 
     home: Path
     port: int
+    kube_port: int
     broker: Broker
     simulated: int
     """How many simulated clusters; none where real ones are joined."""
@@ -37,6 +38,7 @@ def _env(plan: Plan) -> dict[str, str]:
     return {
         "CONVOY_HOME": str(plan.home),
         "CONVOY_PORT": str(plan.port),
+        "CONVOY_KUBE_PORT": str(plan.kube_port),
         "DJANGO_SETTINGS_MODULE": "deploy.config.settings",
         "PYTHONUNBUFFERED": "1",
         **plan.broker.env,
@@ -65,6 +67,13 @@ def _services(plan: Plan, has_broker: bool) -> list[Spec]:
     beat = ("beat", "--schedule", schedule, "--pidfile=", "--loglevel=INFO")
     return [
         Spec("web", _web(plan.port), ready.of("database", "broker"), env, after=first),
+        Spec(
+            "kube",
+            _kube(plan.kube_port),
+            probes.serves_tls(plan.kube_port, plan.home / "pki" / "ca.pem"),
+            env,
+            after=first,
+        ),
         Spec("worker", (*celery, *worker), ready.of("worker"), env, after=first, wedged_s=WEDGED_S),
         Spec("beat", (*celery, *beat), ready.of("beat"), env, after=first, wedged_s=WEDGED_S),
         Spec("watcher", _manage("watch_members"), ready.of("watcher"), env, after=first, wedged_s=WEDGED_S),
@@ -76,6 +85,10 @@ def _web(port: int) -> tuple[str, ...]:
         *("-m", "uvicorn", "deploy.config.asgi:application", "--host", "127.0.0.1", "--port", str(port)),
         *("--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "5"),
     )
+
+
+def _kube(port: int) -> tuple[str, ...]:
+    return _python("-m", "deploy.config.kube", "--port", str(port), "--kubeconfig")
 
 
 def _simulator(plan: Plan) -> Spec:
