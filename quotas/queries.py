@@ -1,0 +1,30 @@
+"""Entitlement as the doors and the scheduler read it."""
+
+from django.db.models import QuerySet
+
+from quotas.core import reading
+from quotas.core.tree import Tree
+from quotas.models import Queue, QuotaTree
+
+
+def row() -> QuotaTree | None:
+    return QuotaTree.objects.first()
+
+
+def tree() -> Tree | None:
+    """The tree in force; None when no quota limits anybody."""
+    found = row()
+    return None if found is None else parsed(found)
+
+
+def parsed(found: QuotaTree) -> Tree:
+    """Raises ValueError for a stored tree that the rules of today refuse: without a limit is not what was meant."""
+    read = reading.read(found.manifest)
+    if read.tree is None:
+        told = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults)
+        raise ValueError(f"the stored {found} is not valid any more: {told}")
+    return read.tree
+
+
+def queues() -> QuerySet[Queue]:
+    return Queue.objects.all()

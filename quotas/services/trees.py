@@ -1,0 +1,139 @@
+"""The quota tree comes, changes and goes, and its queues with it; every door ends here.
+
+One transaction writes the tree, its queues, the journal and the timeline. A change that would strand jobs is refused by those
+who have them (`quotas.signals.tree_changing`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from random import Random, SystemRandom
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from fleet import events, journal
+from fleet.errors import Conflict, InvalidInput, NotFound
+from quotas import queries, signals
+from quotas.core import reading
+from quotas.core.naming import queue_name
+from quotas.core.tree import Tree
+from quotas.models import Queue, QuotaTree
+
+_METADATA = ("name", "namespace", "labels", "annotations")
+Action = journal.Action
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    row: QuotaTree
+    action: str
+    """created, configured or unchanged."""
+    warnings: tuple[str, ...]
+
+
+def apply(manifest: Mapping[str, Any], *, by: str, now: datetime, rng: Random | None = None) -> Applied:
+    """Creates or replaces the tree. Raises `InvalidInput` with every fault, `Conflict` when jobs stand in the way."""
+    read = reading.read(manifest)
+    if read.tree is None:
+        told = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults[:5])
+        more = f" (and {len(read.faults) - 5} more)" if len(read.faults) > 5 else ""
+        raise InvalidInput(f"the quota tree is not applied: {told}{more}", read.faults)
+    try:
+        with transaction.atomic():
+            row, action = _write(_cleaned(manifest), read.tree, by, now)
+            if action != "unchanged":
+                _follow(read.tree, now, rng or SystemRandom())
+    except IntegrityError as e:
+        raise Conflict("Somebody else changed the quota tree at the same moment: apply it again.") from e
+    return Applied(row, action, read.warnings)
+
+
+def delete(name: str, *, by: str, now: datetime) -> None:
+    """No quota limits anybody afterwards. Refused while jobs wait or run by it."""
+    with transaction.atomic():
+        row = QuotaTree.objects.select_for_update().filter(name=name).first()
+        if row is None:
+            raise NotFound(f"There is no quota tree {name}.")
+        _ask_others(queries.parsed(row), None)
+        entry = change(row, Action.DELETED)
+        events.announce([entry], now)
+        events.record(entry, "QuotaTreeDeleted", f"{by} deleted the quota tree", now)
+        _remove(Queue.objects.all(), now)
+        row.delete()
+        _tell_others()
+
+
+def change(row: QuotaTree | Queue, action: journal.Action = Action.MODIFIED) -> journal.Change:
+    return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action)
+
+
+def _cleaned(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what servers fill in."""
+    metadata = {key: manifest["metadata"][key] for key in _METADATA if manifest["metadata"].get(key)}
+    return {**{key: value for key, value in manifest.items() if key != "status"}, "metadata": metadata}
+
+
+def _write(manifest: dict[str, Any], tree: Tree, by: str, now: datetime) -> tuple[QuotaTree, str]:
+    row = QuotaTree.objects.select_for_update().first()
+    name = manifest["metadata"]["name"]
+    if row is None:
+        _ask_others(None, tree)
+        row = QuotaTree(namespace=reading.NAMESPACE, name=name, manifest=manifest, created_at=now, changed_by=by)
+        [row.resource_version] = events.announce([change(row, Action.ADDED)], now)
+        row.save(force_insert=True)
+        events.record(change(row), "QuotaTreeCreated", f"{by} created the quota tree", now)
+        return row, "created"
+    if row.name != name:
+        raise Conflict(
+            f"The quota tree is {row.name} and there is one only: apply it under that name, or delete it first."
+        )
+    if row.manifest == manifest:
+        return row, "unchanged"
+    _ask_others(queries.parsed(row), tree)
+    row.manifest, row.changed_by, row.generation = manifest, by, row.generation + 1
+    [row.resource_version] = events.announce([change(row)], now)
+    row.save(update_fields=["manifest", "changed_by", "generation", "resource_version"])
+    events.record(change(row), "QuotaTreeChanged", f"{by} changed the quota tree to generation {row.generation}", now)
+    return row, "configured"
+
+
+def _follow(tree: Tree, now: datetime, rng: Random) -> None:
+    """One queue for each node: those of nodes that stay keep their names."""
+    known = {queue.path: queue for queue in Queue.objects.select_for_update()}
+    _remove([queue for path, queue in known.items() if path not in tree.by_path], now)
+    leaves = {leaf.path for leaf in tree.leaves}
+    turned = [queue for path, queue in known.items() if path in tree.by_path and queue.leaf != (path in leaves)]
+    for queue in turned:
+        queue.leaf = queue.path in leaves
+    _announce(turned, Action.MODIFIED, now)
+    Queue.objects.bulk_update(turned, ["leaf", "resource_version"], batch_size=200)
+    paths = [node.path for node in tree.nodes if node.path not in known]
+    made = [Queue(name=queue_name(path, rng), path=path, leaf=path in leaves, created_at=now) for path in paths]
+    _announce(made, Action.ADDED, now)
+    Queue.objects.bulk_create(made, batch_size=200)
+    _tell_others()
+
+
+def _remove(queues: Iterable[Queue], now: datetime) -> None:
+    gone = list(queues)
+    events.announce([change(queue, Action.DELETED) for queue in gone], now)
+    Queue.objects.filter(pk__in=[queue.pk for queue in gone]).delete()
+
+
+def _announce(queues: list[Queue], action: journal.Action, now: datetime) -> None:
+    versions = events.announce([change(queue, action) for queue in queues], now)
+    for queue, version in zip(queues, versions, strict=True):
+        queue.resource_version = version
+
+
+def _ask_others(before: Tree | None, after: Tree | None) -> None:
+    answers = signals.tree_changing.send(sender=QuotaTree, before=before, after=after)
+    vetoes = [str(answer) for _, answer in answers if answer]
+    if vetoes:
+        raise Conflict(f"The quota tree cannot change so: {'; '.join(vetoes)}")
+
+
+def _tell_others() -> None:
+    transaction.on_commit(partial(signals.tree_changed.send, sender=QuotaTree), robust=True)

@@ -1,0 +1,10 @@
+"""What entitlement tells the apps above it, without knowing them."""
+
+from django.dispatch import Signal
+
+tree_changing = Signal()
+"""Sent with ``before`` and ``after`` (a `quotas.core.tree.Tree`, or None) before a change is written, in its transaction. A
+receiver answers with a sentence to refuse a change that would strand jobs, or with nothing."""
+
+tree_changed = Signal()
+"""Sent on commit: jobs may fit now that did not before, or belong elsewhere."""
