@@ -6,6 +6,7 @@ One product serves all tests of this file; they run in order, in one worker. The
 import json
 import os
 import signal
+import subprocess
 import urllib.request
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ import pytest
 
 from deploy.bootstrap import running
 from deploy.supervisor import processes
+from tests.support.kubectl import BINARY
 from tests.support.product import Product, wait
 
 pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("up")]
@@ -40,11 +42,17 @@ def test_a_second_up_finds_the_first(product: Product) -> None:
     assert f"http://127.0.0.1:{product.port}/" in again.stdout
 
 
+def test_a_stock_kubectl_speaks_to_it(product: Product) -> None:
+    kubectl = (str(BINARY), "--kubeconfig", str(product.home.path / "kubeconfig"))
+    asked = subprocess.run([*kubectl, "auth", "whoami"], capture_output=True, text=True, check=False, timeout=30)
+    assert "admin" in asked.stdout, asked.stderr
+
+
 def test_doctor_finds_nothing_wrong_with_the_processes(product: Product) -> None:
     assert "✗ web" not in product.manage("doctor").stdout
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "beat", "watcher", "broker"])
+@pytest.mark.parametrize("name", ["web", "kube", "worker", "beat", "watcher", "broker"])
 def test_it_survives_a_killed_process(product: Product, name: str) -> None:
     if name not in product.children():
         pytest.skip("this machine has no broker process")
