@@ -182,7 +182,7 @@ if REDIS_URL:
 else:
     # No server at all: tasks travel as files, websockets follow the journal.
     CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    CELERY_BROKER_URL = "files://"
+    CELERY_BROKER_URL = "files://localhost/"
     CELERY_BROKER_TRANSPORT_OPTIONS = home.filesystem_broker(CONVOY_HOME)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True

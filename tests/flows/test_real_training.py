@@ -47,6 +47,7 @@ def test_it_lets_go_of_a_log_whose_reader_went_away(world, door):
     world.apply(POLICY, pytorch_job("llama", duration="10h"))
     path = f"{door[0]}/api/v1/jobs/{world.expect('llama', 'Running').uid}/logs/?follow=true"
     with httpx.stream("GET", path, headers={"Authorization": f"Bearer {door[1]}"}) as answer:
-        assert next(answer.iter_lines())
+        lines = answer.iter_lines()
+        assert next(lines)
         assert logs._places._value == logs.FOLLOWERS - 1
     world.until(lambda: logs._places._value == logs.FOLLOWERS, "the place is free again")
