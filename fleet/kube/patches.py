@@ -51,6 +51,8 @@ def strategic(target: Any, patch: Any) -> Any:
     for key, value in patch.items():
         if key.startswith(_DELETE_FROM):
             field = key.removeprefix(_DELETE_FROM)
+            if not isinstance(value, list):
+                raise PatchError(f"{key} must be a list")
             merged[field] = [each for each in merged.get(field) or [] if each not in value]
         elif value is not None and not key.startswith(_DIRECTIVES):
             merged[key] = _strategic_value(key, base.get(key), value)
@@ -81,7 +83,7 @@ def _merge_entries(old: list[Any], new: list[Any], key: str) -> list[Any]:
     merged = {entry.get(key): entry for entry in old}
     for entry in new:
         name = entry.get(key)
-        if name is None:
+        if not isinstance(name, (str, int)):
             raise PatchError(f"an entry of a merged list has no {key}")
         if entry.get("$patch") == "delete":
             merged.pop(name, None)

@@ -119,9 +119,9 @@ class Application:
                 return 201, ops.bind(*where, asked.body())
             case "GET" if part != "binding":
                 return 200, ops.get(*where)
-            case "PUT" if part != "binding":
+            case "PUT" if part in ("", "status"):
                 return 200, ops.update(*where, asked.body(), part, dry=dry)
-            case "PATCH" if part != "binding":
+            case "PATCH" if part in ("", "status"):
                 return 200, ops.patch(*where, asked.body(), part, asked.content_type, dry=dry)
             case "DELETE" if not part:
                 return 200, ops.delete(*where, _options(asked))

@@ -18,6 +18,7 @@ _POD = {
     "schedulerName": "default-scheduler",
     "enableServiceLinks": True,
 }
+_CHANGING = ("activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations")
 _COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
 
 
@@ -26,6 +27,27 @@ def apply(resource: Resource, body: Object) -> None:
     default = _DEFAULTS.get((resource.group, resource.plural))
     if default is not None:
         default(body)
+
+
+def check_pod_update(old: Object, new: Object) -> None:
+    """A pod stays what it is; only its images, deadline, grace and tolerations may change. Changes ``new``, as `apply` does."""
+    name, spec = old["metadata"]["name"], {**(new.get("spec") or {})}
+    new["spec"] = spec
+    _default_pod_spec(spec, PODS, name, "spec")
+    spec.setdefault("serviceAccountName", "default")
+    if _lasting(spec) != _lasting(old["spec"]):
+        told = (
+            "Forbidden: pod updates may not change fields other than `spec.containers[*].image`, "
+            "`spec.initContainers[*].image`, `spec.activeDeadlineSeconds` or `spec.tolerations`"
+        )
+        raise invalid(PODS, name, "spec", told)
+
+
+def _lasting(spec: Object) -> Object:
+    kept = {field: value for field, value in spec.items() if field not in _CHANGING}
+    for field in ("containers", "initContainers"):
+        kept[field] = [{**container, "image": ""} for container in spec.get(field) or []]
+    return kept
 
 
 def _default_pod(pod: Object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet.kube import patches, status
+from fleet.kube import patches, shapes, status
 from fleet.kube.discovery import Served
 from fleet.kube.resources import CRDS, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, VOLUME_CLAIMS
 from fleet.kube.status import KubeError
@@ -99,18 +99,22 @@ class Operations:
         return [style for style in _PATCHES if style != STRATEGIC or not self.catalog.custom(served.resource.group)]
 
     def _write(self, served: Served, old: Object, new: Object, *, dry: bool) -> Object:
+        if served.resource == CRDS:
+            _established(new)
         if dry or new == old:
             return new
         stored = self.store.put(_kind(served), new)
         deletion.after_update(self.store, _kind(served), stored)
         if served.resource == CRDS:
+            self.catalog.unlearn(old)
             self.catalog.learn(stored)
         return stored
 
     def delete(self, served: Served, namespace: str, name: str, options: Any) -> Object:
         """The object while it still stands, else a Status of success."""
         found = self.get(served, namespace, name)
-        options = options if isinstance(options, dict) else {}
+        if fault := shapes.mismatch(options, shapes.DELETE_OPTIONS):
+            raise KubeError(400, f"DeleteOptions: {fault}")
         if options.get("dryRun"):
             return found
         left = deletion.delete(self.store, served.resource, found, options)
@@ -140,7 +144,9 @@ class Operations:
     def bind(self, served: Served, namespace: str, name: str, binding: Any) -> Object:
         """Puts a pod on a node, once."""
         pod = self.get(served, namespace, name)
-        node = (binding.get("target") or {}).get("name") if isinstance(binding, dict) else None
+        if fault := shapes.mismatch(binding, shapes.BINDING):
+            raise KubeError(400, f"Binding: {fault}")
+        node = (binding.get("target") or {}).get("name")
         if not node:
             raise KubeError(422, 'Binding "" is invalid: target.name: Required value')
         if pod["spec"].get("nodeName"):
@@ -150,7 +156,7 @@ class Operations:
             told = f"pod {name} is being deleted, cannot be assigned to a host"
             raise KubeError(409, f'Operation cannot be fulfilled on pods/binding "{name}": {told}')
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": rules.timestamp()}
-        rest = [c for c in pod["status"].get("conditions") or [] if c["type"] != "PodScheduled"]
+        rest = [c for c in pod["status"].get("conditions") or [] if c.get("type") != "PodScheduled"]
         bound = {
             **pod,
             "spec": {**pod["spec"], "nodeName": node},
@@ -173,16 +179,19 @@ def _established(definition: Object) -> Object:
     spec = definition.get("spec") or {}
     try:
         names, wanted = spec["names"], f"{spec['names']['plural']}.{spec['group']}"
-        complete = bool(spec["versions"]) and spec["scope"] in ("Namespaced", "Cluster") and names["kind"]
+        complete = names["kind"] and spec["scope"] in ("Namespaced", "Cluster")
+        stored = [version["name"] for version in spec["versions"] if version.get("storage")]
     except (KeyError, TypeError) as e:
         raise status.invalid(CRDS, definition["metadata"]["name"], "spec", f"Required value: {e}") from e
     if not complete or definition["metadata"]["name"] != wanted:
         told = f'Invalid value: must be spec.names.plural+"."+spec.group, which is {wanted!r}'
         raise status.invalid(CRDS, definition["metadata"]["name"], "metadata.name", told)
+    if len(stored) != 1 or not all(version.get("name") for version in spec["versions"]):
+        told = "Invalid value: each version must have a name, and exactly one must be the storage version"
+        raise status.invalid(CRDS, definition["metadata"]["name"], "spec.versions", told)
     now = rules.timestamp()
     conditions = [
         {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": now}
         for kind, reason in (("NamesAccepted", "NoConflicts"), ("Established", "InitialNamesAccepted"))
     ]
-    versions = [v["name"] for v in spec["versions"] if v.get("storage")]
-    return {**definition, "status": {"conditions": conditions, "acceptedNames": names, "storedVersions": versions}}
+    return {**definition, "status": {"conditions": conditions, "acceptedNames": names, "storedVersions": stored}}

@@ -18,6 +18,34 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 MAX_BODY = 3 * 1024 * 1024
 
 
+class _Plain(yaml.SafeLoader):
+    """YAML as far as it is JSON: dates stay text, and nothing is said once and meant many times."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not taken")
+        return super().compose_node(parent, index)
+
+
+_Plain.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _of_yaml(raw: bytes) -> Any:
+    found = yaml.load(raw, Loader=_Plain)  # noqa: S506  (derived from the safe loader)
+    return json.loads(json.dumps(found, allow_nan=False))
+
+
+def _of_json(raw: bytes) -> Any:
+    return json.loads(raw, parse_constant=_no_number)
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON number")
+
+
 @dataclass(slots=True)
 class Request:
     scope: Scope
@@ -67,8 +95,8 @@ class Request:
         if self.raw.startswith(b"k8s\x00"):
             raise KubeError(415, "the body is protobuf: this server speaks JSON")
         try:
-            return yaml.safe_load(self.raw) if "yaml" in self.content_type else json.loads(self.raw)
-        except (ValueError, yaml.YAMLError, RecursionError) as e:
+            return _of_yaml(self.raw) if "yaml" in self.content_type else _of_json(self.raw)
+        except (TypeError, ValueError, yaml.YAMLError, RecursionError) as e:
             raise KubeError(400, f"the object provided is unrecognized: {e}") from e
 
     @property

@@ -9,9 +9,9 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from fleet.kube import names
+from fleet.kube import names, shapes
 from fleet.kube.discovery import Served
-from fleet.kube.resources import NAMESPACES, NODES, SERVICES, Resource
+from fleet.kube.resources import NAMESPACES, NODES, PODS, SERVICES, Resource
 from fleet.kube.status import KubeError, changed, conflict, invalid
 from fleet.simulator.apiserver import defaults
 
@@ -26,8 +26,10 @@ def timestamp(now: datetime | None = None) -> str:
 
 def checked(body: Any, resource: Resource, namespace: str) -> Object:
     """The request's body, if it is an object of the kind, the version and the namespace of the path."""
-    if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):
-        raise KubeError(400, "the body is not an object with metadata")
+    told = f"{resource.kind} in version {resource.api_version!r} cannot be handled as a {resource.kind}"
+    if fault := "the body must be an object" if body is None else shapes.fault(body, resource):
+        raise KubeError(400, f"{told}: {fault}")
+    body = {field: value for field, value in body.items() if value is not None}
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         if body.get(field, wanted) != wanted:
             raise KubeError(400, f"the {field} of the body is {body[field]!r}, the path says {wanted!r}")
@@ -67,12 +69,14 @@ def _check_names(metadata: Object, resource: Resource) -> None:
     if fault := (names.label_fault(name) if strict else names.subdomain_fault(name)):
         told = "Required value: name or generateName is required" if not name else f'Invalid value: "{name}": {fault}'
         raise invalid(resource, str(name or ""), "metadata.name", told)
-    labels = metadata.get("labels") or {}
-    if not isinstance(labels, dict):
-        raise KubeError(400, "metadata.labels must be an object")
-    for key, value in labels.items():
+    for key, value in (metadata.get("labels") or {}).items():
         if fault := names.pair_fault(key, value):
             raise invalid(resource, str(name), "metadata.labels", f'Invalid value: "{value}": {fault}')
+    for index, owner in enumerate(metadata.get("ownerReferences") or []):
+        for field in shapes.OWNER:
+            if not owner.get(field):
+                told = 'Invalid value: "": must not be empty'
+                raise invalid(resource, str(name), f"metadata.ownerReferences[{index}].{field}", told)
 
 
 def _check_finalizers(old: Object, new: Object, resource: Resource) -> None:
@@ -102,6 +106,8 @@ def updated(old: Object, new: Object, served: Served, subresource: str) -> Objec
         kept = old["metadata"]
     else:
         made = {**new}
+        if resource == PODS:
+            defaults.check_pod_update(old, made)
         kept = {**metadata}
         if "status" in served.subresources:
             made.pop("status", None)

@@ -49,6 +49,8 @@ class Store:
         self.version = 1
         self.history: deque[Change] = deque(maxlen=_HISTORY)
         self.listeners: set[Callable[[Change], None]] = set()
+        self.shared: dict[str, bytes] = {}
+        """What those who hear of the newest change have made of it: one encodes for all."""
         self._load()
         self.floor = self.version
         """Changes up to here are forgotten: a watch from an older version has expired."""
@@ -129,6 +131,7 @@ class Store:
         if len(self.history) == self.history.maxlen:
             self.floor = self.history[0].version
         self.history.append(change)
+        self.shared = {}
         for listener in tuple(self.listeners):
             listener(change)
 

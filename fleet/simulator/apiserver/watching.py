@@ -57,7 +57,7 @@ class Watcher:
         if watch.since is not None and not watch.tells_all_first and watch.since < self._store.floor:
             yield _line("ERROR", expired(f"too old resource version: {watch.since} ({self._store.floor})").as_status())
             return
-        self._store.listeners.add(self._take)
+        self._store.listeners.add(self._hear)
         try:
             self._begin()
             end, bookmark = loop.time() + watch.timeout_s, loop.time() + _BOOKMARK_S
@@ -74,7 +74,7 @@ class Watcher:
                 await self._wait(min(_TICK_S, end - loop.time()))
             yield self._flush() + (self._bookmark() if watch.bookmarks else b"")
         finally:
-            self._store.listeners.discard(self._take)
+            self._store.listeners.discard(self._hear)
 
     async def _stale(self) -> AsyncIterator[bytes]:
         while self._faults.stale_watch and not self._faults.away:
@@ -98,9 +98,12 @@ class Watcher:
             return
         for change in self._store.history:
             if change.version > watch.since:
-                self._take(change)
+                self._take(change, {})
 
-    def _take(self, change: Change) -> None:
+    def _hear(self, change: Change) -> None:
+        self._take(change, self._store.shared)
+
+    def _take(self, change: Change, encoded: dict[str, bytes]) -> None:
         watch = self._watch
         self._seen = change.version
         if change.kind != watch.kind:
@@ -112,7 +115,12 @@ class Watcher:
         if not was and not now:
             return
         kind = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
-        self._pending.append(_line(kind, watch.shown(change.after)))
+        shown = watch.shown(change.after)
+        if shown is not change.after:
+            line = _line(kind, shown)
+        elif (line := encoded.get(kind, b"")) == b"":
+            line = encoded[kind] = _line(kind, shown)
+        self._pending.append(line)
         self._overrun = len(self._pending) > _BACKLOG
         self._ready.set()
 

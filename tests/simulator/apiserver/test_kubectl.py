@@ -70,8 +70,8 @@ def test_it_shows_the_usual_columns(a_pod: Kubectl) -> None:
 def test_it_applies_twice_and_changes_one_thing(kubectl: Kubectl) -> None:
     assert kubectl("apply", "-f", "-", text=POD) == "pod/p created\n"
     assert kubectl("apply", "-f", "-", text=POD) == "pod/p unchanged\n"
-    assert kubectl("apply", "-f", "-", text=POD.replace("'1'", "'2'")) == "pod/p configured\n"
-    assert kubectl("get", "pod", "p", "-o", "jsonpath={.spec.containers[0].env[*].value}") == "2"
+    assert kubectl("apply", "-f", "-", text=POD.replace("image: i", "image: j")) == "pod/p configured\n"
+    assert kubectl("get", "pod", "p", "-o", "jsonpath={.spec.containers[0].image}") == "j"
     assert kubectl("delete", "pod", "p", "--wait", "--timeout=10s").startswith('pod "p" deleted')
 
 
