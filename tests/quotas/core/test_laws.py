@@ -13,7 +13,7 @@ from quotas.core.tree import QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import names
 
-SOME = settings(max_examples=60, deadline=None)
+SOME = settings(max_examples=150, deadline=None)
 
 
 def says(ledger, charge):
@@ -38,10 +38,12 @@ def stream(data, steps=10):
 @given(st.data())
 def test_it_conserves_what_is_used(data):
     for ledger, running in stream(data):
-        for node in ledger.tree.nodes:
-            assert ledger.used(node.path) == {
-                name: forests.used(ledger.tree, node, running, name) for name in ledger.resources
-            }
+        firm = [each for each in running if not each.preemptible]
+        for row, node in enumerate(ledger.tree.nodes):
+            for column, name in enumerate(ledger.resources):
+                assert ledger.held.used[row, column] == forests.used(ledger.tree, node, running, name)
+                assert ledger.held.firm[row, column] == forests.used(ledger.tree, node, firm, name)
+                assert ledger.held.claims[row, column] == forests.claim(ledger.tree, node, running, name)
     for charge in list(running):
         ledger.release(charge)
     assert all((getattr(ledger.held, each) == getattr(ledger.idle, each)).all() for each in ("used", "firm", "claims"))
