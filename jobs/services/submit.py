@@ -216,23 +216,18 @@ def _essence(manifest: Manifest, job: Job) -> Manifest:
 
 
 def _write_policy(document: _Document, by: str, now: datetime) -> Applied:
-    key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
-    row = Policy.objects.select_for_update().filter(**key).first()
-    if row is None:
-        row = Policy.objects.create(**key, manifest=document.manifest, created_at=now)
-        return _announced(document, row, journal.Action.ADDED, now)
-    if row.manifest == document.manifest:
-        return document.applied(row.uid, "unchanged")
-    row.manifest, row.generation = document.manifest, row.generation + 1
-    row.save(update_fields=["manifest", "generation"])
-    return _announced(document, row, journal.Action.MODIFIED, now)
+    return _write_row(Policy, document, now)
 
 
 def _write_dependent(document: _Document, by: str, now: datetime) -> Applied:
+    return _write_row(Dependent, document, now)
+
+
+def _write_row(model: type[Policy] | type[Dependent], document: _Document, now: datetime) -> Applied:
     key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
-    row = Dependent.objects.select_for_update().filter(**key).first()
+    row = model.objects.select_for_update().filter(**key).first()
     if row is None:
-        row = Dependent.objects.create(**key, manifest=document.manifest, created_at=now)
+        row = model.objects.create(**key, manifest=document.manifest, created_at=now)
         return _announced(document, row, journal.Action.ADDED, now)
     if row.manifest == document.manifest:
         return document.applied(row.uid, "unchanged")
