@@ -22,7 +22,8 @@ from jobs.kubeapi.kinds import NAMESPACES_IN_USE, kinds  # noqa: E402
 
 
 def application() -> Application:
-    return Application([Namespaces(NAMESPACES_IN_USE), Events(), *kinds(), Clusters()])
+    told_of = [*kinds(), Clusters()]
+    return Application([Namespaces(NAMESPACES_IN_USE), Events(told_of), *told_of])
 
 
 def server(port: int, host: str = "127.0.0.1") -> Server:

@@ -64,7 +64,7 @@ class Application:
         document = documents.find(asked.path, self._catalog) if asked.method == "GET" else None
         if document is not None:
             return 200, document
-        if asked.path.rstrip("/") in (reviews.ACCESS, reviews.WHOAMI):
+        if asked.path.rstrip("/") in (reviews.ACCESS, reviews.RULES, reviews.WHOAMI):
             if asked.method != "POST":
                 raise NOT_ALLOWED
             return 201, reviews.answer(asked, user, self._catalog)

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from fleet.kube.discovery import Served
 from fleet.kube.resources import EVENTS, NAMESPACES, Resource
-from fleet.kubeapi.kinds import Column, Key, Kind, Object, RowKind, head, stamp
+from fleet.kubeapi.kinds import NAME, Column, Exact, Key, Kind, Object, RowKind, head, stamp
 from fleet.kubeapi.tables import AGE, age
 from fleet.models import Cluster, Event
 
@@ -84,7 +84,8 @@ class Namespaces(Kind):
     def __init__(self, sources: Iterable[Callable[[], Iterable[str]]]) -> None:
         self._sources = tuple(sources)
 
-    def objects(self, namespaces: frozenset[str] | None, after: Key | None, name: str = "") -> Iterator[Object]:
+    def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        name = exact.get(NAME, "")
         found = {"default"}.union(*(source() for source in self._sources))
         for each in sorted(found):
             if (not name or each == name) and (after is None or each > after[1]):
@@ -103,10 +104,12 @@ class Events(RowKind):
     """Timelines; the events of what lives in no namespace are in ``default``, as in Kubernetes."""
 
     served = Served(EVENTS, ("ev",))
+    names_first = False
     verbs = ("get", "list")
     field_labels = frozenset(
-        {*(f"involvedObject.{part}" for part in ("kind", "namespace", "name", "uid")), "reason", "type"}
+        {*(f"involvedObject.{part}" for part in ("apiVersion", "kind", "namespace", "name", "uid")), "reason", "type"}
     )
+    indexed = {f"involvedObject.{part}": f"regarding_{part}" for part in ("kind", "name", "uid")}
     columns = (
         Column("Last Seen", lambda shown, now: age(shown.get("lastTimestamp"), now)),
         Column("Type", lambda shown, now: shown["type"]),
@@ -115,26 +118,30 @@ class Events(RowKind):
         Column("Message", lambda shown, now: shown["message"]),
     )
 
+    def __init__(self, kinds: Iterable[Kind]) -> None:
+        """Of the kinds an event may be about; a row knows only their names."""
+        self._versions = {each.name: each.served.resource.api_version for each in reversed(tuple(kinds))}
+
     def rows(self) -> QuerySet[Any]:
         return Event.objects.all()
 
-    def objects(self, namespaces: frozenset[str] | None, after: Key | None, name: str = "") -> Iterator[Object]:
-        """Their names are made here and sort as their rows do."""
-        rows = self.rows().order_by("pk")
+    def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        """Oldest first: their names are made here and end in their rows' keys."""
+        columns = {field: column for field, column in self.indexed.items() if field in exact}
+        rows = self.rows().order_by("pk").filter(**{column: exact[field] for field, column in columns.items()})
         if namespaces is not None:
             inside = namespaces | {""} if "default" in namespaces else namespaces
             rows = rows.filter(regarding_namespace__in=inside)
-        wanted = name or (after[1] if after else "")
-        if wanted:
-            number = wanted.rpartition(".")[2]
-            pk = int(number, 16) if _is_hex(number) else 0
-            rows = rows.filter(pk=pk) if name else rows.filter(pk__gt=pk)
-        shown = (self.render(row) for row in rows.iterator(chunk_size=self.chunk))
-        return (each for each in shown if not name or each["metadata"]["name"] == name)
+        if NAME in exact:
+            rows = rows.filter(pk=_row_of(exact[NAME]))
+        if after:
+            rows = rows.filter(pk__gt=_row_of(after[1]))
+        return (self.render(row) for row in rows.iterator(chunk_size=self.chunk))
 
     def render(self, row: Event) -> Object:
         namespace = row.regarding_namespace or "default"
         about = {
+            "apiVersion": self._versions.get(row.regarding_kind, ""),
             "kind": row.regarding_kind,
             "namespace": row.regarding_namespace,
             "name": row.regarding_name,
@@ -162,8 +169,10 @@ class Events(RowKind):
         }
 
 
-def _is_hex(text: str) -> bool:
-    return len(text) == 15 and all(letter in "0123456789abcdef" for letter in text)
+def _row_of(name: str) -> int:
+    """0, which no row has, for a name that was not made here."""
+    digits = name.rpartition(".")[2]
+    return int(digits, 16) if len(digits) == 15 and set(digits) <= set("0123456789abcdef") else 0
 
 
 def _about(shown: Object) -> str:

@@ -4,7 +4,7 @@ A kind renders its rows as Kubernetes objects and hands every write to a service
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,9 @@ from fleet.services import access
 Object = dict[str, Any]
 Key = tuple[str, str]
 """Namespace and name: the order of lists, and what a page ends with."""
+Exact = Mapping[str, str]
+"""Fields by their paths, and what they must be."""
+NAME = "metadata.name"
 
 NOT_ALLOWED = KubeError(405, "the server does not allow this method on the requested resource")
 
@@ -49,6 +52,8 @@ class Kind(ABC):
     verbs: tuple[str, ...] = ("get", "list", "watch")
     columns: tuple[Column, ...] = ()
     """Between NAME and the end; a kind without any shows its AGE."""
+    names_first = True
+    """Whether NAME is the first column."""
     field_labels: frozenset[str] = frozenset()
     """What ``--field-selector`` may ask for besides name and namespace."""
     read_verb = access.READ
@@ -59,8 +64,11 @@ class Kind(ABC):
         return self.served.resource.kind
 
     @abstractmethod
-    def objects(self, namespaces: frozenset[str] | None, after: Key | None, name: str = "") -> Iterator[Object]:
-        """All of them in the order of their keys; those of the namespaces (None: of all), behind the key, of that name."""
+    def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        """Those of the namespaces (None: of all), behind the key, with exactly these fields; in the order of their keys.
+
+        Of the fields, a kind heeds its name and whatever else saves it work: whoever asks looks through them again.
+        """
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         """The objects with these uids that are there now: what a watch shows of a change."""
@@ -83,6 +91,8 @@ class RowKind(Kind):
 
     namespace_field = "namespace"
     name_field = "name"
+    indexed: Mapping[str, str] = {}
+    """Fields a selector may ask for that are columns as well."""
     chunk = 500
 
     @abstractmethod
@@ -92,10 +102,9 @@ class RowKind(Kind):
     @abstractmethod
     def render(self, row: Any) -> Object: ...
 
-    def objects(self, namespaces: frozenset[str] | None, after: Key | None, name: str = "") -> Iterator[Object]:
-        rows = self.rows()
-        if name:
-            rows = rows.filter(**{self.name_field: name})
+    def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        columns = {NAME: self.name_field, **self.indexed}
+        rows = self.rows().filter(**{columns[field]: value for field, value in exact.items() if field in columns})
         if namespaces is not None and self.served.resource.namespaced:
             rows = rows.filter(**{f"{self.namespace_field}__in": namespaces})
         while True:

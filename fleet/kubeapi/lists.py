@@ -32,10 +32,9 @@ class Wanted:
         return not (self.labels or self.fields)
 
     @property
-    def name(self) -> str:
-        """The one name that is asked for; empty when any will do."""
-        exact = (f.values[0] for f in self.fields if f.key == "metadata.name" and f.operator == "In")
-        return next(exact, "")
+    def exact(self) -> dict[str, str]:
+        """The fields that must be one value."""
+        return {each.key: each.values[0] for each in self.fields if each.operator == "In"}
 
     def takes(self, found: Object) -> bool:
         if self.labels and not selectors.matches(self.labels, found["metadata"].get("labels") or {}):
@@ -69,7 +68,7 @@ def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple
     version, after = _resumed(token) if token else (journal.head(), None)
     if after and version < journal.floor():
         raise expired("The provided continue parameter is too old. Start a new list without the continue parameter.")
-    fitting = (each for each in kind.objects(namespaces, after, takes.name) if takes.takes(each))
+    fitting = (each for each in kind.objects(namespaces, after, takes.exact) if takes.takes(each))
     found = list(islice(fitting, limit + 1 if limit else None))
     metadata = {"resourceVersion": str(version)}
     if limit and len(found) > limit:

@@ -13,6 +13,7 @@ from fleet.kubeapi.request import PROTOBUF, Request
 from fleet.services import access
 
 ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _READS = ("get", "list", "watch")
 _WRITES = {"create": "apply", "update": "apply", "patch": "apply", "delete": "delete"}
@@ -24,6 +25,8 @@ def answer(asked: Request, user: Any, catalog: Catalog) -> Object:
         groups = sorted({f"convoy:{held.role}" for held in access.roles(user)})
         info = {"username": user.get_username(), "groups": groups}
         return {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "status": {"userInfo": info}}
+    if asked.path.rstrip("/") == RULES:
+        return _rules(asked, user, catalog)
     attributes = _attributes(asked)
     allowed, reason = _may(attributes, user, catalog)
     return {
@@ -31,6 +34,28 @@ def answer(asked: Request, user: Any, catalog: Catalog) -> Object:
         "apiVersion": "authorization.k8s.io/v1",
         "spec": {"resourceAttributes": attributes},
         "status": {"allowed": allowed, "reason": reason},
+    }
+
+
+def _rules(asked: Request, user: Any, catalog: Catalog) -> Object:
+    """Every kind with the verbs that are allowed in the namespace."""
+    if asked.raw.startswith(PROTOBUF):
+        namespace = _text(_inner(asked.raw[len(PROTOBUF) :], 2, 2).get(1, b""))
+    else:
+        spec = asked.document().get("spec")
+        namespace = str(spec.get("namespace") or "") if isinstance(spec, dict) else ""
+    rules = []
+    for kind in catalog:
+        resource = kind.served.resource
+        question = {"group": resource.group, "resource": resource.plural, "namespace": namespace}
+        verbs = [verb for verb in kind.verbs if _may({**question, "verb": verb}, user, catalog)[0]]
+        if verbs:
+            rules.append({"verbs": verbs, "apiGroups": [resource.group], "resources": [resource.plural]})
+    return {
+        "kind": "SelfSubjectRulesReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "spec": {"namespace": namespace},
+        "status": {"resourceRules": rules, "nonResourceRules": [], "incomplete": False},
     }
 
 
@@ -59,12 +84,22 @@ def _attributes(asked: Request) -> dict[str, str]:
 
 def _decoded(message: bytes) -> dict[str, str]:
     """runtime.Unknown.raw → review.spec → resourceAttributes, all of them texts."""
+    found = _inner(message, 2, 2, 1)
+    return {name: _text(found[number]) for number, name in _FIELDS.items() if number in found}
+
+
+def _inner(message: bytes, *path: int) -> dict[int, bytes]:
+    """The fields of the message inside."""
     try:
-        for number in (2, 2, 1):
+        for number in path:
             message = dict(_parts(message)).get(number, b"")
-        return {_FIELDS[number]: value.decode() for number, value in _parts(message) if number in _FIELDS}
-    except (IndexError, UnicodeDecodeError) as e:
+        return dict(_parts(message))
+    except IndexError as e:
         raise KubeError(400, "the review cannot be read") from e
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")
 
 
 def _parts(message: bytes) -> Iterator[tuple[int, bytes]]:

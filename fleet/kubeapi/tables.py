@@ -32,7 +32,7 @@ def table(kind: Kind, items: Iterable[Object], metadata: dict[str, Any], now: da
 
 
 def shown(kind: Kind) -> tuple[Column, ...]:
-    return (_NAME, *(kind.columns or (AGE,)))
+    return (*((_NAME,) if kind.names_first else ()), *(kind.columns or (AGE,)))
 
 
 def _row(columns: tuple[Column, ...], shown: Object, now: datetime) -> Object:

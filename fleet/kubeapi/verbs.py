@@ -12,7 +12,7 @@ from fleet.kube import patches, status
 from fleet.kube.status import KubeError
 from fleet.kubeapi import lists
 from fleet.kubeapi.catalog import Target
-from fleet.kubeapi.kinds import NOT_ALLOWED, Object, Write
+from fleet.kubeapi.kinds import NAME, NOT_ALLOWED, Object, Write
 from fleet.kubeapi.request import Request
 from fleet.kubeapi.tables import table
 from fleet.services import access
@@ -165,7 +165,8 @@ class Verbs:
 
     def _find(self, name: str) -> Object | None:
         namespaces = frozenset({self._target.namespace}) if self._resource.namespaced else None
-        return next(self._kind.objects(namespaces, None, name), None)
+        found = self._kind.objects(namespaces, None, {NAME: name})
+        return next((each for each in found if each["metadata"]["name"] == name), None)
 
 
 def readable(target: Target, user: Any) -> frozenset[str] | None:

@@ -72,7 +72,7 @@ class Watch:
         if self.since and self.since < journal.floor():
             raise expired(f"too old resource version: {self.since} ({journal.floor()})")
         if not self.since or not self.wanted.everything:
-            for shown in self.kind.objects(self.namespaces, None, self.wanted.name):
+            for shown in self.kind.objects(self.namespaces, None, self.wanted.exact):
                 if self.wanted.takes(shown):
                     self.known.add(shown["metadata"]["uid"])
                     first += b"" if self.since else self._event("ADDED", shown)

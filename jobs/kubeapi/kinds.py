@@ -181,18 +181,19 @@ def kinds() -> list[Kind]:
     dependents = {CONFIG_MAPS: "cm", SECRETS: "", SERVICE_ACCOUNTS: "sa", VOLUME_CLAIMS: "pvc"}
     return [
         *(Dependents(Served(resource, (short,) if short else ())) for resource, short in dependents.items()),
-        *(Jobs(Served(kind.resource)) for kind in registry.everything()),
+        *(Jobs(Served(kind.resource, categories=("all",))) for kind in registry.everything()),
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),
     ]
 
 
 def _policies(api_version: str) -> list[Served]:
+    """Short names belong to the first group: kubectl warns when two groups have them."""
     group, version = api_version.split("/")
+    first = api_version == policies.GROUPS[0]
     return [
-        Served(Resource(group, version, "propagationpolicies", "PropagationPolicy"), ("pp",)),
         Served(
-            Resource(group, version, "clusterpropagationpolicies", "ClusterPropagationPolicy", namespaced=False),
-            ("cpp",),
-        ),
+            Resource(group, version, f"{kind.lower()[:-1]}ies", kind, namespaced=namespaced), (short,) if first else ()
+        )
+        for kind, short, namespaced in (("PropagationPolicy", "pp", True), ("ClusterPropagationPolicy", "cpp", False))
     ]

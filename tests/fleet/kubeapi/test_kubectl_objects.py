@@ -118,6 +118,20 @@ def test_it_lists_clusters_namespaces_and_what_it_serves(ada, north):
     assert "policy.karmada.io/v1alpha1" in ada.says("api-versions")
 
 
+def test_it_tells_what_happened_to_one_object(ada):
+    for name in ("llama", "other"):
+        ada.says("apply", "-f", "-", given=pytorch_job(name))
+    assert ada.says("get", "events").split()[:2] == ["LAST", "SEEN"]
+    about = ada.says("events", "--for", "pytorchjob/llama", "--no-headers").splitlines()
+    assert len(about) == 1 and "Submitted by ada" in about[0]
+
+
+def test_it_lists_what_one_may(kubectl, viewer):
+    told = kubectl.as_user("sam").says("auth", "can-i", "--list", "-n", "speech")
+    line = next(line for line in told.splitlines() if line.startswith("pytorchjobs"))
+    assert line.endswith("[get list watch]") and "secrets" not in told
+
+
 def test_it_asks_for_a_good_token(ada):
     ada.file.write_text(ada.file.read_text().replace("token: cvy_", "token: cvy-"))
     assert "Unauthorized" in ada.refused("get", "--raw", "/api")
