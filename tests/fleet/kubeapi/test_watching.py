@@ -1,0 +1,111 @@
+"""Watches as the official Python client holds them: nothing missed, nothing of others, a clear word when it is too late."""
+
+import threading
+import time
+
+import pytest
+from django.utils import timezone
+from kubernetes import client, config, dynamic
+from kubernetes.watch import Watch
+
+from fleet import journal
+from jobs.models import Job
+from jobs.services import lifecycle, manifests, submit
+from tests.support.kubectl import served
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+KIND = ("kubeflow.org", "v1", "pytorchjobs")
+
+
+def apply(text: str) -> None:
+    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+
+
+def delete(name: str) -> None:
+    lifecycle.delete(Job.objects.get(name=name), by="test", now=timezone.now())
+
+
+@pytest.fixture
+def api(transactional_db, admin, viewer, tmp_path):
+    """The clients of ada and of sam, who reads speech only."""
+    with served(tmp_path) as kubectl:
+        made = {name: config.new_client_from_config(str(kubectl.as_user(name).file)) for name in ("ada", "sam")}
+        yield made
+        for each in made.values():
+            each.rest_client.pool_manager.clear()
+
+
+def until(holds) -> None:
+    deadline = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+Told = list[tuple[str, str]]
+
+
+def told(api, version: int, count: int, seen: Told | None = None, **asked) -> Told:
+    """The first so many events of a watch, or those of five seconds."""
+    watch, seen = Watch(), [] if seen is None else seen
+    asked = {"resource_version": str(version), "timeout_seconds": 5, **asked}
+    for each in watch.stream(client.CustomObjectsApi(api).list_cluster_custom_object, *KIND, **asked):
+        seen.append((each["type"], each["object"]["metadata"]["name"]))
+        if len(seen) == count:
+            watch.stop()
+    return seen
+
+
+def test_it_tells_everything_since_a_version_and_nothing_before(api):
+    apply(pytorch_job("old"))
+    version = journal.head()
+    apply(pytorch_job("llama"))
+    delete("old")
+    assert told(api["ada"], version, 2) == [("ADDED", "llama"), ("DELETED", "old")]
+
+
+def test_it_begins_with_what_there_is_when_no_version_is_given(api):
+    apply(pytorch_job("llama"))
+    assert told(api["ada"], 0, 1) == [("ADDED", "llama")]
+
+
+def test_it_tells_of_objects_that_come_into_a_selector_and_leave_it(api):
+    apply(pytorch_job("llama"))
+    seen: Told = []
+    asked = (api["ada"], 0, 3, seen)
+    watching = threading.Thread(target=told, args=asked, kwargs={"label_selector": "team in (vision)"})
+    watching.start()
+    jobs = dynamic.DynamicClient(api["ada"]).resources.get(api_version="kubeflow.org/v1", kind="PyTorchJob")
+    for team, event in (("vision", "ADDED"), ("speech", "DELETED"), ("vision", "ADDED")):
+        change = {"metadata": {"name": "llama", "labels": {"team": team}}}
+        jobs.patch(change, namespace="default", content_type="application/merge-patch+json")
+        until(lambda event=event: seen and seen[-1] == (event, "llama"))
+    watching.join()
+    assert len(seen) == 3
+
+
+def test_it_keeps_to_the_namespaces_its_reader_may_see(api):
+    version = journal.head()
+    for namespace in ("vision", "speech"):
+        apply(pytorch_job(namespace).replace("name: ", f"namespace: {namespace}\n  name: ", 1))
+    assert told(api["sam"], version, 2, timeout_seconds=1) == [("ADDED", "speech")]
+
+
+def test_it_says_that_a_version_is_too_old(api):
+    apply(pytorch_job("llama"))
+    for gpus in (2, 3, 4):
+        apply(pytorch_job("llama", gpus=gpus))
+    journal.compact(1)
+    with pytest.raises(client.ApiException) as refusal:
+        told(api["ada"], 1, 1)
+    assert refusal.value.status == 410
+
+
+def test_it_misses_nothing_of_many_changes(api):
+    version, names = journal.head(), [f"job-{i}" for i in range(60)]
+    writer = threading.Thread(target=lambda: [apply(pytorch_job(name)) for name in names])
+    writer.start()
+    seen = told(api["ada"], version, len(names))
+    writer.join()
+    assert [name for _, name in seen] == names
