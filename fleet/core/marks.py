@@ -3,5 +3,7 @@
 JOB_UID = "convoy.dev/job-uid"
 ATTEMPT = "convoy.dev/attempt"
 """The fencing token: a copy whose number is not the job's latest is removed before it is counted."""
+FLEET = "convoy.dev/fleet"
+"""Which fleet made it: what another fleet made in the same member is none of our business."""
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "convoy"

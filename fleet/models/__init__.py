@@ -4,6 +4,7 @@ from fleet.models.access import Grant, SigninLink, Token
 from fleet.models.cluster import Cluster
 from fleet.models.event import Event
 from fleet.models.hold import Hold
+from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
 from fleet.models.node import Node
 from fleet.models.pod import Pod
@@ -15,6 +16,7 @@ __all__ = [
     "Grant",
     "Heartbeat",
     "Hold",
+    "Identity",
     "JournalEntry",
     "Lease",
     "Node",

@@ -30,8 +30,13 @@ class NotYet(Exception):
     """The member is still removing something; look again soon."""
 
 
-def labels(job_uid: str, attempt: int) -> dict[str, str]:
-    return {marks.JOB_UID: job_uid, marks.ATTEMPT: str(attempt), marks.MANAGED_BY: marks.MANAGER}
+def labels(fleet: str, job_uid: str, attempt: int) -> dict[str, str]:
+    return {
+        marks.FLEET: fleet,
+        marks.JOB_UID: job_uid,
+        marks.ATTEMPT: str(attempt),
+        marks.MANAGED_BY: marks.MANAGER,
+    }
 
 
 def owner(found: Mapping[str, Any], job_uid: str, attempt: int) -> Owner:
@@ -41,9 +46,9 @@ def owner(found: Mapping[str, Any], job_uid: str, attempt: int) -> Owner:
     return Owner.OURS if has.get(marks.ATTEMPT) == str(attempt) else Owner.OLDER
 
 
-def manifest(kind: Kind, submitted: Manifest, job_uid: str, attempt: int, *, gang: bool) -> Manifest:
+def manifest(kind: Kind, submitted: Manifest, marks_: dict[str, str], *, gang: bool) -> Manifest:
     """What is sent: the submitted manifest, marked, running, and with its pods bound into one PodGroup."""
-    made = marked(kind, submitted, labels(job_uid, attempt))
+    made = marked(kind, submitted, marks_)
     made.pop("status", None)
     kind.suspend(made, False)
     if gang:

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from fleet.kube import resources
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
-from fleet.models import Cluster
+from fleet.models import Cluster, Identity
 from fleet.services import links
 from jobs.core import policy as policies
 from jobs.core.failover import Outcome
@@ -77,14 +77,15 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
     pods = sum(role["replicas"] for role in job.roles)
     gang = pods > 1 and work.cluster.serves(resources.POD_GROUPS.api_version, resources.POD_GROUPS.kind)
     uid, attempt = str(work.job_uid), work.attempt
+    marks = copies.labels(Identity.here(), uid, attempt)
     try:
         copies.ensure_namespace(client, work.namespace)
         if spec.propagate_deps:
             dependents.send(client, dependents.of(job))
         if gang:
-            group = copies.pod_group(work.namespace, work.name, pods, copies.labels(uid, attempt))
+            group = copies.pod_group(work.namespace, work.name, pods, marks)
             copies.create(client, resources.POD_GROUPS, group, uid, attempt)
-        body = copies.manifest(kind, job.manifest, uid, attempt, gang=gang)
+        body = copies.manifest(kind, job.manifest, marks, gang=gang)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
     except MemberRefused as e:
         _refused(work, job, f"{work.cluster.name} refused the job: {copies.refused(e)}", clock())

@@ -16,7 +16,7 @@ from django.db.models import Count
 from fleet import events
 from fleet.core import marks
 from fleet.kube.resources import Resource
-from fleet.models import Cluster, Pod
+from fleet.models import Identity, Pod
 from fleet.services import following
 from jobs.core.failover import Outcome
 from jobs.core.reasons import Code, Reason
@@ -218,8 +218,9 @@ def _missing(cluster_id: int, key: Key, now: datetime) -> None:
 def _remove_leftover(
     cluster_id: int, resource: Resource, found: Manifest, uid: UUID, attempt: int, now: datetime
 ) -> None:
-    """A copy nobody wants there: it gets a work of its own, whose only purpose is its removal."""
-    if found["metadata"].get("deletionTimestamp") or not Cluster.objects.filter(pk=cluster_id).exists():
+    """A copy of ours that nobody wants there: it gets a work of its own, whose only purpose is its removal."""
+    metadata = found["metadata"]
+    if metadata.get("deletionTimestamp") or metadata["labels"].get(marks.FLEET) != Identity.here():
         return
     work, _ = Work.objects.get_or_create(
         job_uid=uid,
@@ -228,8 +229,8 @@ def _remove_leftover(
         defaults={
             "api_version": resource.api_version,
             "kind": resource.kind,
-            "namespace": found["metadata"].get("namespace", ""),
-            "name": found["metadata"]["name"],
+            "namespace": metadata.get("namespace", ""),
+            "name": metadata["name"],
             "state": Work.State.WITHDRAWING,
             "due_at": now,
             "created_at": now,

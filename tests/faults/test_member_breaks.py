@@ -2,8 +2,9 @@
 
 import pytest
 
-from fleet.models import Cluster, Hold
+from fleet.models import Cluster, Hold, Identity
 from jobs.models import Job, Work
+from jobs.services import copies
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,6 +75,26 @@ def test_it_refuses_to_touch_an_object_of_somebody_else_and_goes_where_there_is_
     world.expect("llama", "Running", on="south")
     assert world.copies() == {"north": ["llama"], "south": ["llama"]}
     assert world.clients["north"].get("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/llama")["spec"] == {}
+
+
+def stray(world, name: str, fleet: str) -> None:
+    """A copy of a job nobody knows (any more), as a worker may make it that outlived its claim."""
+    labels = copies.labels(fleet, "11111111-1111-4111-8111-111111111111", 1)
+    body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name, "labels": labels}}
+    world.clients["north"].create("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs", {**body, "spec": {}})
+
+
+def test_it_removes_a_copy_of_ours_that_no_job_wants(world):
+    world.member("north", 8)
+    stray(world, "late", Identity.here())
+    world.until(lambda: world.copies() == {"north": []}, "the stray copy is gone")
+
+
+def test_it_leaves_alone_what_another_fleet_made_in_the_same_member(world):
+    world.member("north", 8)
+    stray(world, "theirs", "another-fleet")
+    stray(world, "ours", Identity.here())
+    world.until(lambda: world.copies() == {"north": ["theirs"]}, "only ours is removed")
 
 
 def test_it_wakes_a_waiting_gang_by_the_event_alone(unswept):
