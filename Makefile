@@ -1,4 +1,4 @@
-.PHONY: up test lint check bench generate help
+.PHONY: up test lint lint-console check bench generate help
 VENV := .venv/bin
 
 help: ## this list
@@ -18,7 +18,15 @@ lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations,
 	$(VENV)/lint-imports
 	$(VENV)/python manage.py makemigrations --check --dry-run
 	$(VENV)/python -m deploy.demo.bundle --check
-	$(VENV)/python manage.py spectacular --format openapi-json | diff -q - docs/openapi.json
+	mkdir -p .convoy && $(VENV)/python manage.py spectacular --format openapi-json --file .convoy/openapi.json
+	diff -q .convoy/openapi.json docs/openapi.json
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-console; \
+	  else echo "npm is not there: the console was not checked"; fi
+
+lint-console:
+	cd frontend/web && npm run --silent check
+	cd frontend/web && npx --no-install openapi-typescript ../../docs/openapi.json -o ../../.convoy/schema.d.ts
+	diff -q .convoy/schema.d.ts frontend/web/src/api/schema.d.ts
 
 check: lint test ## lint and all tests
 
