@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fleet.kube.status import KubeError
+from fleet.kubeapi import protobuf
 
 Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -14,7 +15,6 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Object = dict[str, Any]
 
 MAX_BODY = 3 * 1024 * 1024
-PROTOBUF = b"k8s\x00"
 
 
 @dataclass(slots=True)
@@ -66,7 +66,9 @@ class Request:
     def body(self) -> Any:
         if not self.raw:
             return {}
-        if self.raw.startswith(PROTOBUF) or "yaml" in self.content_type:
+        if self.raw.startswith(protobuf.MAGIC):
+            return protobuf.document(self.raw)
+        if "yaml" in self.content_type:
             raise KubeError(415, f"this server takes JSON, not {self.content_type}: write a manifest and apply it")
         try:
             return json.loads(self.raw)

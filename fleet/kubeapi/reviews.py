@@ -1,15 +1,10 @@
-"""Questions about oneself: who am I, may I. Answered from the same rules every verb is checked by.
+"""Questions about oneself: who am I, may I. Answered from the same rules every verb is checked by."""
 
-kubectl asks `SelfSubjectAccessReview` in protobuf whatever a server offers, and takes JSON for an answer.
-"""
-
-from collections.abc import Iterator
 from typing import Any
 
-from fleet.kube.status import KubeError
 from fleet.kubeapi.catalog import Catalog
 from fleet.kubeapi.kinds import Object
-from fleet.kubeapi.request import PROTOBUF, Request
+from fleet.kubeapi.request import Request
 from fleet.services import access
 
 ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -17,7 +12,6 @@ RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _READS = ("get", "list", "watch")
 _WRITES = {"create": "apply", "update": "apply", "patch": "apply", "delete": "delete"}
-_FIELDS = {1: "namespace", 2: "verb", 3: "group", 4: "version", 5: "resource", 6: "subresource", 7: "name"}
 
 
 def answer(asked: Request, user: Any, catalog: Catalog) -> Object:
@@ -39,11 +33,8 @@ def answer(asked: Request, user: Any, catalog: Catalog) -> Object:
 
 def _rules(asked: Request, user: Any, catalog: Catalog) -> Object:
     """Every kind with the verbs that are allowed in the namespace."""
-    if asked.raw.startswith(PROTOBUF):
-        namespace = _text(_inner(asked.raw[len(PROTOBUF) :], 2, 2).get(1, b""))
-    else:
-        spec = asked.document().get("spec")
-        namespace = str(spec.get("namespace") or "") if isinstance(spec, dict) else ""
+    spec = asked.document().get("spec")
+    namespace = str(spec.get("namespace") or "") if isinstance(spec, dict) else ""
     rules = []
     for kind in catalog:
         resource = kind.served.resource
@@ -74,51 +65,7 @@ def _may(attributes: dict[str, str], user: Any, catalog: Catalog) -> tuple[bool,
 
 
 def _attributes(asked: Request) -> dict[str, str]:
-    if asked.raw.startswith(PROTOBUF):
-        return _decoded(asked.raw[len(PROTOBUF) :])
     spec = asked.document().get("spec")
     attributes = spec.get("resourceAttributes") if isinstance(spec, dict) else None
     attributes = attributes if isinstance(attributes, dict) else {}
     return {key: value for key, value in attributes.items() if isinstance(value, str)}
-
-
-def _decoded(message: bytes) -> dict[str, str]:
-    """runtime.Unknown.raw → review.spec → resourceAttributes, all of them texts."""
-    found = _inner(message, 2, 2, 1)
-    return {name: _text(found[number]) for number, name in _FIELDS.items() if number in found}
-
-
-def _inner(message: bytes, *path: int) -> dict[int, bytes]:
-    """The fields of the message inside."""
-    try:
-        for number in path:
-            message = dict(_parts(message)).get(number, b"")
-        return dict(_parts(message))
-    except IndexError as e:
-        raise KubeError(400, "the review cannot be read") from e
-
-
-def _text(value: bytes) -> str:
-    return value.decode(errors="replace")
-
-
-def _parts(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of one protobuf message; all of these are length-delimited."""
-    position = 0
-    while position < len(message):
-        tag, position = _varint(message, position)
-        if tag & 7 != 2:
-            raise IndexError(position)
-        size, position = _varint(message, position)
-        yield tag >> 3, message[position : position + size]
-        position += size
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    value, shift = 0, 0
-    while True:
-        byte = message[position]
-        value |= (byte & 127) << shift
-        position, shift = position + 1, shift + 7
-        if byte < 128:
-            return value, position

@@ -86,7 +86,8 @@ class Watch:
         shown = change.shown or self._remains(change)
         shown = {**shown, "metadata": {**shown["metadata"], "resourceVersion": str(change.version)}}
         now = change.action is not journal.Action.DELETED and self.wanted.takes(shown)
-        was = change.uid in self.known if not self.wanted.everything else change.action is not journal.Action.ADDED
+        fresh = change.action is journal.Action.ADDED or not self.wanted.everything
+        was = change.uid in self.known or not fresh
         if not now and not was:
             return b""
         (self.known.add if now else self.known.discard)(change.uid)

@@ -12,8 +12,6 @@ from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SECRET = '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"word": "aHVzaA=="}}'
-
 
 @pytest.fixture
 def kubectl(transactional_db, tmp_path):
@@ -87,7 +85,7 @@ def test_it_tries_a_write_without_doing_it(ada):
 
 def test_it_keeps_what_is_in_a_secret_from_those_who_may_not_write_it(ada, kubectl):
     person("victor", (Grant.Role.VIEWER, "default"))
-    ada.says("apply", "-f", "-", given=SECRET)
+    ada.says("create", "secret", "generic", "key", "--from-literal=word=hush")
     assert "forbidden" in kubectl.as_user("victor").refused("get", "secret", "key", "-oyaml")
     assert "aHVzaA==" in ada.says("get", "secret", "key", "-oyaml")
 
@@ -130,6 +128,15 @@ def test_it_lists_what_one_may(kubectl, viewer):
     told = kubectl.as_user("sam").says("auth", "can-i", "--list", "-n", "speech")
     line = next(line for line in told.splitlines() if line.startswith("pytorchjobs"))
     assert line.endswith("[get list watch]") and "secrets" not in told
+
+
+def test_it_takes_what_kubectl_makes_itself(ada, tmp_path):
+    (tmp_path / "raw").write_bytes(b"\xff\x00")
+    ada.says("create", "configmap", "settings", "--from-literal=depth=12", f"--from-file={tmp_path / 'raw'}")
+    shown = json.loads(ada.says("get", "configmap", "settings", "-ojson"))
+    assert (shown["data"], shown["binaryData"]) == ({"depth": "12"}, {"raw": "/wA="})
+    assert "created" in ada.says("create", "serviceaccount", "trainer")
+    assert "write a manifest and apply it" in ada.refused("create", "job", "plain", "--image=x")
 
 
 def test_it_asks_for_a_good_token(ada):

@@ -86,6 +86,7 @@ def test_it_tells_of_objects_that_come_into_a_selector_and_leave_it(api):
 
 
 def test_it_keeps_to_the_namespaces_its_reader_may_see(api):
+    apply(pytorch_job("old"))
     version = journal.head()
     for namespace in ("vision", "speech"):
         apply(pytorch_job(namespace).replace("name: ", f"namespace: {namespace}\n  name: ", 1))
@@ -103,6 +104,7 @@ def test_it_says_that_a_version_is_too_old(api):
 
 
 def test_it_misses_nothing_of_many_changes(api):
+    apply(pytorch_job("old"))
     version, names = journal.head(), [f"job-{i}" for i in range(60)]
     writer = threading.Thread(target=lambda: [apply(pytorch_job(name)) for name in names])
     writer.start()

@@ -1,0 +1,158 @@
+"""The few messages kubectl sends in protobuf whatever a server offers: small core kinds it makes itself, and reviews.
+
+Reads what is named here and refuses the rest: nothing a person sent is ever dropped. Answers are JSON, which all of them take.
+"""
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from fleet.kube.status import KubeError
+
+MAGIC = b"k8s\x00"
+
+Value = int | bytes
+Reader = Callable[[list[Value]], Any]
+"""What all the values of one field, in their order, mean."""
+Fields = Mapping[int, tuple[str, Reader]]
+
+
+def document(raw: bytes) -> dict[str, Any]:
+    """The object in the envelope."""
+    try:
+        envelope = _grouped(raw[len(MAGIC) :])
+        head = _message(_HEAD)(envelope.get(1, [b""]))
+        fields = _KNOWN.get((head.get("apiVersion", ""), head.get("kind", "")))
+        if fields is None:
+            said = f"{head.get('apiVersion', '')} {head.get('kind', '')}"
+            raise KubeError(415, f"{said} is not read as protobuf here: write a manifest and apply it")
+        return {**head, **_message(fields)(envelope.get(2, [b""]))}
+    except (IndexError, UnicodeDecodeError, TypeError) as e:
+        raise KubeError(400, "the body is no message of Kubernetes") from e
+
+
+def _grouped(message: bytes) -> dict[int, list[Value]]:
+    found: dict[int, list[Value]] = {}
+    for number, value in _parts(message):
+        found.setdefault(number, []).append(value)
+    return found
+
+
+def _message(fields: Fields) -> Reader:
+    """An object; what is empty is left out, as JSON would."""
+
+    def read(values: list[Value]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for number, inner in _grouped(bytes(_bytes(values[-1]))).items():
+            if number in fields:
+                name, reader = fields[number]
+                if (value := reader(inner)) not in ("", {}, False):
+                    found[name] = value
+            elif any(inner):
+                raise KubeError(415, f"field {number} is not read as protobuf here: write a manifest and apply it")
+        return found
+
+    return read
+
+
+def _text(values: list[Value]) -> str:
+    return _bytes(values[-1]).decode()
+
+
+def _encoded(values: list[Value]) -> str:
+    return base64.b64encode(_bytes(values[-1])).decode()
+
+
+def _truth(values: list[Value]) -> bool:
+    return bool(values[-1])
+
+
+def _unread(values: list[Value]) -> str:
+    """The status of a question: the answer's business."""
+    return ""
+
+
+def _entries(reader: Reader) -> Reader:
+    """A map: one message of key and value an entry."""
+
+    def read(values: list[Value]) -> dict[str, Any]:
+        pairs = [_grouped(_bytes(value)) for value in values]
+        return {_text(pair.get(1, [b""])): reader(pair.get(2, [b""])) for pair in pairs}
+
+    return read
+
+
+def _texts(*names: str) -> Fields:
+    """Fields 1, 2, ... that are texts."""
+    return {number: (name, _text) for number, name in enumerate(names, 1)}
+
+
+def _bytes(value: Value) -> bytes:
+    if isinstance(value, int):
+        raise TypeError(value)
+    return value
+
+
+def _parts(message: bytes) -> Iterator[tuple[int, Value]]:
+    """Field numbers and values of one message, as they stand."""
+    position = 0
+    while position < len(message):
+        tag, position = _varint(message, position)
+        if tag & 7 == 0:
+            number, position = _varint(message, position)
+            yield tag >> 3, number
+            continue
+        if tag & 7 != 2:
+            raise IndexError(position)
+        size, position = _varint(message, position)
+        if position + size > len(message):
+            raise IndexError(position)
+        yield tag >> 3, message[position : position + size]
+        position += size
+
+
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while True:
+        byte = message[position]
+        value |= (byte & 127) << shift
+        position, shift = position + 1, shift + 7
+        if byte < 128:
+            return value, position
+
+
+_HEAD = _texts("apiVersion", "kind")
+_METADATA: Fields = {
+    1: ("name", _text),
+    3: ("namespace", _text),
+    11: ("labels", _entries(_text)),
+    12: ("annotations", _entries(_text)),
+}
+_NAMED: Fields = {1: ("metadata", _message(_METADATA))}
+_ASKING: Fields = {**_NAMED, 3: ("status", _unread)}
+_ASKED = _texts("namespace", "verb", "group", "version", "resource", "subresource", "name")
+_ACCESS: Fields = {
+    1: ("resourceAttributes", _message(_ASKED)),
+    2: ("nonResourceAttributes", _message(_texts("path", "verb"))),
+}
+_KNOWN: Mapping[tuple[str, str], Fields] = {
+    ("v1", "ConfigMap"): {
+        **_NAMED,
+        2: ("data", _entries(_text)),
+        3: ("binaryData", _entries(_encoded)),
+        4: ("immutable", _truth),
+    },
+    ("v1", "Secret"): {
+        **_NAMED,
+        2: ("data", _entries(_encoded)),
+        3: ("type", _text),
+        4: ("stringData", _entries(_text)),
+        5: ("immutable", _truth),
+    },
+    ("v1", "ServiceAccount"): _NAMED,
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {**_ASKING, 2: ("spec", _message(_ACCESS))},
+    ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): {
+        **_ASKING,
+        2: ("spec", _message(_texts("namespace"))),
+    },
+}
