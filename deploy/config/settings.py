@@ -162,6 +162,29 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
 }
 
+UNFOLD = {
+    "SITE_TITLE": "Convoy",
+    "SITE_HEADER": "Convoy",
+    "SITE_SUBHEADER": "Administration",
+    "SITE_URL": "/",
+    "SITE_SYMBOL": "conversion_path",
+    "COLORS": {
+        "primary": {
+            "50": "oklch(0.97 0.014 231)",
+            "100": "oklch(0.94 0.03 231)",
+            "200": "oklch(0.88 0.058 231)",
+            "300": "oklch(0.80 0.09 231)",
+            "400": "oklch(0.70 0.115 231)",
+            "500": "oklch(0.60 0.118 235)",
+            "600": "oklch(0.52 0.11 238)",
+            "700": "oklch(0.46 0.098 240)",
+            "800": "oklch(0.40 0.08 241)",
+            "900": "oklch(0.35 0.066 242)",
+            "950": "oklch(0.27 0.05 243)",
+        }
+    },
+}
+
 REDIS_URL = env.str("REDIS_URL", default="")
 if REDIS_URL:
     CHANNEL_LAYERS = {

@@ -34,6 +34,11 @@ class Ledger:
     _settled: dict[str, Stand] = field(default_factory=dict)
     _touched: set[str] = field(default_factory=set)
 
+    def place(self, label: str) -> str:
+        """The value of a topology label that all nodes share; empty when they do not."""
+        values = {node.labels.get(label, "") for node in self._nodes.values()}
+        return values.pop() if len(values) == 1 else ""
+
     def relist_nodes(self, nodes: Iterable[NodeSeen]) -> None:
         present = {node.name: node for node in nodes}
         self._touched |= self._nodes.keys() | self._settled.keys() | present.keys()

@@ -113,7 +113,7 @@ class Supply:
             changes = [*_write_nodes(cluster, nodes), *self._write_pods(pods, gone)]
             ended = _end_holds(self.cluster_id, None if self._listed_again else marks, now)
             if self._listed_again:
-                _synced(cluster, now)
+                _synced(cluster, self.ledger, now)
             events.announce(changes, now)
             if nodes.gained or ended:
                 clusters.freed(self.cluster_id)
@@ -138,14 +138,16 @@ class Supply:
         return seen + [_pod_change(self._written[key], action.DELETED) for key in gone]
 
 
-def _synced(cluster: Cluster, now: datetime) -> None:
-    """The first time is news: the cluster's capacity is known from here on."""
-    first = cluster.synced_at is None
+def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
+    """The first time is news: the cluster's capacity, and where it is, are known from here on."""
+    before = (cluster.synced_at is None, cluster.region, cluster.zone)
     cluster.synced_at = now
-    if first:
-        clusters.announce(cluster, ["synced_at"], now)
-    else:
+    cluster.region = ledger.place("topology.kubernetes.io/region")
+    cluster.zone = ledger.place("topology.kubernetes.io/zone")
+    if before == (False, cluster.region, cluster.zone):
         cluster.save(update_fields=["synced_at"])
+    else:
+        clusters.announce(cluster, ["synced_at", "region", "zone"], now)
 
 
 def _write_nodes(cluster: Cluster, nodes: Difference) -> list[journal.Change]:

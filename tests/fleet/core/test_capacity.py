@@ -1,5 +1,7 @@
 """The ledger against a count from scratch, and the room it says was gained."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -123,3 +125,11 @@ def test_it_starts_from_what_is_written():
     ledger.remember({"old": (node("old"), {}), "n1": (node("n1"), {})})
     ledger.relist_nodes([node("n1")])
     assert (ledger.difference().changed, ledger.difference().gone) == ({}, {"old"})
+
+
+def test_it_knows_the_place_that_all_nodes_share():
+    ledger, region = Ledger(), "topology.kubernetes.io/region"
+    ledger.relist_nodes([replace(node("a"), labels={region: "eu"}), replace(node("b"), labels={region: "eu"})])
+    assert ledger.place(region) == "eu"
+    ledger.see_node(replace(node("c"), labels={region: "us"}))
+    assert ledger.place(region) == ""

@@ -65,13 +65,14 @@ def test_it_follows_pods_as_they_come_and_go(north, watching, freed):
     row = join(north)
     watching()
     synced(row)
+    eventually(lambda: freed)
     freed.clear()
     add_pod(north, "a", "n1", gpus=3)
     eventually(lambda: gpus_asked() == 3)
     assert not freed
     set_phase(north, "a", "Succeeded")
     eventually(lambda: gpus_asked() == 0)
-    assert set(freed) == {row.pk}
+    eventually(lambda: set(freed) == {row.pk})
 
 
 def test_it_notices_a_cluster_that_joins_and_one_that_leaves(north, watching):
