@@ -44,6 +44,8 @@ class Application:
             return None
         asked = await request.read(scope, receive)
         try:
+            if any("\x00" in text for text in (asked.path, *asked.query.values())):
+                raise KubeError(400, "the URL contains a zero byte")
             if asked.too_large:
                 raise KubeError(413, f"Request entity too large: limit is {request.MAX_BODY}")
             if asked.method == "GET" and asked.path.rstrip("/") in documents.OPEN:
@@ -75,6 +77,8 @@ class Application:
             return Verbs(target, asked, user, self._clock()).answer()
         except ConvoyError as e:
             raise _refusal(e, target) from e
+        except RecursionError as e:
+            raise KubeError(400, "the object is nested too deeply") from e
         except OperationalError as e:
             log.warning("%s %s: the database is busy: %s", asked.method, asked.path, e)
             raise KubeError(503, "the database is busy: try again") from e

@@ -93,7 +93,8 @@ class RowKind(Kind):
     name_field = "name"
     indexed: Mapping[str, str] = {}
     """Fields a selector may ask for that are columns as well."""
-    chunk = 500
+    chunk = 501
+    """One more than the page kubectl asks for: whether there is another page is known from the same query."""
 
     @abstractmethod
     def rows(self) -> QuerySet[Any]:

@@ -71,7 +71,7 @@ class Request:
         if "yaml" in self.content_type:
             raise KubeError(415, f"this server takes JSON, not {self.content_type}: write a manifest and apply it")
         try:
-            return json.loads(self.raw)
+            return json.loads(self.raw, parse_constant=_no_number)
         except (ValueError, RecursionError) as e:
             raise KubeError(400, f"the object provided is unrecognized: {str(e)[:200]}") from e
 
@@ -98,6 +98,10 @@ async def read(scope: Scope, receive: Receive) -> Request:
     asked.raw = b"".join(parts)
     asked.too_large = size > MAX_BODY
     return asked
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
 
 
 def encoded(document: Any) -> bytes:

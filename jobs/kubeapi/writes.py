@@ -1,10 +1,11 @@
 """Kinds whose writes are manifests handed to `jobs.services.submit`, as every other door does."""
 
+import json
 from typing import Any
 
 from fleet.errors import NotFound
 from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
-from jobs.services import submit
+from jobs.services import manifests, submit
 
 WRITABLE = ("create", "delete", "get", "list", "patch", "update", "watch")
 
@@ -19,7 +20,9 @@ class ManifestKind(RowKind):
         self._apply(document, write)
 
     def _apply(self, document: Object, write: Write) -> None:
-        for applied in submit.apply([document], by=write.by, now=write.now):
+        """Through the one reader of manifests: what it refuses from a file, it refuses here."""
+        read = manifests.parse(json.dumps(document).encode())
+        for applied in submit.apply(read, by=write.by, now=write.now):
             write.warnings += applied.warnings
 
     def one(self, name: str, write: Write) -> Any:
