@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from fleet.kube.discovery import Served
 from fleet.kube.status import KubeError
@@ -108,8 +108,9 @@ class RowKind(Kind):
         rows = self.rows().filter(**{columns[field]: value for field, value in exact.items() if field in columns})
         if namespaces is not None and self.served.resource.namespaced:
             rows = rows.filter(**{f"{self.namespace_field}__in": namespaces})
+        rows = rows.order_by(*self._order())
         while True:
-            found = list((rows.filter(self._behind(after)) if after else rows).order_by(*self._order())[: self.chunk])
+            found = self._behind(rows, after) if after else list(rows[: self.chunk])
             for row in found:
                 shown = self.render(row)
                 after = (shown["metadata"].get("namespace", ""), shown["metadata"]["name"])
@@ -123,12 +124,16 @@ class RowKind(Kind):
     def _order(self) -> tuple[str, ...]:
         return (self.namespace_field, self.name_field) if self.served.resource.namespaced else (self.name_field,)
 
-    def _behind(self, key: Key) -> Q:
+    def _behind(self, rows: QuerySet[Any], key: Key) -> list[Any]:
+        """The next chunk: the rest of the key's namespace, then other namespaces, each found by index."""
         namespace, name = key
+        later = {f"{self.name_field}__gt": name}
         if not self.served.resource.namespaced:
-            return Q(**{f"{self.name_field}__gt": name})
-        here = Q(**{self.namespace_field: namespace, f"{self.name_field}__gt": name})
-        return Q(**{f"{self.namespace_field}__gt": namespace}) | here
+            return list(rows.filter(**later)[: self.chunk])
+        found = list(rows.filter(**{self.namespace_field: namespace}, **later)[: self.chunk])
+        if left := self.chunk - len(found):
+            found += rows.filter(**{f"{self.namespace_field}__gt": namespace})[:left]
+        return found
 
 
 def stamp(moment: datetime) -> str:
