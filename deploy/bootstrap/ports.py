@@ -22,7 +22,9 @@ def first_free(wanted: int, host: str = HOST) -> int:
     for port in range(wanted, min(wanted + REACH, 65536)):
         if is_free(port, host):
             return port
-    raise Problem(f"No port from {wanted} to {wanted + REACH - 1} is free on {host}: set CONVOY_PORT to another one.")
+    raise Problem(
+        f"No port from {wanted} to {wanted + REACH - 1} is free on {host}: set CONVOY_PORT or CONVOY_KUBE_PORT."
+    )
 
 
 def any_free(kept: int, host: str = HOST) -> int:

@@ -173,7 +173,8 @@ def _create_job(document: _Document, key: Mapping[str, str], by: str, now: datet
     )
     _fill(job, document)
     job.save(force_insert=True)
-    events.announce([change(job, journal.Action.ADDED)], now)
+    [job.resource_version] = events.announce([change(job, journal.Action.ADDED)], now)
+    job.save(update_fields=["resource_version"])
     say(job, "Submitted", f"Submitted by {by}", now)
     return document.applied(job.uid, "created")
 

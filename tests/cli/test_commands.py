@@ -114,7 +114,12 @@ def test_it_ends_quietly_when_its_reader_goes_away(server, convoy):
 def test_it_ends_quietly_on_ctrl_c(server, convoy):
     server.page("jobs/", job())
     watching = subprocess.Popen(
-        convoy.command("get", "jobs", "-w"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=convoy.env
+        convoy.command("get", "jobs", "-w"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=convoy.env,
+        # A test run in the background has it ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     watching.stdout.readline()
     os.kill(watching.pid, signal.SIGINT)

@@ -19,11 +19,12 @@ class Product:
 
     def __init__(self, path: Path) -> None:
         self.home = Home(path)
-        self.port = ports.any_free(0)
+        self.port, self.kube_port = ports.any_free(0), ports.any_free(0)
 
     def manage(self, *argv: str) -> subprocess.CompletedProcess[str]:
         env = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
         env |= {"CONVOY_HOME": str(self.home.path), "CONVOY_PORT": str(self.port)}
+        env["CONVOY_KUBE_PORT"] = str(self.kube_port)
         command = [sys.executable, str(ROOT / "manage.py"), *argv]
         return subprocess.run(command, env=env, capture_output=True, text=True, timeout=180, check=False)
 
