@@ -11,8 +11,8 @@ test: ## the tests
 	python3 manage.py test
 
 lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations, generated files
-	$(VENV)/ruff format --check .
-	$(VENV)/ruff check .
+	$(VENV)/ruff format --check --no-cache .
+	$(VENV)/ruff check --no-cache .
 	$(VENV)/mypy
 	$(VENV)/mypy -p deploy.bootstrap -p deploy.supervisor -p deploy.demo
 	$(VENV)/lint-imports

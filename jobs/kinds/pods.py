@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fleet.kube.quantities import QuantityError
-
 from fleet.core import units
+from fleet.kube.quantities import QuantityError
 from jobs.kinds.base import Amounts, Faults, Manifest
 
 
