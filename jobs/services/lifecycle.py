@@ -46,10 +46,8 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
 
 
 def _suspend_copies(job: Job, now: datetime) -> None:
-    mine = Work.objects.filter(job_uid=job.uid)
-    if mine.filter(state=State.PENDING, claim="").update(state=State.GONE):
-        works.release_hold(job.uid, job.attempt, now)
-    sent = mine.filter(state__in=[State.PENDING, State.SENDING, State.APPLIED])
+    works.drop_unsent(job, now)
+    sent = Work.objects.filter(job_uid=job.uid, state__in=[State.PENDING, State.SENDING, State.APPLIED])
     for pk in list(sent.values_list("pk", flat=True)):
         Work.objects.filter(pk=pk).update(state=State.SUSPENDING, due_at=now, tries=0)
         events.enqueue("jobs.push", pk)

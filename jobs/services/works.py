@@ -60,12 +60,18 @@ def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | N
         events.enqueue("jobs.push", work.pk, countdown_s=wait)
 
 
-def withdraw(job: Job, now: datetime, *, before: int | None = None) -> int:
-    """Asks for every copy of the job (of attempts below ``before``) to be removed; how many are not gone yet."""
+def drop_unsent(job: Job, now: datetime) -> None:
+    """Ends works no member has heard of, and gives back what was held for them."""
+    unsent = Work.objects.filter(job_uid=job.uid, state=State.PENDING, claim="")
+    for attempt in list(unsent.values_list("attempt", flat=True)):
+        if unsent.filter(attempt=attempt).update(state=State.GONE):
+            release_hold(job.uid, attempt, now)
+
+
+def withdraw(job: Job, now: datetime) -> int:
+    """Asks for every copy of the job to be removed; how many are not gone yet."""
+    drop_unsent(job, now)
     mine = Work.objects.filter(job_uid=job.uid)
-    if before is not None:
-        mine = mine.filter(attempt__lt=before)
-    mine.filter(state=State.PENDING, claim="").update(state=State.GONE)
     left = mine.exclude(state=State.GONE)
     left.exclude(state=State.WITHDRAWING).update(state=State.WITHDRAWING, due_at=now, tries=0)
     for pk in left.values_list("pk", flat=True):

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.models import Cluster
-from jobs.models import Work
+from fleet.models import Cluster, Hold
+from jobs.models import Job, Work
 from jobs.services import works
 
 pytestmark = pytest.mark.django_db
@@ -55,3 +55,16 @@ def test_it_is_not_stopped_by_a_clock_that_jumped_back(work):
     works.claim(work.pk, NOW)
     Work.objects.update(due_at=NOW)
     assert works.claim(work.pk, NOW - HOUR) is not None
+
+
+def test_it_gives_back_the_hold_of_a_copy_that_was_never_sent(work):
+    Hold.objects.create(cluster=work.cluster, job_uid=work.job_uid, attempt=1, amounts={}, pods=1, made_at=NOW)
+    assert works.withdraw(Job(uid=work.job_uid, attempt=1), NOW) == 0
+    assert Hold.objects.get().released_at == NOW
+
+
+def test_it_keeps_the_hold_of_a_copy_that_may_be_in_the_member(work):
+    Hold.objects.create(cluster=work.cluster, job_uid=work.job_uid, attempt=1, amounts={}, pods=1, made_at=NOW)
+    Work.objects.update(state=Work.State.APPLIED)
+    assert works.withdraw(Job(uid=work.job_uid, attempt=1), NOW) == 1
+    assert Hold.objects.get().released_at is None
