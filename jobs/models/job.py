@@ -41,6 +41,18 @@ class Job(models.Model):
     """Whole units over all roles, ``pods`` included."""
     gpus = models.PositiveIntegerField(default=0)
     priority = models.IntegerField(default=0)
+    leaf = models.CharField(max_length=700, blank=True, default="")
+    """The full path of the quota leaf it is charged to; empty: none is."""
+    leaf_fault = models.CharField(max_length=500, blank=True, default="")
+    """Why the leaf it asks for by label is not its own: it waits, and does not go on without quota."""
+    pinned = models.BooleanField(default=False)
+    """Moved to its leaf by hand: its label and namespace do not count while that leaf stands."""
+    preemptible = models.BooleanField(default=True)
+    """May borrow, and may be taken back from."""
+    charge = models.JSONField(null=True, blank=True)
+    """What its leaf is charged for it, `quotas.core.amounts.of_job`; null: not charged. The ledger is the sum of these."""
+    reclaim = models.JSONField(null=True, blank=True)
+    """While it makes room, and until it is placed again: for whom, why, until when; see `jobs.services.reclaiming`."""
     policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
 
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED, db_index=True)
@@ -71,6 +83,8 @@ class Job(models.Model):
         indexes = [
             models.Index(fields=["namespace", "state"]),
             models.Index(fields=["created_at"]),
+            models.Index(fields=["leaf", "state"]),
+            models.Index(fields=["leaf"], condition=models.Q(charge__isnull=False), name="jobs_charged"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,143 @@
+"""The queues as people see them: who stands where, behind whom, and why; and a job moved to another queue.
+
+A queue unit is not a row of its own: it is a job that belongs to a leaf of the quota tree. The order here is the order of
+`quotas.core.order` within one queue.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Case, F, Max, QuerySet, Value, When, Window
+from django.db.models.functions import Concat, Lag, RowNumber
+
+from fleet.errors import Conflict, FieldFault, InvalidInput
+from jobs import snapshot
+from jobs.events import announce_jobs, say
+from jobs.models import Job
+from jobs.services import scheduling
+from quotas import queries
+from quotas.models import Queue
+
+
+class Phase(StrEnum):
+    """As the QueueUnit's manifest spells it."""
+
+    ENQUEUED = "Enqueued"
+    DEQUEUED = "Dequeued"
+    RUNNING = "Running"
+    BACKOFF = "Backoff"
+    SUCCEED = "Succeed"
+    FAILED = "Failed"
+
+
+PHASES: Mapping[str, Phase] = {
+    Job.State.QUEUED: Phase.ENQUEUED,
+    Job.State.SUSPENDED: Phase.ENQUEUED,
+    Job.State.ADMITTED: Phase.DEQUEUED,
+    Job.State.PLACED: Phase.DEQUEUED,
+    Job.State.DISPATCHED: Phase.DEQUEUED,
+    Job.State.MOVING: Phase.DEQUEUED,
+    Job.State.RUNNING: Phase.RUNNING,
+    Job.State.BACKOFF: Phase.BACKOFF,
+    Job.State.RECLAIMING: Phase.BACKOFF,
+    Job.State.SUCCEEDED: Phase.SUCCEED,
+    Job.State.FAILED: Phase.FAILED,
+}
+_LEFT_OUT = ("manifest", "status", "roles")
+_ORDER = ("-priority", "queued_at", "namespace", "name", "pk")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueUnit:
+    job: Job
+    phase: Phase
+    position: int | None
+    """From 1, among those who wait in its queue; None: it does not wait."""
+    ahead: str
+    """``namespace/name`` of the one directly before it; empty: nobody."""
+    blocker: str
+    """The job whose wait holds up the queue; empty: none does."""
+    message: str
+
+    @property
+    def queue(self) -> str:
+        """The full path of its leaf."""
+        return str(self.job.leaf)
+
+    @property
+    def attempts(self) -> int:
+        return int(self.job.attempt)
+
+
+def units(*, leaf: str = "", namespace: str = "", phase: Phase | None = None) -> QuerySet[Job]:
+    """The jobs that have a place in a queue, in the order of the queues; for a door to page and then `describe`."""
+    rows = Job.objects.exclude(leaf="").defer(*_LEFT_OUT)
+    if leaf:
+        rows = rows.filter(leaf=leaf)
+    if namespace:
+        rows = rows.filter(namespace=namespace)
+    if phase is not None:
+        rows = rows.filter(state__in=[state for state, told in PHASES.items() if told is phase])
+    return rows.order_by("leaf", *_ORDER)
+
+
+def describe(jobs: Iterable[Job]) -> list[QueueUnit]:
+    """A page of `units`, each with its place; one query, however many."""
+    page = list(jobs)
+    places = _places(page)
+    return [_unit(job, *places.get(job.pk, (None, ""))) for job in page]
+
+
+def _unit(job: Job, position: int | None, ahead: str) -> QueueUnit:
+    reason: dict[str, Any] = job.reason or {}
+    blocker = str((reason.get("quota") or {}).get("blocker", ""))
+    return QueueUnit(job, PHASES[job.state], position, ahead, blocker, str(reason.get("message", "")))
+
+
+def _places(page: Sequence[Job]) -> dict[int, tuple[int, str]]:
+    """Of those who wait: the position, and who is ahead. Counted over the whole queues, read for the page alone."""
+    wait = [job for job in page if job.state in Job.WAITING and job.charge is None]
+    if not wait:
+        return {}
+    line = [F("priority").desc(), *map(F, ("queued_at", "namespace", "name", "pk"))]
+    whole = snapshot.waiting_jobs().filter(leaf__in={job.leaf for job in wait}, charge__isnull=True).order_by()
+    asked = Case(When(pk__in=[job.pk for job in wait], then=1), default=0)
+    placed = whole.annotate(
+        position=Window(RowNumber(), partition_by=["leaf"], order_by=line),
+        ahead=Window(Lag(Concat("namespace", Value("/"), "name")), partition_by=["leaf"], order_by=line),
+        asked=Window(Max(asked), partition_by=["pk"]),
+    ).filter(asked=1)
+    return {pk: (position, ahead or "") for pk, position, ahead in placed.values_list("pk", "position", "ahead")}
+
+
+@transaction.atomic
+def move(job: Job, leaf: str, *, by: str, now: datetime) -> Job:
+    """Lets a waiting job wait in another queue, where it stays whatever its label and namespace say."""
+    tree = queries.tree()
+    if tree is None or leaf not in {each.path for each in tree.leaves}:
+        raise InvalidInput(f"{leaf} is no leaf of the quota tree", (FieldFault("queue", f"{leaf} is no leaf"),))
+    refuse_closed(leaf)
+    waiting = snapshot.waiting_jobs().filter(pk=job.pk, charge__isnull=True)
+    if not waiting.update(leaf=leaf, leaf_fault="", pinned=True):
+        raise Conflict(f"{job} cannot move to another queue: only a job that waits and runs nowhere can")
+    fresh = Job.objects.get(pk=job.pk)
+    say(fresh, "MovedToQueue", f"{by} moved it from {job.leaf or 'no queue'} to {leaf}", now)
+    announce_jobs([fresh], now)
+    scheduling.request()
+    return fresh
+
+
+def refuse_closed(leaf: str) -> None:
+    """Raises `Conflict` when the leaf's queue, or one above it, takes no more jobs."""
+    paths = [leaf[:end] for end in range(len(leaf) + 1) if end == len(leaf) or leaf[end] == "/"]
+    shut = Queue.objects.filter(path__in=paths, state__in=[Queue.State.DRAINING, Queue.State.STOPPED])
+    queue = shut.order_by("path").first()
+    if queue is not None:
+        told = "drains" if queue.state == Queue.State.DRAINING else "is stopped"
+        raise Conflict(
+            f"queue {queue.path} ({queue.name}) {told} and takes no more jobs: open it, or use another queue"
+        )
