@@ -25,6 +25,7 @@ from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
 from fleet.member import addresses, errors
+from fleet.member.passing import Passing
 
 Object = dict[str, Any]
 Params = dict[str, str]
@@ -147,6 +148,13 @@ class MemberClient:
         finally:
             response.close()
 
+    def passing(self, method: str, target: str, headers: dict[str, str], body: bytes, *, idle_s: float) -> Passing:
+        """The answer to this request as it comes, whatever its status; ``idle_s`` is how long it may be silent."""
+        timeout = urllib3.Timeout(connect=self._timeout_s, read=idle_s)
+        return Passing(
+            self._sent(method, self._base + target, body or None, self._headers | headers, timeout, stream=True)
+        )
+
     def close(self) -> None:
         """Ends every open stream, whichever thread reads it, and drops the connections."""
         self._closed = True
@@ -184,22 +192,29 @@ class MemberClient:
         url = self._base + path
         if params:
             url += "?" + urlencode(params)
+        content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        timeout = timeout or urllib3.Timeout(total=self._timeout_s)
+        response = self._sent(method, url, content, headers, timeout, stream=stream)
+        if response.status >= 300:
+            raise errors.from_answer(response.status, response.data)
+        return response
+
+    def _sent(
+        self, method: str, url: str, body: bytes | None, headers: Params, timeout: urllib3.Timeout, *, stream: bool
+    ) -> urllib3.BaseHTTPResponse:
         try:
-            response = self._pool.urlopen(
+            return self._pool.urlopen(
                 method,
                 url,
-                body=None if body is None else json.dumps(body, separators=(",", ":")).encode(),
+                body=body,
                 headers=headers,
-                timeout=timeout or urllib3.Timeout(total=self._timeout_s),
+                timeout=timeout,
                 preload_content=not stream,
                 redirect=False,
                 retries=False,
             )
         except (urllib3.exceptions.HTTPError, OSError) as e:
             raise errors.MemberAway(f"{self._base} cannot be reached: {_cause(e)}") from e
-        if response.status >= 300:
-            raise errors.from_answer(response.status, response.data)
-        return response
 
 
 class _GuardedConnection(HTTPSConnection):
