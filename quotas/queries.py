@@ -4,7 +4,7 @@ from django.db.models import QuerySet
 
 from quotas.core import reading
 from quotas.core.tree import Tree
-from quotas.models import Queue, QuotaTree
+from quotas.models import Queue, QuotaRevision, QuotaTree
 
 
 def row() -> QuotaTree | None:
@@ -28,3 +28,14 @@ def parsed(found: QuotaTree) -> Tree:
 
 def queues() -> QuerySet[Queue]:
     return Queue.objects.all()
+
+
+def revisions() -> QuerySet[QuotaRevision]:
+    """Newest first."""
+    return QuotaRevision.objects.all()
+
+
+def last_generation() -> int:
+    """Generations go on counting when a tree was deleted and another follows."""
+    newest = revisions().values_list("generation", flat=True).first()
+    return newest or 0

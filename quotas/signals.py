@@ -8,3 +8,6 @@ receiver answers with a sentence to refuse a change that would strand jobs, or w
 
 tree_changed = Signal()
 """Sent on commit: jobs may fit now that did not before, or belong elsewhere."""
+
+queue_changed = Signal()
+"""Sent on commit with ``queue`` (its primary key) and ``state``: its jobs may start again, or must be taken back."""

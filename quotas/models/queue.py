@@ -27,6 +27,10 @@ class Queue(models.Model):
     """The full path of its node in the tree."""
     leaf = models.BooleanField()
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    state_by = models.CharField(max_length=150, blank=True)
+    state_at = models.DateTimeField(null=True)
+    """When somebody last held, drained, stopped or opened it; null: nobody did yet."""
+    state_comment = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField()
     resource_version = models.BigIntegerField(default=0)
 

@@ -1,11 +1,11 @@
 """The quota tree comes, changes and goes, and its queues with it; every door ends here.
 
-One transaction writes the tree, its queues, the journal and the timeline. A change that would strand jobs is refused by those
-who have them (`quotas.signals.tree_changing`).
+One transaction writes the tree, its revision, its queues, the journal and the timeline. A change that would strand jobs is
+refused by those who have them (`quotas.signals.tree_changing`), one of what somebody else leads by `quotas.services.scopes`.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from random import Random, SystemRandom
@@ -19,7 +19,8 @@ from quotas import queries, signals
 from quotas.core import reading
 from quotas.core.naming import queue_name
 from quotas.core.tree import Tree
-from quotas.models import Queue, QuotaTree
+from quotas.models import Queue, QuotaRevision, QuotaTree
+from quotas.services import edits, scopes
 
 _METADATA = ("name", "namespace", "labels", "annotations")
 Action = journal.Action
@@ -33,30 +34,74 @@ class Applied:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Who saves, when, and what the history keeps of it."""
+
+    by: str
+    now: datetime
+    comment: str = ""
+    source: str = ""
+    """The door: kubectl, rest, admin."""
+    expected: int | None = None
+    """The generation the person looked at; when it is another by now, the save is refused."""
+
+
 def apply(manifest: Mapping[str, Any], *, by: str, now: datetime, rng: Random | None = None) -> Applied:
+    return save(manifest, Saving(by, now), rng)
+
+
+def save(manifest: Mapping[str, Any], saving: Saving, rng: Random | None = None) -> Applied:
     """Creates or replaces the tree. Raises `InvalidInput` with every fault, `Conflict` when jobs stand in the way."""
+    read = valid(manifest)
+    try:
+        with transaction.atomic():
+            row, action = _write(_cleaned(manifest), read[0], saving)
+            if action != "unchanged":
+                _follow(read[0], saving.now, rng or SystemRandom())
+    except IntegrityError as e:
+        raise Conflict("Somebody else changed the quota tree at the same moment: apply it again.") from e
+    return Applied(row, action, read[1])
+
+
+def edit(changes: Sequence[edits.Change], saving: Saving) -> Applied:
+    """Changes only what is named (`quotas.services.edits`), on top of what is in force now."""
+    with transaction.atomic():
+        row = _current()
+        _check_expected(row, saving)
+        return save(edits.changed(row.manifest, changes), saving)
+
+
+def revert(generation: int, saving: Saving) -> Applied:
+    """Saves an earlier generation once more; the history only grows."""
+    found = QuotaRevision.objects.filter(generation=generation).first()
+    if found is None:
+        raise NotFound(f"There is no generation {generation} of the quota tree.")
+    if found.manifest is None:
+        raise Conflict(f"Generation {generation} is the deletion of the tree: delete it again, or choose another.")
+    comment = saving.comment or f"back to generation {generation}"
+    return save(found.manifest, replace(saving, comment=comment))
+
+
+def valid(manifest: Mapping[str, Any]) -> tuple[Tree, tuple[str, ...]]:
+    """The tree and its warnings; raises `InvalidInput` with every fault."""
     read = reading.read(manifest)
     if read.tree is None:
         told = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults[:5])
         more = f" (and {len(read.faults) - 5} more)" if len(read.faults) > 5 else ""
         raise InvalidInput(f"the quota tree is not applied: {told}{more}", read.faults)
-    try:
-        with transaction.atomic():
-            row, action = _write(_cleaned(manifest), read.tree, by, now)
-            if action != "unchanged":
-                _follow(read.tree, now, rng or SystemRandom())
-    except IntegrityError as e:
-        raise Conflict("Somebody else changed the quota tree at the same moment: apply it again.") from e
-    return Applied(row, action, read.warnings)
+    return read.tree, read.warnings
 
 
-def delete(name: str, *, by: str, now: datetime) -> None:
+def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
     """No quota limits anybody afterwards. Refused while jobs wait or run by it."""
     with transaction.atomic():
         row = QuotaTree.objects.select_for_update().filter(name=name).first()
         if row is None:
             raise NotFound(f"There is no quota tree {name}.")
+        scopes.require_edits(by, row.manifest, None)
         _ask_others(queries.parsed(row), None)
+        _remember(row.generation + 1, None, Saving(by, now, source=source))
         entry = change(row, Action.DELETED)
         events.announce([entry], now)
         events.record(entry, "QuotaTreeDeleted", f"{by} deleted the quota tree", now)
@@ -75,26 +120,58 @@ def _cleaned(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**{key: value for key, value in manifest.items() if key != "status"}, "metadata": metadata}
 
 
-def _write(manifest: dict[str, Any], tree: Tree, by: str, now: datetime) -> tuple[QuotaTree, str]:
+def _current() -> QuotaTree:
     row = QuotaTree.objects.select_for_update().first()
+    if row is None:
+        raise NotFound("There is no quota tree: apply one first.")
+    return row
+
+
+def _check_expected(row: QuotaTree, saving: Saving) -> None:
+    if saving.expected is not None and saving.expected != row.generation:
+        raise Conflict(
+            f"{row.changed_by} changed the quota tree meanwhile: it is at generation {row.generation}, you looked at"
+            f" {saving.expected}. Read it again and repeat your change."
+        )
+
+
+def _remember(generation: int, manifest: dict[str, Any] | None, saving: Saving) -> None:
+    QuotaRevision.objects.create(
+        generation=generation,
+        manifest=manifest,
+        by=saving.by,
+        at=saving.now,
+        comment=saving.comment[:500],
+        source=saving.source,
+    )
+
+
+def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaTree, str]:
+    row, by, now = QuotaTree.objects.select_for_update().first(), saving.by, saving.now
     name = manifest["metadata"]["name"]
     if row is None:
+        scopes.require_edits(by, None, manifest)
         _ask_others(None, tree)
         row = QuotaTree(namespace=reading.NAMESPACE, name=name, manifest=manifest, created_at=now, changed_by=by)
+        row.generation = queries.last_generation() + 1
         [row.resource_version] = events.announce([change(row, Action.ADDED)], now)
         row.save(force_insert=True)
+        _remember(row.generation, manifest, saving)
         events.record(change(row), "QuotaTreeCreated", f"{by} created the quota tree", now)
         return row, "created"
     if row.name != name:
         raise Conflict(
             f"The quota tree is {row.name} and there is one only: apply it under that name, or delete it first."
         )
+    _check_expected(row, saving)
     if row.manifest == manifest:
         return row, "unchanged"
+    scopes.require_edits(by, row.manifest, manifest)
     _ask_others(queries.parsed(row), tree)
     row.manifest, row.changed_by, row.generation = manifest, by, row.generation + 1
     [row.resource_version] = events.announce([change(row)], now)
     row.save(update_fields=["manifest", "changed_by", "generation", "resource_version"])
+    _remember(row.generation, manifest, saving)
     events.record(change(row), "QuotaTreeChanged", f"{by} changed the quota tree to generation {row.generation}", now)
     return row, "configured"
 

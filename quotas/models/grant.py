@@ -1,0 +1,19 @@
+"""Who may change a part of the quota tree only: a team lead edits what is below their node."""
+
+from django.conf import settings
+from django.db import models
+
+
+class QuotaGrant(models.Model):
+    """The user may change every node strictly below ``path``, and the queues of the node and of all below it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="quota_grants")
+    path = models.CharField(max_length=700)
+    """Full, as in ``root/vision``; it may name a node that is not there yet."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "path"], name="quota_grant_once")]
+        ordering = ["path", "user"]
+
+    def __str__(self) -> str:
+        return f"{self.user}: below {self.path}"

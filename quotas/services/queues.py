@@ -1,0 +1,40 @@
+"""A queue is held, drained, stopped and opened again. Which of its jobs that concerns is for those who have jobs to know."""
+
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+
+from fleet import events
+from fleet.errors import Conflict
+from quotas import signals
+from quotas.models import Queue
+from quotas.services import scopes
+from quotas.services.trees import change
+
+State = Queue.State
+_DID = {State.OPEN: "opened", State.HELD: "held", State.DRAINING: "drained", State.STOPPED: "stopped"}
+_MEANS = {
+    State.OPEN: "it admits jobs",
+    State.HELD: "it admits nothing, what runs goes on",
+    State.DRAINING: "it admits nothing and takes no more jobs, what runs goes on",
+    State.STOPPED: "it admits nothing, and what runs is taken back",
+}
+
+
+def set_state(queue: Queue, state: State, *, by: str, now: datetime, comment: str = "") -> bool:
+    """False when it was so already. The queue given is brought up to date."""
+    scopes.require_queue(by, queue.path)
+    if queue.state == state:
+        return False
+    with transaction.atomic():
+        [version] = events.announce([change(queue)], now)
+        told = {"state": state, "state_by": by, "state_at": now, "state_comment": comment[:500]}
+        claimed = Queue.objects.filter(pk=queue.pk, state=queue.state)
+        if claimed.update(**told, resource_version=version) != 1:
+            raise Conflict(f"Somebody else changed queue {queue.name} at the same moment: look again.")
+        why = f": {comment}" if comment else ""
+        events.record(change(queue), f"Queue{state.label}", f"{by} {_DID[state]} the queue, {_MEANS[state]}{why}", now)
+        transaction.on_commit(partial(signals.queue_changed.send, Queue, queue=queue.pk, state=state), robust=True)
+    queue.refresh_from_db()
+    return True

@@ -1,0 +1,94 @@
+"""Who may change which part of the quota tree: all of it by role, or what is below a node by a `QuotaGrant`.
+
+Asked by the services themselves, with the name a door gives, so that every door gives the same answer with the same reason.
+A name that no user has is the product itself.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from fleet.errors import Forbidden
+from fleet.models import Grant
+from fleet.services import access
+from quotas.models import QuotaGrant
+from quotas.services import edits
+
+_WHOLE = (Grant.Role.FLEET_ADMIN, Grant.Role.QUOTA_ADMIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """``paths`` are the nodes one leads; None is the whole tree."""
+
+    paths: frozenset[str] | None
+
+    def may_edit(self, path: str) -> bool:
+        return self.paths is None or any(path.startswith(f"{each}/") for each in self.paths)
+
+    def may_run(self, path: str) -> bool:
+        """Its queue: the node one leads is one's own to hold."""
+        return self.may_edit(path) or (self.paths is not None and path in self.paths)
+
+
+EVERYTHING = Scope(None)
+
+
+def of(user: Any) -> Scope:
+    held = {each.role for each in access.roles(user) if not each.namespace}
+    if held & set(_WHOLE):
+        return EVERYTHING
+    return Scope(frozenset(QuotaGrant.objects.filter(user_id=user.pk).values_list("path", flat=True)))
+
+
+def of_name(name: str) -> Scope:
+    user = get_user_model().objects.filter(username=name).first()
+    return EVERYTHING if user is None else of(user)
+
+
+def leads(user: Any, verb: str) -> bool:
+    """Whether the user may change anything of the tree by a grant: what the doors ask first."""
+    return bool(getattr(user, "is_active", False)) and QuotaGrant.objects.filter(user_id=user.pk).exists()
+
+
+def require_edits(by: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
+    """Every node that is new, gone or different must be strictly below a node of the person's."""
+    scope = of_name(by)
+    if scope.paths is None:
+        return
+    above = [path for path in touched(before or {}, after or {}) if not scope.may_edit(path)]
+    if above or before is None or after is None:
+        raise Forbidden(_refusal(by, "change", ", ".join(above[:3]) or "the whole quota tree", scope))
+
+
+def require_queue(by: str, path: str) -> None:
+    scope = of_name(by)
+    if not scope.may_run(path):
+        raise Forbidden(_refusal(by, "change the queue of", path, scope))
+
+
+def touched(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The paths of nodes that differ, their children left aside."""
+    old, new = _flat(before), _flat(after)
+    return sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
+
+
+def _flat(manifest: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Lists, because an invalid tree may have two nodes of one path."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path, node in edits.walk(manifest):
+        own = {key: value for key, value in node.items() if key not in ("children", "name")}
+        found.setdefault(path, []).append(own)
+    return found
+
+
+def _refusal(by: str, verb: str, what: str, scope: Scope) -> str:
+    below = _listed(scope.paths or ())
+    limit = f"{by} leads what is below {below} only" if below else f"it takes the role {Grant.Role.QUOTA_ADMIN.value}"
+    return f"{by} may not {verb} {what}: {limit}"
+
+
+def _listed(paths: Iterable[str]) -> str:
+    return ", ".join(sorted(paths))
