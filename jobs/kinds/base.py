@@ -5,7 +5,7 @@ and its suspend switch are. It decides nothing: quota, placement and failover se
 """
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -49,6 +49,16 @@ class Reading:
     roles: tuple[Role, ...] = ()
     suspended: bool = False
     faults: tuple[FieldFault, ...] = ()
+    together: int = 0
+    """How many pods must start at once, where the rest is made by or after them; 0: all."""
+
+    @property
+    def pods(self) -> int:
+        return sum(role.replicas for role in self.roles)
+
+    @property
+    def gang(self) -> int:
+        return self.together or self.pods
 
     def total(self) -> Amounts:
         """Whole units over all pods of all roles."""
@@ -70,11 +80,11 @@ class State:
 
 
 class Kind(Protocol):
-    """One file in this package a kind; found through `jobs.kinds.registry`."""
+    """One file in this package a kind; found through `jobs.kinds.registry`. What has a body here is the usual answer."""
 
     resource: Resource
-    chief: str
-    """The role whose log is the job's log."""
+    chiefs: tuple[str, ...]
+    """The roles whose log is the job's log: the first that the job has."""
 
     def read(self, manifest: Manifest) -> Reading:
         """Roles and faults of a manifest; never raises, whatever the manifest holds."""
@@ -84,6 +94,19 @@ class Kind(Protocol):
         """The pod templates inside ``manifest`` themselves, so that a caller may mark them."""
         ...
 
+    def chief(self, roles: Iterable[str]) -> str:
+        """The chief among the roles of a job."""
+        given = set(roles)
+        return next((role for role in self.chiefs if role in given), "")
+
+    def gang_templates(self, manifest: Manifest) -> Iterator[Manifest]:
+        """Those of ``templates`` whose pods wait for each other; not a pod that makes, or is made after, the others."""
+        return self.templates(manifest)
+
+    def complete(self, manifest: Manifest) -> None:
+        """Writes into a copy to be sent what the kind's operator would fill in unseen, or what its schema would drop."""
+        return
+
     def read_status(self, status: Manifest, running_pods: int) -> State: ...
 
     def suspend(self, manifest: Manifest, on: bool) -> None:
@@ -91,14 +114,21 @@ class Kind(Protocol):
         ...
 
     def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
-        """Role and index of a pod, from the labels the kind's operator gives it."""
+        """Role and index of a pod, from the labels the kind's operator gives it; ``""`` when it gave none."""
         ...
 
 
 def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
-    """A copy of ``manifest`` with ``labels`` on the object and on every pod template."""
+    """A completed copy of ``manifest`` with ``labels`` on the object and on every pod template."""
     made = copy.deepcopy(manifest)
+    kind.complete(made)
     for target in (made, *kind.templates(made)):
-        metadata = target.setdefault("metadata", {})
-        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+        note(target, "labels", labels)
     return made
+
+
+def note(target: Manifest, field: str, values: dict[str, str]) -> None:
+    """Adds to the labels or annotations of an object or a template, in place."""
+    metadata = target["metadata"] = target.get("metadata") or {}
+    held = metadata[field] = metadata.get(field) or {}
+    held.update(values)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from fleet.kube.resources import JOBS, Resource
-from jobs.kinds.base import Faults, Manifest, Phase, Reading, Role, State
+from fleet.kube.resources import JOBS
+from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.pods import read_template
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 
 
-class BatchJob:
-    resource: Resource = JOBS
-    chief = "worker"
+class BatchJob(Kind):
+    resource = JOBS
+    chiefs = ("worker",)
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

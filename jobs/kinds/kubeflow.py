@@ -1,6 +1,8 @@
-"""What all kubeflow.org/v1 jobs share: runPolicy, replica specs and conditions (training-operator release 1.9)."""
+"""What all kubeflow.org jobs share: runPolicy, replica specs and conditions (training-operator release 1.9)."""
 
-from jobs.kinds.base import Faults, Manifest, Phase, Role, State
+from collections.abc import Iterator
+
+from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.pods import read_template
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never", "ExitCode")
@@ -10,6 +12,54 @@ _LABEL_ROLE = "training.kubeflow.org/replica-type"
 _LABEL_INDEX = "training.kubeflow.org/replica-index"
 
 
+class ReplicaKind(Kind):
+    """A kind of replica specs by role under one key; a subclass says which, and what else its rules are."""
+
+    key: str
+    roles: tuple[str, ...]
+    container: str
+
+    def read(self, manifest: Manifest) -> Reading:
+        faults = Faults()
+        spec = faults.mapping(manifest.get("spec"), "spec", required=True)
+        suspended = read_run_policy(spec, faults)
+        roles = read_replicas(spec, self.key, self.roles, faults, container=self.container)
+        if not roles and not faults.found:
+            faults.add(f"spec.{self.key}", "must ask for at least one pod")
+        self.read_more(spec, roles, faults)
+        together = 0 if faults.found else self.together(spec, roles)
+        return Reading(roles, suspended, tuple(faults.found), together)
+
+    def read_more(self, spec: Manifest, roles: tuple[Role, ...], faults: Faults) -> None:
+        """The rules of this kind alone."""
+        return
+
+    def together(self, spec: Manifest, roles: tuple[Role, ...]) -> int:
+        """How many pods start at once, of a spec without faults; 0: all."""
+        return int(((spec.get("runPolicy") or {}).get("schedulingPolicy") or {}).get("minAvailable") or 0)
+
+    def templates(self, manifest: Manifest) -> Iterator[Manifest]:
+        for replica in manifest["spec"][self.key].values():
+            yield replica["template"]
+
+    def read_status(self, status: Manifest, running_pods: int) -> State:
+        return read_conditions(status)
+
+    def suspend(self, manifest: Manifest, on: bool) -> None:
+        spec = manifest.setdefault("spec", {})
+        spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": on}
+
+    def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
+        index = labels.get(_LABEL_INDEX, "0")
+        return labels.get(_LABEL_ROLE, ""), int(index) if index.isdigit() else 0
+
+
+def exactly_one(roles: tuple[Role, ...], name: str, path: str, faults: Faults) -> None:
+    for role in roles:
+        if role.name == name and role.replicas != 1:
+            faults.add(f"{path}.replicas", f"must be 1, not {role.replicas}")
+
+
 def read_run_policy(spec: Manifest, faults: Faults) -> bool:
     """Checks ``spec.runPolicy``; returns whether the job is suspended."""
     policy = faults.mapping(spec.get("runPolicy"), "spec.runPolicy")
@@ -17,6 +67,8 @@ def read_run_policy(spec: Manifest, faults: Faults) -> bool:
     for name in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"):
         faults.whole(policy.get(name), f"spec.runPolicy.{name}", default=0)
     faults.one_of(policy.get("managedBy") or None, "spec.runPolicy.managedBy", ("kubeflow.org/training-operator",))
+    scheduling = faults.mapping(policy.get("schedulingPolicy"), "spec.runPolicy.schedulingPolicy")
+    faults.whole(scheduling.get("minAvailable"), "spec.runPolicy.schedulingPolicy.minAvailable", default=0, at_least=1)
     return faults.flag(policy.get("suspend"), "spec.runPolicy.suspend")
 
 
@@ -58,13 +110,3 @@ def read_conditions(status: Manifest) -> State:
         started_at=str(status.get("startTime") or ""),
         completed_at=str(status.get("completionTime") or ""),
     )
-
-
-def suspend(manifest: Manifest, on: bool) -> None:
-    spec = manifest.setdefault("spec", {})
-    spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": on}
-
-
-def pod_role(labels: dict[str, str]) -> tuple[str, int]:
-    index = labels.get(_LABEL_INDEX, "0")
-    return labels.get(_LABEL_ROLE, ""), int(index) if index.isdigit() else 0

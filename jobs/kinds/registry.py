@@ -3,8 +3,9 @@
 from jobs.kinds.base import Kind
 from jobs.kinds.batchjob import BatchJob
 from jobs.kinds.pytorchjob import PyTorchJob
+from jobs.kinds.tfjob import TFJob
 
-_KINDS: tuple[Kind, ...] = (PyTorchJob(), BatchJob())
+_KINDS: tuple[Kind, ...] = (PyTorchJob(), TFJob(), BatchJob())
 _BY_NAME = {(kind.resource.api_version, kind.resource.kind): kind for kind in _KINDS}
 
 
