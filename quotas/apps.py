@@ -7,3 +7,9 @@ class QuotasConfig(AppConfig):
     name = "quotas"
     verbose_name = "Quotas"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from fleet.services import access
+        from quotas.services import scopes
+
+        access.FURTHER.update(dict.fromkeys(access.ENTITLEMENT, scopes.leads))

@@ -6,6 +6,7 @@ verbs, kinds and namespaces only; what an object is, and whether its state allow
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import import_module
@@ -32,6 +33,10 @@ LONGEST_LIFE = timedelta(days=365)
 READ = "read"
 FLEET_WIDE = frozenset({"Cluster", "Node", "ClusterPropagationPolicy", "Process"})
 """Kinds that live in no namespace. Any role reads them; a fleet admin changes them."""
+ENTITLEMENT = frozenset({"ElasticQuotaTree", "Queue"})
+"""Who reads the fleet reads them; a quota admin changes them, and whom `FURTHER` says."""
+FURTHER: dict[str, Callable[[Someone, str], bool]] = {}
+"""Kind -> whether a user may change some objects of it for another reason than a role; their service knows which."""
 ACTIONS: dict[str, tuple[str, str]] = {
     "apply": ("apply", "Job"),
     "delete": ("delete", "Job"),
@@ -69,12 +74,18 @@ def roles(user: Someone) -> tuple[Held, ...]:
 
 def may(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:
     """Without a namespace, an object that has none, or all namespaces of a kind that has them."""
-    return any(_allows(held, verb, kind) and held.namespace in ("", namespace) for held in _of_use(user, kind))
+    by_role = any(_allows(held, verb, kind) and held.namespace in ("", namespace) for held in _of_use(user, kind))
+    return by_role or _further(user, verb, kind)
 
 
 def may_somewhere(user: Someone, verb: str, kind: str) -> bool:
     """Whether there is any namespace for which the answer is yes."""
-    return any(_allows(held, verb, kind) for held in _of_use(user, kind))
+    return any(_allows(held, verb, kind) for held in _of_use(user, kind)) or _further(user, verb, kind)
+
+
+def is_fleet_admin(user: Someone) -> bool:
+    """Of the whole fleet."""
+    return Held(Role.FLEET_ADMIN, "") in roles(user)
 
 
 def require(user: Someone, verb: str, kind: str, namespace: str = "") -> None:
@@ -94,6 +105,8 @@ def wanted(verb: str, kind: str) -> str:
     """The least role that allows it."""
     if verb == READ and kind != "Process":
         return Role.VIEWER.value
+    if kind in ENTITLEMENT:
+        return Role.QUOTA_ADMIN.value
     return Role.FLEET_ADMIN.value if kind in FLEET_WIDE else Role.EDITOR.value
 
 
@@ -179,7 +192,13 @@ def _token(text: str) -> Token | None:
 def _of_use(user: Someone, kind: str) -> tuple[Held, ...]:
     """A role in one namespace still reads what lives in none."""
     held = roles(user)
+    if kind in ENTITLEMENT:
+        return tuple(Held(each.role if not each.namespace else Role.VIEWER.value, "") for each in held)
     return tuple(Held(each.role, "") for each in held) if kind in FLEET_WIDE else held
+
+
+def _further(user: Someone, verb: str, kind: str) -> bool:
+    return verb != READ and kind in FURTHER and FURTHER[kind](user, verb)
 
 
 def _allows(held: Held, verb: str, kind: str) -> bool:
@@ -189,4 +208,6 @@ def _allows(held: Held, verb: str, kind: str) -> bool:
         return False
     if verb == READ:
         return True
+    if kind in ENTITLEMENT:
+        return held.role == Role.QUOTA_ADMIN
     return held.role == Role.EDITOR and kind not in FLEET_WIDE
