@@ -1,0 +1,48 @@
+"""Objects brought into the shape their schema describes: defaults filled in, fields nobody described dropped or named.
+
+None of it changes what it is given. Whether the values are good is for `fleet.kube.validation`.
+"""
+
+import copy
+from typing import Any
+
+from fleet.kube.schemas import UNSET, Schema, children
+
+Object = dict[str, Any]
+
+
+def with_defaults(schema: Schema, value: Any) -> Any:
+    """Every field that is missing, and every null that may be none, has its default; what has none stays as it is."""
+    if isinstance(value, list):
+        return [with_defaults(inner, each) if inner else each for _, each, inner in children(schema, value)]
+    if not isinstance(value, dict):
+        return value
+    filled: dict[str | int, Any] = {}
+    for name, each, inner in children(schema, value):
+        replaced = each is None and inner is not None and not inner.nullable and inner.default is not UNSET
+        filled[name] = copy.deepcopy(inner.default) if replaced and inner else each
+    for name, inner in schema.fields.items():
+        if name not in filled and inner.default is not UNSET:
+            filled[name] = copy.deepcopy(inner.default)
+    return {name: with_defaults(inner, each) if inner else each for name, each, inner in children(schema, filled)}
+
+
+def pruned(schema: Schema, value: Any) -> Any:
+    """Without the fields that are not described, at any depth."""
+    if isinstance(value, list):
+        return [pruned(inner, each) if inner else each for _, each, inner in children(schema, value)]
+    if not isinstance(value, dict):
+        return value
+    return {name: pruned(inner, each) for name, each, inner in children(schema, value) if inner is not None}
+
+
+def unknown_fields(schema: Schema, value: Any, path: str = "") -> list[str]:
+    """Where fields stand that are not described, as ``spec.template.x`` and ``spec.list[0].x``."""
+    found: list[str] = []
+    for name, each, inner in children(schema, value):
+        where = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}" if path else name
+        if inner is None:
+            found.append(where)
+        else:
+            found += unknown_fields(inner, each, where)
+    return found
