@@ -1,0 +1,1 @@
+"""Entitlement through the Kubernetes-style door: the quota tree and its queues."""

@@ -1,0 +1,108 @@
+"""What is in use of the quota tree now, node by node: used, requested, borrowed, lent.
+
+Jobs are unknown down here: whoever has them registers how to ask for their charges, once, when the process starts.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from quotas.core.amounts import COUNTS, UNLIMITED, Amounts
+from quotas.core.ledger import Charge, Ledger
+from quotas.core.tree import Node, Tree
+
+Charges = Callable[[], Iterable[Charge]]
+_admitted: list[Charges] = []
+_waiting: list[Charges] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One resource of one node, in whole units; ``max`` is None where only the nodes above limit it."""
+
+    used: int
+    requested: int
+    """Used, and what waits for it."""
+    min: int
+    max: int | None
+    borrowed: int
+    """Used above min."""
+    lent: int
+    """Of its min, what others use now."""
+
+
+def register(admitted: Charges, waiting: Charges) -> None:
+    """Charges of jobs that have been admitted, and what those that wait would be charged."""
+    _admitted.append(admitted)
+    _waiting.append(waiting)
+
+
+def charges(tree: Tree) -> list[Charge]:
+    """Of leaves that are there: a job whose leaf has just gone is somebody's work in hand, and counts nowhere."""
+    return _of_leaves(tree, _admitted)
+
+
+def ledger(tree: Tree) -> Ledger:
+    return Ledger.of(tree, charges(tree))
+
+
+def report(tree: Tree) -> dict[str, dict[str, Amount]]:
+    """By path and resource: what the tree names, and jobs."""
+    admitted = charges(tree)
+    used = _by_path(Ledger.of(tree, admitted))
+    requested = _by_path(Ledger.of(tree, [*admitted, *_of_leaves(tree, _waiting)]))
+    lent = _lent(tree, used)
+    return {
+        node.path: {
+            resource: _amount(node, resource, amount, requested[node.path][resource], lent)
+            for resource, amount in used[node.path].items()
+        }
+        for node in tree.nodes
+    }
+
+
+def _of_leaves(tree: Tree, sources: Iterable[Charges]) -> list[Charge]:
+    leaves = {leaf.path for leaf in tree.leaves}
+    return [each for source in sources for each in source() if each.leaf in leaves]
+
+
+def _by_path(ledger: Ledger) -> dict[str, Amounts]:
+    return {node.path: ledger.used(node.path) for node in ledger.tree.nodes}
+
+
+def _amount(node: Node, resource: str, used: int, requested: int, lent: Mapping[tuple[str, str], int]) -> Amount:
+    least, most = node.min.get(resource, 0), node.max.get(resource, UNLIMITED)
+    return Amount(
+        used=used,
+        requested=requested,
+        min=least,
+        max=None if most >= UNLIMITED else most,
+        borrowed=0 if resource in COUNTS and resource not in node.min else max(0, used - least),
+        lent=lent.get((node.path, resource), 0),
+    )
+
+
+def _lent(tree: Tree, used: Mapping[str, Amounts]) -> dict[tuple[str, str], int]:
+    """From the root down: what children borrow beyond what their parent has for itself comes from the idle min of others."""
+    found: dict[tuple[str, str], int] = {}
+    for resource in tree.resources:
+        for node in tree.nodes:
+            children = tree.children.get(node.path, ())
+            if not children:
+                continue
+            use = {each.path: used[each.path][resource] for each in children}
+            own = max(0, node.min.get(resource, 0) - sum(each.min.get(resource, 0) for each in children))
+            borrowed = sum(max(0, use[each.path] - each.min.get(resource, 0)) for each in children)
+            from_above = max(0, used[node.path][resource] - node.min.get(resource, 0))
+            taken = max(0, borrowed - from_above + found.get((node.path, resource), 0) - own)
+            idle = {each.path: max(0, each.min.get(resource, 0) - use[each.path]) for each in children}
+            found |= {(path, resource): amount for path, amount in _shared(taken, idle).items()}
+    return found
+
+
+def _shared(taken: int, idle: Mapping[str, int]) -> Amounts:
+    """In proportion to what is idle, to the last unit, never more than is idle."""
+    left, rest, shares = min(taken, sum(idle.values())), sum(idle.values()), {}
+    for path, amount in idle.items():
+        shares[path] = left * amount // rest if rest else 0
+        left, rest = left - shares[path], rest - amount
+    return shares
