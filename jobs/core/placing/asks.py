@@ -1,0 +1,205 @@
+"""What a gang asks of nodes: per role a request, and which nodes it may run on, with Kubernetes' meaning.
+
+Everything here is frozen and hashable: pods that ask alike share one `Ask`, and the engine counts once per `Ask` how many
+of them every node holds. It must not know clusters, policies or quotas.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from fleet.core import units
+from fleet.kube import selectors
+from jobs.core.taints import Taint, Toleration, untolerated
+
+HOSTNAME = "kubernetes.io/hostname"
+NODE_NAME = "metadata.name"
+ANY_NAME = "\0"
+"""Stands for the name of a node that nobody asked for by name: no selector can say it."""
+
+Request = tuple[tuple[str, int], ...]
+"""(resource, whole units), sorted by name, zeros left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One condition of a node selector term."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        value = labels.get(self.key)
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return value is not None
+            case "DoesNotExist":
+                return value is None
+            case "Gt" | "Lt":
+                return self._compares(value)
+        return False
+
+    def _compares(self, value: str | None) -> bool:
+        try:
+            found, bound = int(value or ""), int(self.values[0])
+        except (ValueError, IndexError):
+            return False
+        return found > bound if self.operator == "Gt" else found < bound
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClass:
+    """What nodes have in common: nodes of one class differ only in name, place and what is free on them."""
+
+    labels: tuple[tuple[str, str], ...]
+    """All but the node's own name, which is `ANY_NAME` unless somebody asked for this node by name."""
+    taints: tuple[Taint, ...]
+    allocatable: Request
+    usable: bool
+    """Ready and not cordoned; nothing new goes to nodes that are not."""
+
+    def __str__(self) -> str:
+        devices = [f"{amount} {name}" for name, amount in self.allocatable if "/" in name]
+        return f"nodes with {', '.join(devices)}" if devices else "nodes without devices"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one pod asks of its node."""
+
+    request: Request
+    selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[tuple[Match, ...], ...] = ()
+    """Required node affinity: one of the terms, all of its conditions. No term: no restriction."""
+    tolerations: tuple[Toleration, ...] = ()
+
+    @classmethod
+    def of(cls, request: Mapping[str, int], **fields: Any) -> Self:
+        return cls(tuple(sorted((name, amount) for name, amount in request.items() if amount > 0)), **fields)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The nodes it asks for, or refuses, by name."""
+        conditions = [m for term in self.terms for m in term if m.key in (HOSTNAME, NODE_NAME)]
+        named = {value for condition in conditions for value in condition.values}
+        return frozenset(named | {value for key, value in self.selector if key == HOSTNAME})
+
+    def refusal(self, node: NodeClass) -> str | None:
+        """Why no pod of this kind may run on such nodes, however free they are."""
+        labels = dict(node.labels)
+        if not node.usable:
+            return "are not ready or cordoned"
+        for key, value in self.selector:
+            if labels.get(key) != value:
+                return f"lack the label {key}={value} of its nodeSelector"
+        if self.terms and not any(all(m.holds(labels) for m in term) for term in self.terms):
+            return "match no term of its required node affinity"
+        if (taint := untolerated(node.taints, self.tolerations)) is not None:
+            return f"have the taint {taint}, which it does not tolerate"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pods of one role."""
+
+    role: str
+    replicas: int
+    ask: Ask
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Pods of the two roles never share a node or, with another key than the hostname, nodes of one value of that label."""
+
+    key: str
+    one: str
+    other: str
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The whole gang inside one domain of the network: the smallest that holds it."""
+
+    level: int | None = None
+    """At most this wide, counted from the widest (0); None: any."""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A gang as the fit sees it."""
+
+    parts: tuple[Part, ...]
+    apart: tuple[Apart, ...] = ()
+    within: Within = Within()
+    data: frozenset[tuple[str, str]] = frozenset()
+    """Cluster labels that say its data is near."""
+
+    @property
+    def total(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for part in self.parts:
+            for name, amount in part.ask.request:
+                found[name] = found.get(name, 0) + part.replicas * amount
+        return found
+
+
+def read(roles: Iterable[tuple[str, int, Mapping[str, Any]]], *, within: Within | None = None) -> Demand:
+    """The demand of ``(role, replicas, pod template)``; pod anti-affinity counts between the templates' own labels."""
+    found = [(role, replicas, template) for role, replicas, template in roles if replicas > 0]
+    parts = tuple(Part(role, replicas, _ask(template.get("spec") or {})) for role, replicas, template in found)
+    labels = {role: (t.get("metadata") or {}).get("labels") or {} for role, _, t in found}
+    apart = {pair for role, _, template in found for pair in _apart(role, template.get("spec") or {}, labels)}
+    return Demand(parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or Within())
+
+
+def _ask(spec: Mapping[str, Any]) -> Ask:
+    required = _required(spec, "nodeAffinity") or {}
+    return Ask.of(
+        units.pod_request(spec),
+        selector=tuple(sorted((str(k), str(v)) for k, v in (spec.get("nodeSelector") or {}).items())),
+        terms=tuple(_term(term) for term in required.get("nodeSelectorTerms") or []),
+        tolerations=tuple(_toleration(entry) for entry in spec.get("tolerations") or []),
+    )
+
+
+def _required(spec: Mapping[str, Any], kind: str) -> Any:
+    affinity = (spec.get("affinity") or {}).get(kind) or {}
+    return affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+
+
+def _term(term: Mapping[str, Any]) -> tuple[Match, ...]:
+    """An empty term matches nothing, as in Kubernetes."""
+    entries = [*(term.get("matchExpressions") or []), *(term.get("matchFields") or [])]
+    made = (Match(e.get("key", ""), e.get("operator", ""), tuple(e.get("values") or ())) for e in entries)
+    return tuple(made) or (Match("", "Never"),)
+
+
+def _toleration(entry: Mapping[str, Any]) -> Toleration:
+    return Toleration(
+        key=entry.get("key") or "",
+        operator=entry.get("operator") or "Equal",
+        value=entry.get("value") or "",
+        effect=entry.get("effect") or "",
+        seconds=entry.get("tolerationSeconds"),
+    )
+
+
+def _apart(role: str, spec: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]]) -> Iterable[Apart]:
+    terms: Sequence[Mapping[str, Any]] = _required(spec, "podAntiAffinity") or ()
+    for term in terms:
+        for other, found in labels.items():
+            if _selects(term.get("labelSelector"), found):
+                one, two = sorted((role, other))
+                yield Apart(term.get("topologyKey", ""), one, two)
+
+
+def _selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """A missing selector matches no pod; an empty one every pod."""
+    return selector is not None and selectors.matches_label_selector(selector, labels)

@@ -1,0 +1,190 @@
+"""The states nodes can be in, and how many pods of every known shape a node in each state holds.
+
+A state is a node class with what is free. Thousands of nodes share a few states, so everything is counted once a state:
+fitting costs what states cost, not what nodes cost. It must not know which nodes there are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.core.placing.asks import Ask, NodeClass
+
+Vector = tuple[int, ...]
+"""Whole units in the order of `States.names`, trailing zeros left out."""
+Table = NDArray[np.int64]
+
+T = TypeVar("T", bound=np.generic)
+
+MANY = 1 << 30
+"""As many as anybody could ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Pods that ask alike; ``lone``: never two of them on one node."""
+
+    ask: Ask
+    lone: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    row: int
+    kind: int
+    """Index of its node class."""
+    free: Vector
+    whole: bool
+    """It has devices and all of them are free."""
+
+
+class States:
+    """Interned states and shapes. ``counts[row, 2c]`` is how many pods of column c fit, ``[row, 2c + 1]`` the same if whole."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.index: dict[str, int] = {}
+        self.classes: list[NodeClass] = []
+        self.rows: list[State] = []
+        self.shapes: list[Shape] = []
+        self.counts: Table = np.zeros((64, 16), dtype=np.int64)
+        self.free: Table = np.zeros((64, 4), dtype=np.int64)
+        """Free per state, ``[row, resource]``; nothing where the class is not usable or the node is over-committed."""
+        self._kinds: dict[NodeClass, int] = {}
+        self._known: dict[tuple[int, Vector], State] = {}
+        self._columns: dict[Shape, int] = {}
+        self._asked = np.zeros((8, 4), dtype=np.int64)
+        self._admits = np.zeros((8, 16), dtype=np.bool_)
+        self._lone = np.zeros(8, dtype=np.bool_)
+
+    def vector(self, amounts: Mapping[str, int]) -> Vector:
+        """Amounts on the axis, which grows by names not seen before."""
+        for name in amounts:
+            if name not in self.index:
+                self.index[name] = len(self.names)
+                self.names.append(name)
+        dense = [0] * len(self.names)
+        for name, amount in amounts.items():
+            dense[self.index[name]] = amount
+        return trimmed(dense)
+
+    def amounts(self, vector: Vector) -> dict[str, int]:
+        return {name: amount for name, amount in zip(self.names, vector, strict=False) if amount}
+
+    def kind(self, node: NodeClass) -> int:
+        found = self._kinds.get(node)
+        if found is None:
+            found = self._kinds[node] = len(self.classes)
+            self.classes.append(node)
+            if found >= self._admits.shape[1]:
+                self._admits = _grown(self._admits, 1)
+            for column, shape in enumerate(self.shapes):
+                self._admits[column, found] = shape.ask.refusal(node) is None
+        return found
+
+    def state(self, kind: int, free: Vector) -> State:
+        found = self._known.get((kind, free))
+        return found if found is not None else self._new_state(kind, free)
+
+    def _new_state(self, kind: int, free: Vector) -> State:
+        row, node = len(self.rows), self.classes[kind]
+        if row >= len(self.counts):
+            self.counts, self.free = _grown(self.counts, 0), _grown(self.free, 0)
+        while len(free) > self.free.shape[1]:
+            self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
+        left = self.amounts(free)
+        devices = [(name, amount) for name, amount in node.allocatable if "/" in name and amount]
+        whole = bool(devices) and all(left.get(name, 0) >= amount for name, amount in devices)
+        state = State(row, kind, free, whole)
+        self.rows.append(state)
+        self._known[kind, free] = state
+        self.free[row] = 0
+        self.free[row, : len(free)] = np.maximum(free, 0) if node.usable else 0
+        known = len(self.shapes)
+        counts = self._fitting(self.free[row], self._asked[:known], self._lone[:known])
+        counts[~self._admits[:known, kind]] = 0
+        self.counts[row, : 2 * known : 2] = counts
+        self.counts[row, 1 : 2 * known : 2] = counts * whole
+        return state
+
+    def column(self, shape: Shape) -> int | None:
+        """Its column when it is known already."""
+        return self._columns.get(shape)
+
+    def add(self, shape: Shape) -> int:
+        """A new column, counted for every state."""
+        column = len(self.shapes)
+        asked = self.vector(dict(shape.ask.request))
+        while len(asked) > self.free.shape[1]:
+            self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
+        if column >= len(self._asked):
+            self._asked, self._admits, self._lone = (
+                _grown(self._asked, 0),
+                _grown(self._admits, 0),
+                _grown(self._lone, 0),
+            )
+            self.counts = _grown(self.counts, 1)
+        self.shapes.append(shape)
+        self._columns[shape] = column
+        self._lone[column] = shape.lone
+        self._asked[column] = 0
+        self._asked[column, : len(asked)] = asked
+        admits = [shape.ask.refusal(node) is None for node in self.classes]
+        self._admits[column, : len(admits)] = admits
+        rows = len(self.rows)
+        counts = self._fitting(self.free[:rows], self._asked[column], self._lone[column])
+        counts[~self._admits[column][[state.kind for state in self.rows]]] = 0
+        self.counts[:rows, 2 * column] = counts
+        self.counts[:rows, 2 * column + 1] = counts * [state.whole for state in self.rows]
+        return column
+
+    def asked(self, column: int) -> Table:
+        return self._asked[column]
+
+    def forget_shapes(self) -> None:
+        """Starts the columns anew: what is still asked comes back with the next gang that asks it."""
+        self.shapes.clear()
+        self._columns.clear()
+
+    def keep(self, live: list[State]) -> dict[int, State]:
+        """Drops all other states; old row → the state as it is now."""
+        rows = [state.row for state in live]
+        kept = {old.row: State(new, old.kind, old.free, old.whole) for new, old in enumerate(live)}
+        self.counts, self.free = _at_least(self.counts[rows]), _at_least(self.free[rows])
+        self.rows = list(kept.values())
+        self._known = {(state.kind, state.free): state for state in self.rows}
+        return kept
+
+    @staticmethod
+    def _fitting(free: Table, asked: Table, lone: object) -> Table:
+        """How many pods fit: the scarcest of what they ask."""
+        each = np.where(asked > 0, free // np.maximum(asked, 1), MANY)
+        return np.minimum(each.min(axis=-1), np.where(lone, 1, MANY))
+
+
+def trimmed(dense: list[int]) -> Vector:
+    while dense and not dense[-1]:
+        dense.pop()
+    return tuple(dense)
+
+
+def minus(free: Vector, asked: Vector, times: int) -> Vector:
+    """``free - times * asked``."""
+    width = max(len(free), len(asked))
+    left = [*free, *(0,) * (width - len(free))]
+    for i, amount in enumerate(asked):
+        left[i] -= times * amount
+    return trimmed(left)
+
+
+def _grown(table: NDArray[T], axis: int) -> NDArray[T]:
+    """Twice as long along ``axis``, zeros behind."""
+    return np.concatenate((table, np.zeros_like(table)), axis=axis)
+
+
+def _at_least(table: Table) -> Table:
+    missing = max(64 - len(table), 0)
+    return np.concatenate((table, np.zeros((missing, table.shape[1]), dtype=np.int64)))
