@@ -91,6 +91,29 @@ def _within_min(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]: 
     return np.asarray((fits | ~ledger.guarded[way] | (asked == 0)).all(axis=1))
 
 
+def short(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step, resource]
+    """Where on the way up the max has no room for what is asked, with what idle siblings keep back counted as used.
+
+    ``grows`` is what the step below newly takes of this one: less than what is asked where it had kept some back itself,
+    and what it had kept back for itself it may always have.
+    """
+    held = ledger.held
+    over = np.asarray((asked > ledger.max[way] - held.used[way]) & (asked > 0))
+    if ledger.lends_all:
+        return over
+    grows = asked
+    for step, row in enumerate(way.tolist()):
+        claims = held.claims[row]
+        over[step] |= (grows > ledger.max[row] - claims) & (grows > 0)
+        grows = ledger.counted(claims + grows, row) - ledger.counted(claims, row)
+    return over
+
+
+def within_min(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step, resource]
+    """Where on the way up what is asked stays within min, resource by resource."""
+    return np.asarray(asked <= ledger.min[way] - ledger.held.used[way])
+
+
 def _block(ledger: Ledger, held: Held, asked: Units, way: Units, preemptible: bool) -> _Block | None:
     wanted = asked > 0  # [resource]: what is not asked for cannot stand in the way
     if not preemptible:

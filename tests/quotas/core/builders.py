@@ -7,6 +7,7 @@ from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
 from quotas.core.reading import read
+from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 
 JOBS = "kube-queue/max-jobs"
@@ -51,3 +52,15 @@ def unit(name: str, leaf: str = "a", cores: float = 1, *, priority: int = 0, aft
 
 def names(units: Any) -> list[str]:
     return [each.name for each in units]
+
+
+def running(key: str, leaf: str = "a", cores: float = 1, *, priority: int = 0, at_s: int = 0, **fields: Any) -> Running:
+    charge = Charge(f"root/{leaf}", of_job(cpu(cores)), fields.pop("preemptible", True))
+    return Running(key, charge, priority, NOON + timedelta(seconds=at_s), **fields)
+
+
+def occupied(found: Ledger, *jobs: Running) -> tuple[Running, ...]:
+    """Charges the ledger with these."""
+    for job in jobs:
+        found.charge(job.charge)
+    return jobs

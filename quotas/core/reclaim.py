@@ -1,0 +1,242 @@
+"""Whom to stop so that a waiting job can run: borrowed capacity is taken back, whole gangs, and no more than needed.
+
+Two powers. A job whose side stays within its min takes from queues above theirs: where the way of claimant and victim part,
+the claimant's side must be within min once all is done, and the victim's side above min, from its leaf up, before it goes. And
+where the leaf says PreemptLowerPriority, a job takes from strictly lower priorities of its own queue. What may not be
+preempted is never taken, and nobody is stopped for a job that could not run then (``can_place``).
+
+A gang may straddle its min: the part above was borrowed, and gangs are taken whole. It cannot come back for revenge: with it
+its side is above min as before, and the claimant's side is within.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quotas.core import admission
+from quotas.core.admission import Bound, Refused
+from quotas.core.amounts import COUNTS, told
+from quotas.core.ledger import Charge, Ledger, Units
+from quotas.core.order import Unit
+from quotas.core.tree import PreemptPolicy
+
+Columns = NDArray[np.bool_]  # [resource]
+CanPlace = Callable[[frozenset[str]], bool]
+"""Would the claimant find a place if the jobs with these keys were gone? More gone never makes a yes a no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job the ledger is charged with. One that is on its way out already belongs in neither."""
+
+    key: str
+    charge: Charge
+    priority: int
+    started_at: datetime
+    elastic: bool = False
+    checkpointed: bool = False
+
+    @property
+    def leaf(self) -> str:
+        return self.charge.leaf
+
+    @property
+    def cheap_first(self) -> tuple[int, bool, bool, float, str]:
+        """Lowest priority, then what loses least work: elastic, checkpointed, most recently started."""
+        return self.priority, not self.elastic, not self.checkpointed, -self.started_at.timestamp(), self.key
+
+
+class Cause(StrEnum):
+    ABOVE_MIN = "AboveMin"
+    LOWER_PRIORITY = "LowerPriority"
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    key: str
+    leaf: str
+    cause: Cause
+    path: str
+    """The node that is above its min, just below where claimant and victim part; the common queue for a lower priority."""
+    resource: str
+    over: int
+    """How much above min the node was when the turn came to this job; 0 for a lower priority."""
+
+    @property
+    def message(self) -> str:
+        if self.cause is Cause.LOWER_PRIORITY:
+            return f"has a lower priority in {self.path}, which preempts by priority"
+        return f"{self.path} is {told(self.resource, self.over)} above its min"
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaim:
+    claimant: str
+    victims: tuple[Victim, ...]
+    """In the order they are chosen; empty when the claimant fits as things stand."""
+    freed: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    job: Running
+    victim: Victim
+    needs: tuple[tuple[int, int], ...]
+    """(step, column) of the claimant's way that must be within min at the end, or this was not the claimant's to take."""
+
+
+def plan(ledger: Ledger, claimant: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
+    """Whom to stop for the claimant; None when that would not help or is not its right. Leaves the ledger as it was."""
+    answer = admission.ask(ledger, claimant.leaf, claimant.charge.amounts, preemptible=claimant.charge.preemptible)
+    if isinstance(answer, Refused) and (answer.bound is Bound.MIN or answer.code is admission.Code.NEVER_FITS):
+        return None
+    with ledger.released([]):
+        taken = _Search(ledger, claimant, running, can_place).run()
+    if taken is None:
+        return None
+    freed = {name: sum(each.job.charge.amounts.get(name, 0) for each in taken) for name in ledger.resources}
+    return Reclaim(claimant.id, tuple(each.victim for each in taken), {k: v for k, v in freed.items() if v})
+
+
+class _Search:
+    """One search; releases from the ledger as it goes."""
+
+    def __init__(self, ledger: Ledger, claimant: Unit, running: Iterable[Running], can_place: CanPlace) -> None:
+        self.ledger = ledger
+        self.claimant = claimant
+        self.way = ledger.way[claimant.leaf]
+        self.asked = ledger.vector(claimant.charge.amounts)
+        self.step_of = {row: step for step, row in enumerate(self.way.tolist())}
+        self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
+        policy = ledger.tree.by_path[claimant.leaf].attributes.preempt_policy
+        self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
+        self.places = can_place
+        self.candidates = self._candidates(running)
+
+    def run(self) -> list[_Taken] | None:
+        taken: list[_Taken] | None = self._until_quota_allows()
+        if taken is None:
+            return None
+        if not self._placed(taken):
+            taken = self._until_placed(taken)
+        return taken and self._without_the_unnecessary(taken)
+
+    def _candidates(self, running: Iterable[Running]) -> list[Running]:
+        """Borrowers in other queues come before lower priorities in the claimant's own, which it may well keep."""
+        mine = self.claimant.leaf
+        found = [job for job in running if job.charge.preemptible and (job.leaf != mine or self._outranked(job))]
+        return sorted(found, key=lambda job: (job.leaf == mine, job.cheap_first))
+
+    def _outranked(self, job: Running) -> bool:
+        return self.by_priority and job.priority < self.claimant.priority
+
+    def _short(self) -> Columns:  # [step, resource]
+        return admission.short(self.ledger, self.asked, self.way)
+
+    def _within(self) -> Columns:  # [step, resource]
+        return admission.within_min(self.ledger, self.asked, self.way)
+
+    def _placed(self, taken: Iterable[_Taken]) -> bool:
+        return self.places(frozenset(each.job.key for each in taken))
+
+    def _until_quota_allows(self) -> list[_Taken] | None:
+        taken: list[_Taken] = []
+        short, within = self._short(), self._within()
+        left = iter(self.candidates)
+        while short.any() and (job := next(left, None)) is not None:
+            found = self._look(job, short, within)
+            if found is None:
+                continue
+            taken.append(self._take(found))
+            before, short, within = within, self._short(), self._within()
+            if (before != within).any():
+                left = self._left(taken)
+        return None if short.any() else taken
+
+    def _until_placed(self, taken: list[_Taken]) -> list[_Taken] | None:
+        """The quota allows it, but others hold the place: the shortest way through those it may take from."""
+        fewest, within = len(taken) + 1, self._within()
+        everywhere = np.repeat(self.consumed[None, :], len(self.way), axis=0)
+        taken, left = list(taken), self._left(taken)
+        while (job := next(left, None)) is not None:
+            found = self._look(job, everywhere, within, fair_in_all=True)
+            if found is None:
+                continue
+            taken.append(self._take(found))
+            before, within = within, self._within()
+            if (before != within).any():
+                left = self._left(taken)
+        return self._shortest(taken, fewest)
+
+    def _left(self, taken: Sequence[_Taken]) -> Iterator[Running]:
+        """From the start: what was not the claimant's to take may be so now that its side is within min."""
+        gone = {each.job.key for each in taken}
+        return iter([job for job in self.candidates if job.key not in gone])
+
+    def _shortest(self, taken: list[_Taken], fewest: int) -> list[_Taken] | None:
+        if len(taken) < fewest or not self._placed(taken):
+            return None
+        low, high = fewest, len(taken)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._placed(taken[:middle]) else (middle + 1, high)
+        for each in taken[low:]:
+            self.ledger.charge(each.job.charge)
+        return taken[:low]
+
+    def _without_the_unnecessary(self, taken: list[_Taken]) -> list[_Taken]:
+        """Puts back one by one what the rest does without, the most valuable first."""
+        for each in reversed(taken):
+            rest = [other for other in taken if other is not each]
+            self.ledger.charge(each.job.charge)
+            within = self._within()
+            kept = all(within[need] for other in rest for need in other.needs)
+            if kept and not self._short().any() and self._placed(rest):
+                taken = rest
+            else:
+                self.ledger.release(each.job.charge)
+        return taken
+
+    def _take(self, found: _Taken) -> _Taken:
+        self.ledger.release(found.job.charge)
+        return found
+
+    def _look(self, job: Running, short: Columns, within: Columns, *, fair_in_all: bool = False) -> _Taken | None:
+        """Whether this job is the claimant's to take, for a resource that is short on its way."""
+        way = self.ledger.way[job.leaf]
+        apart = next(i for i, row in enumerate(way.tolist()) if row in self.step_of)
+        step = self.step_of[int(way[apart])]
+        uses = self.ledger.vector(job.charge.amounts) > 0
+        helps = short[step:].any(axis=0) & uses
+        if not helps.any():
+            return None
+        if job.leaf == self.claimant.leaf:
+            column = int(helps.argmax())
+            return self._fated(job, Cause.LOWER_PRIORITY, int(way[0]), column, ())
+        if step == 0:
+            return None
+        above = self._above(way[:apart])
+        columns = helps & above & within[step - 1]
+        if not columns.any():
+            return None
+        needs = {(step - 1, int(columns.argmax()))}
+        if fair_in_all:
+            promised = uses & self.consumed & ~above
+            if (promised & ~within[step - 1]).any():
+                return None
+            needs |= {(step - 1, int(column)) for column in promised.nonzero()[0]}
+        return self._fated(job, Cause.ABOVE_MIN, int(way[apart - 1]), int(columns.argmax()), tuple(sorted(needs)))
+
+    def _above(self, rows: Units) -> Columns:
+        """Of which resources every node of these has more than its min."""
+        return np.asarray((self.ledger.held.used[rows] > self.ledger.min[rows]).all(axis=0))
+
+    def _fated(self, job: Running, cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]) -> _Taken:
+        over = int(self.ledger.held.used[row, column] - self.ledger.min[row, column])
+        path, resource = self.ledger.tree.nodes[row].path, self.ledger.resources[column]
+        victim = Victim(job.key, job.leaf, cause, path, resource, over if cause is Cause.ABOVE_MIN else 0)
+        return _Taken(job, victim, needs)
