@@ -16,12 +16,12 @@ from django.db import DatabaseError, OperationalError, close_old_connections
 from django.utils import timezone
 
 from fleet.errors import ConvoyError, Forbidden
-from fleet.kube import status
 from fleet.kube.status import KubeError
-from fleet.kubeapi import documents, lists, request, reviews
+from fleet.kubeapi import documents, lists, proxy, refusals, request, reviews
 from fleet.kubeapi.catalog import Catalog, Target, parse
 from fleet.kubeapi.feed import Feed
 from fleet.kubeapi.kinds import NOT_ALLOWED, Kind, Object
+from fleet.kubeapi.proxy import Proxy
 from fleet.kubeapi.request import Receive, Request, Scope, Send
 from fleet.kubeapi.verbs import Verbs, readable
 from fleet.kubeapi.watching import LONGEST_S, Watch
@@ -38,6 +38,7 @@ class Application:
         self._clock = clock
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="kubeapi")
         self._feed = Feed(self._in_thread)
+        self._proxy = Proxy(self._in_thread, self._user)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -50,6 +51,8 @@ class Application:
                 raise KubeError(413, f"Request entity too large: limit is {request.MAX_BODY}")
             if asked.method == "GET" and asked.path.rstrip("/") in documents.OPEN:
                 return await request.answer(send, 200, documents.find(asked.path, self._catalog) or "", [])
+            if proxy.cluster_of(asked.path):
+                return await self._proxy.answer(scope, asked, receive, send)
             answer = await self._in_thread(self._answer, asked)
             if isinstance(answer, Watch):
                 return await self._watch(answer, receive, send)
@@ -76,7 +79,7 @@ class Application:
                 return self._asked_watch(asked, target, user)
             return Verbs(target, asked, user, self._clock()).answer()
         except ConvoyError as e:
-            raise _refusal(e, target) from e
+            raise refusals.of(e, target, asked.meant) from e
         except RecursionError as e:
             raise KubeError(400, "the object is nested too deeply") from e
         except OperationalError as e:
@@ -124,7 +127,7 @@ class Application:
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         telling = asyncio.create_task(self._tell(watch, send))
-        leaving = asyncio.create_task(_gone(receive))
+        leaving = asyncio.create_task(request.gone(receive))
         await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
         leaving.cancel()
         telling.cancel()
@@ -137,11 +140,6 @@ class Application:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        continue
-
-
 def _with_database(work: Callable[..., Any], *args: Any) -> Any:
     """As a Django request does: no connection is used that is broken or too old."""
     close_old_connections()
@@ -149,16 +147,3 @@ def _with_database(work: Callable[..., Any], *args: Any) -> Any:
         return work(*args)
     finally:
         close_old_connections()
-
-
-def _refusal(error: ConvoyError, target: Target) -> KubeError:
-    """What a service said, as a Status with the fields at fault as causes."""
-    resource = target.kind.served.resource
-    causes = [{"reason": "FieldValueInvalid", "field": each.field, "message": each.detail} for each in error.faults]
-    details: dict[str, Any] = {"name": target.name, "group": resource.group, "kind": resource.plural}
-    if causes:
-        details["causes"] = causes
-    if error.status == 403:
-        what = f'{status.qualified(resource)} "{target.name}"' if target.name else status.qualified(resource)
-        return KubeError(403, f"{what} is forbidden: {error.message}", details=details)
-    return KubeError(error.status, error.message, details=details)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
+import yaml
+
 from fleet.kube.status import KubeError
 from fleet.kubeapi import protobuf
 
@@ -27,6 +29,8 @@ class Request:
     too_large: bool = False
     warnings: list[str] = field(default_factory=list)
     """Told to the person beside the answer, whatever the answer is."""
+    meant: Object = field(default_factory=dict)
+    """What is to be stored, once that is known: a refusal shows the values it is about."""
 
     @property
     def content_type(self) -> str:
@@ -68,11 +72,11 @@ class Request:
             return {}
         if self.raw.startswith(protobuf.MAGIC):
             return protobuf.document(self.raw)
-        if "yaml" in self.content_type:
-            raise KubeError(415, f"this server takes JSON, not {self.content_type}: write a manifest and apply it")
         try:
+            if "yaml" in self.content_type:
+                return yaml.load(self.raw, Loader=_Manifest)  # noqa: S506  (derived from the safe loader)
             return json.loads(self.raw, parse_constant=_no_number)
-        except (ValueError, RecursionError) as e:
+        except (ValueError, RecursionError, yaml.YAMLError) as e:
             raise KubeError(400, f"the object provided is unrecognized: {str(e)[:200]}") from e
 
     def document(self) -> Object:
@@ -98,6 +102,27 @@ async def read(scope: Scope, receive: Receive) -> Request:
     asked.raw = b"".join(parts)
     asked.too_large = size > MAX_BODY
     return asked
+
+
+async def gone(receive: Receive) -> None:
+    """Returns when the reader has left."""
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+class _Manifest(yaml.SafeLoader):
+    """What JSON can say: times stay text, and an alias, by which a few bytes become many, is refused."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.events.AliasEvent):
+            raise yaml.YAMLError("aliases are not taken here: write the value out")
+        return super().compose_node(parent, index)
+
+
+_Manifest.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 def _no_number(text: str) -> None:

@@ -1,0 +1,180 @@
+"""``/apis/cluster.karmada.io/v1alpha1/clusters/NAME/proxy/...``: a member's own API, for callers who may.
+
+Bytes go through as they come: a chunk is read from the member when the one before it was taken, and a reader who leaves
+closes the member's side. Of headers only those named here pass, in either direction.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from fleet.errors import ConvoyError
+from fleet.kube.status import KubeError
+from fleet.kubeapi.request import Receive, Request, Scope, Send, gone
+from fleet.member.errors import MemberError
+from fleet.member.passing import Passing
+from fleet.services import proxying
+
+log = logging.getLogger(__name__)
+
+InThread = Callable[..., Awaitable[Any]]
+
+ROOT = "/apis/cluster.karmada.io/v1alpha1/clusters/"
+ASKED = ("accept", "accept-encoding", "content-type")
+ANSWERED = ("content-type", "content-encoding", "content-length", "warning", "retry-after", "etag")
+LARGEST = 256 * 1024 * 1024
+"""Of one answer that is no stream: whoever needs more asks in pages."""
+STREAMS = 128
+OF_ONE = 48
+"""Answers open at once, in all and for one user: each has a thread waiting for its member."""
+LOOK_AGAIN_S = 30.0
+"""How often it is asked anew whether the reader of a silent stream may still read."""
+
+
+def cluster_of(path: str) -> str:
+    """The cluster whose API the path is about; empty for every other path."""
+    name, _, rest = path.removeprefix(ROOT).partition("/") if path.startswith(ROOT) else ("", "", "")
+    return name if rest == "proxy" or rest.startswith("proxy/") else ""
+
+
+class Proxy:
+    def __init__(self, in_thread: InThread, user_of: Callable[[Request], Any]) -> None:
+        self._in_thread, self._user_of = in_thread, user_of
+        self._threads = ThreadPoolExecutor(STREAMS, thread_name_prefix="proxy")
+        self._open: dict[int, int] = {}
+
+    async def answer(self, scope: Scope, asked: Request, receive: Receive, send: Send) -> None:
+        """Refusals before the answer began are raised; one that breaks off later is left without its end."""
+        name = cluster_of(asked.path)
+        try:
+            call = _call(scope, name)
+            user, cluster = await self._in_thread(self._admitted, asked, name, call)
+            with _Place(self._open, user.pk):
+                stream = _Stream(self, asked, call)
+                await stream.open(scope, cluster)
+                await stream.pass_on(receive, send)
+        except ConvoyError as e:
+            details = {"name": name, "group": "cluster.karmada.io", "kind": "clusters"}
+            raise KubeError(e.status, e.message, details=details) from e
+
+    def _admitted(self, asked: Request, name: str, call: proxying.Call) -> tuple[Any, Any]:
+        user = self._user_of(asked)
+        proxying.require(user, call)
+        return user, proxying.find(name)
+
+    async def still_admitted(self, asked: Request, call: proxying.Call) -> bool:
+        def ask() -> bool:
+            try:
+                proxying.require(self._user_of(asked), call)
+            except (KubeError, ConvoyError):
+                return False
+            return True
+
+        return bool(await self._in_thread(ask))
+
+    def in_stream_thread(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+class _Stream:
+    """One request and its answer."""
+
+    def __init__(self, proxy: Proxy, asked: Request, call: proxying.Call) -> None:
+        self._proxy, self._asked, self._call = proxy, asked, call
+        self._lasting = asked.truth("watch") or call.subresource == "log"
+        self._look_at = 0.0
+
+    async def open(self, scope: Scope, cluster: Any) -> None:
+        headers = {key.title(): self._asked.headers[key.encode()].decode("latin-1") for key in ASKED if self._has(key)}
+        query = scope["query_string"].decode("latin-1")
+        opening = partial(
+            proxying.open_answer,
+            cluster,
+            self._call,
+            query=query,
+            headers=headers,
+            body=self._asked.raw,
+            lasting=self._lasting,
+        )
+        self._answer: Passing = await self._proxy.in_stream_thread(opening)
+        size = self._answer.header("content-length")
+        if size.isdigit() and self._too_much(int(size)):
+            self._answer.close()
+            raise KubeError(413, f"the answer is larger than {LARGEST} bytes: ask for it in pages (limit, continue)")
+
+    async def pass_on(self, receive: Receive, send: Send) -> None:
+        """Until it ends or its reader leaves, whichever is first."""
+        telling = asyncio.create_task(self._tell(send))
+        leaving = asyncio.create_task(gone(receive))
+        try:
+            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            telling.cancel()
+            await asyncio.to_thread(self._answer.close)
+            await asyncio.gather(telling, leaving, return_exceptions=True)
+
+    async def _tell(self, send: Send) -> None:
+        answer = self._answer
+        shown = [(key.encode(), answer.header(key).encode("latin-1")) for key in ANSWERED if answer.header(key)]
+        shown.append((b"cache-control", b"no-cache, private"))
+        await send({"type": "http.response.start", "status": answer.status, "headers": shown})
+        passed = 0
+        try:
+            while chunk := await self._chunk():
+                passed += len(chunk)
+                if self._too_much(passed):
+                    return
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        except MemberError as e:
+            log.warning("%s %s: %s", self._call.method, self._asked.path, e.message)
+            return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _chunk(self) -> bytes:
+        """The next bytes; none at the end, and none for whom may not read any more."""
+        now = asyncio.get_running_loop().time
+        reading = self._proxy.in_stream_thread(self._answer.read)
+        try:
+            while not (await asyncio.wait({reading}, timeout=LOOK_AGAIN_S))[0] or now() > self._look_at:
+                if self._look_at and not await self._proxy.still_admitted(self._asked, self._call):
+                    return b""
+                self._look_at = now() + LOOK_AGAIN_S
+            return bytes(await reading)
+        finally:
+            reading.cancel()
+
+    def _too_much(self, size: int) -> bool:
+        return not self._lasting and size > LARGEST
+
+    def _has(self, header: str) -> bool:
+        return header.encode() in self._asked.headers
+
+
+class _Place:
+    """One of the answers that may be open at once."""
+
+    def __init__(self, taken: dict[int, int], user: int) -> None:
+        self._taken, self._user = taken, user
+
+    def __enter__(self) -> None:
+        if sum(self._taken.values()) >= STREAMS or self._taken.get(self._user, 0) >= OF_ONE:
+            raise KubeError(429, f"too many requests to clusters are open: {OF_ONE} for one user, {STREAMS} in all")
+        self._taken[self._user] = self._taken.get(self._user, 0) + 1
+
+    def __exit__(self, *_: object) -> None:
+        self._taken[self._user] -= 1
+        if not self._taken[self._user]:
+            del self._taken[self._user]
+
+
+def _call(scope: Scope, cluster: str) -> proxying.Call:
+    """From the path as it was sent: what is decoded twice is understood twice."""
+    raw = scope["raw_path"].decode("latin-1")
+    start = f"{ROOT}{cluster}/proxy"
+    if not raw.startswith(start):
+        raise KubeError(400, "the path to a cluster must be written plainly, without percent signs")
+    return proxying.read(scope["method"], raw[len(start) :])
