@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from fleet.kube import names
 from quotas.core import limits
 from quotas.core.amounts import told
 from quotas.core.limits import Fault, Limits
-from quotas.core.tree import Attributes, PreemptPolicy, QueuePolicy
+from quotas.core.tree import Attributes, PreemptPolicy
 
 LENDLIMIT = "alibabacloud.com/lendlimit"
 WEIGHT = "weight"
 PREEMPT_POLICY = "preempt-policy"
 QUEUE_POLICY = "queue-policy"
-_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY)
+CLUSTER_AFFINITY = "cluster-affinity"
+_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY)
 _HEAVIEST = 65535
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 
@@ -42,13 +44,14 @@ def name_fault(name: object) -> str:
     )
 
 
-def read(stated: Mapping[str, Any], least: Limits, inherited: QueuePolicy) -> Known:
+def read(stated: Mapping[str, Any], least: Limits, inherited: Attributes) -> Known:
     faults: list[Fault] = []
     attributes = Attributes(
         lendlimit=_lendlimit(stated.get(LENDLIMIT), least, faults),
         weight=_weight(stated.get(WEIGHT), faults),
         preempt_policy=_choice(PREEMPT_POLICY, stated, PreemptPolicy.NEVER, faults),
-        queue_policy=_choice(QUEUE_POLICY, stated, inherited, faults),
+        queue_policy=_choice(QUEUE_POLICY, stated, inherited.queue_policy, faults),
+        cluster_affinity=_clusters(stated.get(CLUSTER_AFFINITY), inherited.cluster_affinity, faults),
     )
     return Known(attributes, tuple(faults), tuple(sorted(stated.keys() - set(_KNOWN))))
 
@@ -80,6 +83,22 @@ def _weight(value: object, faults: list[Fault]) -> int:
         return int(text)
     faults.append((WEIGHT, f"must be a whole number from 1 to {_HEAVIEST}, not {value!r}"))
     return 1
+
+
+def _clusters(value: object, inherited: tuple[str, ...], faults: list[Fault]) -> tuple[str, ...]:
+    if value is None:
+        return inherited
+    listed = [part.strip() for part in value.split(",")] if isinstance(value, str) else [value]
+    wrong = [repr(name) for name in listed if names.subdomain_fault(name)]
+    if wrong:
+        faults.append((CLUSTER_AFFINITY, f"must be names of clusters, such as north,south: {wrong[0]} is none"))
+        return inherited
+    stated = tuple(dict.fromkeys(str(name) for name in listed))
+    common = tuple(name for name in stated if not inherited or name in inherited)
+    if not common:
+        told = f"names {', '.join(stated)}, and the quotas above allow only {', '.join(inherited)}"
+        faults.append((CLUSTER_AFFINITY, f"{told}: no cluster is left"))
+    return common
 
 
 def _choice(key: str, stated: Mapping[str, Any], default: Choice, faults: list[Fault]) -> Choice:

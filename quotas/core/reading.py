@@ -13,7 +13,7 @@ from fleet.kube import names
 from quotas.core import attributes, limits
 from quotas.core.attributes import Known
 from quotas.core.limits import Limits
-from quotas.core.tree import ROOT, Attributes, Node, QueuePolicy, Tree
+from quotas.core.tree import ROOT, Attributes, Node, Tree
 
 API_VERSION = "scheduling.sigs.k8s.io/v1beta1"
 KIND = "ElasticQuotaTree"
@@ -47,7 +47,7 @@ def read(manifest: Mapping[str, Any]) -> Reading:
 class _Parent:
     path: str
     ceiling: Limits
-    queue_policy: QueuePolicy
+    attributes: Attributes
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class _Reader:
         if depth == DEEPEST and children:
             self.add(f"{where}.children", f"{path} is {DEEPEST} levels deep already: deeper trees are refused")
             return name, least
-        inner = _Parent(path, limits.lower(most, parent.ceiling if parent else {}), known.queue_policy)
+        inner = _Parent(path, limits.lower(most, parent.ceiling if parent else {}), known)
         self.children(children, where, inner, least, depth)
         return name, least
 
@@ -129,7 +129,7 @@ class _Reader:
 
     def attributes(self, value: object, where: str, path: str, least: Limits, parent: _Parent | None) -> Attributes:
         body = {} if value is None else self.mapping(value, f"{where}.attributes")
-        known: Known = attributes.read(body, least, parent.queue_policy if parent else QueuePolicy.PRIORITY)
+        known: Known = attributes.read(body, least, parent.attributes if parent else Attributes())
         self.found(((f"attributes.{key}", f"{path}: {detail}") for key, detail in known.faults), where)
         self.warnings += [f"{where}.attributes.{key} of {path} is kept but not acted upon" for key in known.others]
         return known.attributes

@@ -39,6 +39,8 @@ class Attributes:
     preempt_policy: PreemptPolicy = PreemptPolicy.NEVER
     queue_policy: QueuePolicy = QueuePolicy.PRIORITY
     """Its own, or that of the nearest ancestor that states one."""
+    cluster_affinity: tuple[str, ...] = ()
+    """The only clusters its jobs may go to: those it names, less what an ancestor does not allow. Empty: any."""
 
 
 @dataclass(frozen=True, slots=True)

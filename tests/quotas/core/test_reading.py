@@ -41,6 +41,8 @@ def test_it_takes_the_tree_of_the_documentation_unchanged():
     assert read_tree.leaf_of("default", {}).min == {}
 
 
+NORTH = {"cluster-affinity": "north"}
+
 REFUSED = {
     "K24 min above max": ([quota("a", 12, 10)], "min.cpu: root/a has min 12 cpu, more than its max 10 cpu"),
     "K25 min without max": ([quota("a", 1)], "min.cpu: root/a has min 1 cpu and no max of it"),
@@ -65,6 +67,14 @@ REFUSED = {
     "lends more than it has": ([quota("a", 1, 2, attributes={LEND: '{"cpu": 2}'})], "lends 2 cpu, more than its min 1"),
     "lends nonsense": ([quota("a", 1, 2, attributes={LEND: "[" * 5000})], "must be JSON"),
     "weight of nothing": ([quota("a", attributes={"weight": "0"})], "weight: root/a: must be a whole number from 1"),
+    "no cluster's name": (
+        [quota("a", attributes={"cluster-affinity": "north,,x"})],
+        "root/a: must be names of clusters",
+    ),
+    "no cluster is left": (
+        [quota("a", None, None, quota("b", attributes=NORTH), attributes={"cluster-affinity": "south"})],
+        "root/a/b: names north, and the quotas above allow only south: no cluster is left",
+    ),
     "unknown policy": ([quota("a", attributes={"queue-policy": "Fifo"})], "one of Priority, Block, Round"),
 }
 
@@ -146,3 +156,11 @@ def test_it_reads_attributes_and_warns_of_those_that_do_nothing():
 def test_it_passes_the_queue_policy_down():
     found = tree(9, quota("a", None, None, quota("b")), attributes={"queue-policy": "Block"})
     assert found.by_path["root/a/b"].attributes.queue_policy is QueuePolicy.BLOCK
+
+
+def test_it_passes_the_allowed_clusters_down_and_only_narrows_them():
+    stated = {"cluster-affinity": "north, south"}
+    children = [quota("b"), quota("c", attributes={"cluster-affinity": "east,south"})]
+    found = tree(9, quota("a", None, None, *children, attributes=stated), quota("d"))
+    told = {node.name: node.attributes.cluster_affinity for node in found.nodes}
+    assert told == {"root": (), "a": ("north", "south"), "b": ("north", "south"), "c": ("south",), "d": ()}
