@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient
+from fleet.member.discovery import Apis
 from fleet.member.errors import MemberAway, MemberChanged, MemberError, MemberMissing
 
 from .clock import Clock
@@ -25,7 +26,12 @@ class Cluster:
     client: MemberClient
     clock: Clock
     stop: threading.Event = field(default_factory=threading.Event)
+    apis: Apis = field(default_factory=dict)
+    """What the server serves; a controller of a kind it does not serve has nothing to do."""
     _informers: dict[Resource, Informer] = field(default_factory=dict)
+
+    def serves(self, resource: Resource) -> bool:
+        return resource.kind in self.apis.get(resource.api_version, {})
 
     def informer(self, resource: Resource) -> Informer:
         return self._informers.setdefault(resource, Informer(self.client, resource, self.stop))

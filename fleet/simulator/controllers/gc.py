@@ -5,15 +5,16 @@ The simulated server collects by itself; a bare kube-apiserver leaves that to ku
 
 import contextlib
 
-from fleet.kube.resources import JOBS, POD_GROUPS, PODS, PYTORCH_JOBS, SERVICES, Resource
+from fleet.kube.resources import JOBS, POD_GROUPS, PODS, SERVICES, VOLCANO_POD_GROUPS, Resource
 from fleet.member.client import Object
 from fleet.member.errors import MemberMissing
 
 from .controller import Cluster, Controller
+from .kubeflow_families import FAMILIES
 from .objects import name_of, namespace_of, uid_of
 
-DEPENDENTS = (PODS, SERVICES, POD_GROUPS)
-OWNERS = (JOBS, PYTORCH_JOBS)
+DEPENDENTS = (PODS, SERVICES, POD_GROUPS, VOLCANO_POD_GROUPS)
+OWNERS = (JOBS, *(family.resource for family in FAMILIES))
 
 
 class Collector(Controller):
@@ -23,8 +24,8 @@ class Collector(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._dependents = {resource: cluster.informer(resource) for resource in DEPENDENTS}
-        self._owners = [cluster.informer(resource) for resource in OWNERS]
+        self._dependents = {resource: cluster.informer(resource) for resource in DEPENDENTS if cluster.serves(resource)}
+        self._owners = [cluster.informer(resource) for resource in OWNERS if cluster.serves(resource)]
         for informer in self._owners:
             informer.listen(self._on_owner)
         for informer in self._dependents.values():

@@ -5,16 +5,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fleet.kube.resources import NODES
+from fleet.member import discovery
 from fleet.member.client import MemberClient
 
 from .clock import Clock
 from .controller import Cluster, Controller
 from .gc import Collector
 from .job import JobController
+from .kubeflow import KubeflowOperator
 from .kubelet import Kubelet
 from .logs import Logs
 from .nodes import POWER, NodeLifecycle, Pool, make_nodes
-from .pytorch import PyTorchOperator
 from .scheduler import Scheduler
 
 
@@ -42,7 +43,7 @@ class Life:
     ) -> None:
         """``collect``: also remove what deleted jobs leave behind, for servers that do not."""
         self._name, self._client, self._shape, self._version = name, client, shape, version
-        self._cluster = Cluster(client, clock)
+        self._cluster = Cluster(client, clock, apis=discovery.apis(client))
         subnet = zlib.crc32(name.encode()) % 200 + 20
         self.kubelet = Kubelet(self._cluster, home, start_delay_s=start_delay_s, subnet=subnet)
         self.logs = Logs(self._cluster, self.kubelet, home)
@@ -50,7 +51,7 @@ class Life:
             NodeLifecycle(self._cluster),
             Scheduler(self._cluster),
             self.kubelet,
-            PyTorchOperator(self._cluster),
+            KubeflowOperator(self._cluster),
             JobController(self._cluster),
         ]
         if collect:

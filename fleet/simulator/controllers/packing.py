@@ -5,12 +5,19 @@ Pure: takes rooms, waiting pods and pod groups, answers bindings and the words f
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .fit import Amounts, Ask, Room, ask_of, why_not
-from .objects import Object, key_of, labels_of, namespace_of, uid_of
+from .objects import Object, annotations_of, key_of, labels_of, namespace_of, uid_of
 
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
+VOLCANO = "volcano"
+"""The name of the scheduler that pods of its groups ask for."""
+VOLCANO_GROUP = "scheduling.k8s.io/group-name"
+VOLCANO_ROLE = "volcano.sh/task-spec"
+TASK_AFFINITY = "volcano.sh/task-topology-affinity"
+KOORDINATOR_GROUP = "gang.scheduling.koordinator.sh/name"
+KOORDINATOR_LEAST = "gang.scheduling.koordinator.sh/min-available"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,9 @@ class Waiting:
     ask: Ask
     group: str
     order: tuple[int, str, str]
+    role: str = ""
+    least: int = 1
+    """How many a gang needs that is written on its pods only, as Koordinator's are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,8 @@ class Group:
     need: int
     present: int
     placed: int
+    close: frozenset[str] = frozenset()
+    """Roles that should be on one node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +58,29 @@ class Verdict:
     """pod key -> why it waits"""
 
 
+def group_of(pod: Object) -> str:
+    """``api/namespace/name`` of the gang a pod waits for, by whichever mark it carries; empty when it waits for none."""
+    labels, notes, namespace = labels_of(pod), annotations_of(pod), namespace_of(pod)
+    if name := labels.get(POD_GROUP):
+        return f"podgroup/{namespace}/{name}"
+    if pod["spec"].get("schedulerName") == VOLCANO and (name := notes.get(VOLCANO_GROUP)):
+        return f"{VOLCANO}/{namespace}/{name}"
+    name = notes.get(KOORDINATOR_GROUP)
+    return f"koordinator/{namespace}/{name}" if name else ""
+
+
 def waiting_of(pod: Object) -> Waiting:
-    group = labels_of(pod).get(POD_GROUP, "")
+    notes = annotations_of(pod)
+    least = notes.get(KOORDINATOR_LEAST, "1")
     priority = int((pod.get("spec") or {}).get("priority") or 0)
     return Waiting(
         key=key_of(pod),
         uid=uid_of(pod),
         ask=ask_of(pod),
-        group=f"{namespace_of(pod)}/{group}" if group else "",
+        group=group_of(pod),
         order=(-priority, str(pod["metadata"].get("creationTimestamp") or ""), key_of(pod)),
+        role=notes.get(VOLCANO_ROLE, ""),
+        least=int(least) if least.isdigit() else 1,
     )
 
 
@@ -85,13 +111,14 @@ def _place_batch(batch: list[Waiting], rooms: dict[str, Room], groups: Mapping[s
     name = batch[0].group
     group = groups.get(name) if name else Group(need=1, present=1, placed=0)
     if group is None:
-        return f'pod group "{name}" is not found'
+        return f'pod group "{name.partition("/")[2]}" is not found'
     if group.present < group.need:
         return f"not enough pods in the pod group: {group.present} of {group.need}"
     placed: list[Placed] = []
     words: dict[str, str] = {}
+    together = _together([pod for pod in batch if pod.role in group.close], rooms)
     for pod in sorted(batch, key=lambda p: _weight(p.ask.request), reverse=True):
-        room = best_room(pod.ask, rooms.values())
+        room = together if together and pod.role in group.close else best_room(pod.ask, rooms.values())
         if room is None:
             words[pod.key] = refusal(pod.ask, rooms.values())
         else:
@@ -109,6 +136,16 @@ def _place_batch(batch: list[Waiting], rooms: dict[str, Room], groups: Mapping[s
     if not name:
         return short
     return f"{short} Pod group needs {group.need} together, {group.placed + len(placed)} can be placed."
+
+
+def _together(close: list[Waiting], rooms: dict[str, Room]) -> Room | None:
+    """The fullest node that holds all of these pods, if there is one."""
+    if not close:
+        return None
+    amounts = [pod.ask.request for pod in close]
+    whole = {name: sum(amount.get(name, 0) for amount in amounts) for name in {n for a in amounts for n in a}}
+    fitting = [room for room in rooms.values() if not any(why_not(pod.ask, room) for pod in close)]
+    return best_room(replace(close[0].ask, request=whole), fitting)
 
 
 def best_room(ask: Ask, rooms: Iterable[Room]) -> Room | None:

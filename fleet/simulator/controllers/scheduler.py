@@ -3,29 +3,31 @@
 Keeps its own ledger of holds, so a pod it has just bound counts at once and not only when the watch says so.
 """
 
+import contextlib
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from fleet.kube.resources import NODES, POD_GROUPS, PODS
+from fleet.core.units import plus
+from fleet.kube.resources import NODES, POD_GROUPS, PODS, VOLCANO_POD_GROUPS
 from fleet.member.client import Object
 from fleet.member.errors import MemberError, MemberMissing
 
 from .clock import stamp
 from .controller import Cluster, Controller
-from .fit import Amounts, Room, pod_request, room_of
+from .fit import Amounts, Room, amounts, pod_request, room_of
 from .objects import (
+    annotations_of,
     condition,
     is_finished,
     is_leaving,
     key_of,
-    labels_of,
     name_of,
     namespace_of,
     node_of,
     split_key,
     uid_of,
 )
-from .packing import POD_GROUP, Group, Placed, Waiting, plan, waiting_of
+from .packing import TASK_AFFINITY, VOLCANO, Group, Placed, Waiting, group_of, plan, waiting_of
 
 ROUND = "round"
 """The one key of the queue: every change asks for one more round over all waiting pods."""
@@ -38,7 +40,8 @@ class Scheduler(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._pods = cluster.informer(PODS)
-        self._groups = cluster.informer(POD_GROUPS)
+        served = {"podgroup": POD_GROUPS, VOLCANO: VOLCANO_POD_GROUPS}
+        self._groups = {api: cluster.informer(each) for api, each in served.items() if cluster.serves(each)}
         self._lock = threading.Lock()
         self._holds: dict[str, tuple[str, Amounts]] = {}
         self._doubts: dict[str, Placed] = {}
@@ -47,7 +50,8 @@ class Scheduler(Controller):
         self._told: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(BINDERS, thread_name_prefix="binder")
         self._pods.listen(self._on_pod)
-        self._groups.listen(lambda _kind, _obj: self.queue.add(ROUND))
+        for informer in self._groups.values():
+            informer.listen(lambda _kind, _obj: self.queue.add(ROUND))
         cluster.informer(NODES).listen(self._on_node)
 
     def stop(self) -> None:
@@ -55,6 +59,7 @@ class Scheduler(Controller):
         self._pool.shutdown(cancel_futures=True)
 
     def reconcile(self, key: str) -> float | None:
+        self._let_in()
         with self._lock:
             waiting = [pod for pod in self._waiting.values() if pod.uid not in self._holds]
             if not waiting and not self._doubts:
@@ -91,7 +96,7 @@ class Scheduler(Controller):
                 if known is not None and known.uid == uid:
                     del self._waiting[key]
                 self._told.pop(uid, None)
-                wake = self._release(uid) or bool(labels_of(pod).get(POD_GROUP))
+                wake = self._release(uid) or bool(group_of(pod))
             elif node_of(pod):
                 self._waiting.pop(key, None)
                 self._told.pop(uid, None)
@@ -130,16 +135,42 @@ class Scheduler(Controller):
         present = dict.fromkeys(wanted, 0)
         placed = dict.fromkeys(wanted, 0)
         for pod in self._pods.all() if wanted else ():
-            group = f"{namespace_of(pod)}/{labels_of(pod).get(POD_GROUP, '')}"
+            group = group_of(pod)
             if group in wanted and (not is_finished(pod) or pod["status"]["phase"] == "Succeeded"):
                 present[group] += 1
                 placed[group] += bool(node_of(pod)) or uid_of(pod) in self._holds
-        found = {name: self._groups.get(name) for name in wanted}
-        return {
-            name: Group(int((obj.get("spec") or {}).get("minMember") or 1), present[name], placed[name])
-            for name, obj in found.items()
-            if obj is not None
-        }
+        least = {pod.group: pod.least for pod in self._waiting.values()}
+        found: dict[str, Group] = {}
+        for name in wanted:
+            api, _, key = name.partition("/")
+            if api == "koordinator":
+                found[name] = Group(least[name], present[name], placed[name])
+            elif api in self._groups and (obj := self._groups[api].get(key)) is not None:
+                need = int((obj.get("spec") or {}).get("minMember") or 1)
+                found[name] = Group(need, present[name], placed[name], _close(obj))
+        return found
+
+    def _let_in(self) -> None:
+        """Volcano's first step: a group goes from Pending to Inqueue when what it asks at least is free now."""
+        groups = self._groups[VOLCANO].all() if VOLCANO in self._groups else []
+        free: Amounts = {}
+        with self._lock:
+            for room in self._rooms.values():
+                free = plus((free, {name: room.free(name) for name in room.offers}))
+        for group in sorted(groups, key=key_of):
+            phase = (group.get("status") or {}).get("phase") or "Pending"
+            asked = amounts((group.get("spec") or {}).get("minResources"))
+            if phase == "Pending" and all(free.get(name, 0) >= amount for name, amount in asked.items()):
+                self._write_phase(group, "Inqueue")
+                phase = "Inqueue"
+            if phase == "Inqueue":
+                free = plus((free, {name: -amount for name, amount in asked.items()}))
+
+    def _write_phase(self, group: Object, phase: str) -> None:
+        path = VOLCANO_POD_GROUPS.path(namespace_of(group), name_of(group), "status")
+        with contextlib.suppress(MemberMissing):
+            body = {"metadata": {"uid": uid_of(group)}, "status": {"phase": phase}}
+            self._groups[VOLCANO].learn(self.client.merge_patch(path, body))
 
     def _bind(self, placed: Placed) -> bool:
         namespace, name = split_key(placed.pod.key)
@@ -197,3 +228,8 @@ class Scheduler(Controller):
                 return isinstance(e, MemberMissing)
         self._told[uid_of(pod)] = words
         return True
+
+
+def _close(group: Object) -> frozenset[str]:
+    """The roles Volcano's task-topology plugin is asked to keep on one node: ``ps,worker``."""
+    return frozenset(filter(None, annotations_of(group).get(TASK_AFFINITY, "").replace(";", ",").split(",")))

@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from fleet.simulator.controllers import pytorch_plan
-from fleet.simulator.controllers.pytorch_pods import place_of, pod_of
+from fleet.simulator.controllers import kubeflow_plan
+from fleet.simulator.controllers.kubeflow_families import PyTorch, TensorFlow
+from fleet.simulator.controllers.kubeflow_pods import Family, pod_of
+
+PYTORCH, TENSORFLOW = PyTorch(), TensorFlow()
 
 NOW = 1_700_000_000.0
 
@@ -17,12 +20,12 @@ def pytorch_job(*, workers: int = 2, master: bool = True, restart: str = "OnFail
     return {"metadata": meta, "spec": {"runPolicy": run_policy, "pytorchReplicaSpecs": roles}}
 
 
-def pods_of(job: dict, **phases: str) -> list[dict]:
+def pods_of(job: dict, family: Family = PYTORCH, **phases: str) -> list[dict]:
     """``pods_of(job, master_0="Running", worker_1="Failed:130")``: the job's pods in these phases."""
     made = []
     for place, phase in phases.items():
         role, _, index = place.partition("_")
-        pod = pod_of(job, role.capitalize(), int(index))
+        pod = pod_of(family, job, family.role_of(role), int(index))
         name, _, code = phase.partition(":")
         state = {"terminated": {"exitCode": int(code)}} if code else {}
         pod["status"] = {"phase": name, "containerStatuses": [{"restartCount": 0, "state": state}]}
@@ -30,17 +33,17 @@ def pods_of(job: dict, **phases: str) -> list[dict]:
     return made
 
 
-def times(now: float = NOW, **known: Any) -> pytorch_plan.Times:
-    return pytorch_plan.Times(
+def times(now: float = NOW, **known: Any) -> kubeflow_plan.Times:
+    return kubeflow_plan.Times(
         now=now,
         real=lambda simulated_s: simulated_s,
         **{"started": NOW, "completed": None, **known},
     )
 
 
-def settled(job: dict, *pods: dict, **known: Any) -> dict:
+def settled(job: dict, *pods: dict, family: Family = PYTORCH, **known: Any) -> dict:
     """The job with the status that its pods give it."""
-    decision = pytorch_plan.decide(job, list(pods), times(**known))
+    decision = kubeflow_plan.decide(family, job, list(pods), times(**known))
     return {**job, "status": decision.status}
 
 
@@ -49,4 +52,4 @@ def truths(job: dict) -> list[str]:
 
 
 def places(pods: list[dict]) -> list[tuple[str, int]]:
-    return [place_of(pod) for pod in pods]
+    return [PYTORCH.place_of(pod) for pod in pods]

@@ -61,31 +61,31 @@ def test_it_says_so_when_there_are_no_nodes() -> None:
 
 
 def test_it_places_a_gang_whole() -> None:
-    verdict = decide(gang("g", 4, 4), rooms(8, 8), {"ai/g": Group(4, 4, 0)})
+    verdict = decide(gang("g", 4, 4), rooms(8, 8), {"podgroup/ai/g": Group(4, 4, 0)})
     assert sorted(where(verdict).values()) == ["n0", "n0", "n1", "n1"]
 
 
 def test_it_places_nothing_of_a_gang_that_does_not_fit_whole() -> None:
     world = rooms(8, 4)
-    verdict = decide(gang("g", 4, 4), world, {"ai/g": Group(4, 4, 0)})
+    verdict = decide(gang("g", 4, 4), world, {"podgroup/ai/g": Group(4, 4, 0)})
     assert verdict.bindings == []
     assert "Pod group needs 4 together, 3 can be placed" in verdict.refusals["ai/g-0"]
     assert all(not any(room.held.values()) for room in world.values())
 
 
 def test_it_lets_a_smaller_job_pass_a_gang_that_does_not_fit() -> None:
-    verdict = decide([*gang("g", 3, 4), pod("z", 2, age=9)], rooms(8), {"ai/g": Group(3, 3, 0)})
+    verdict = decide([*gang("g", 3, 4), pod("z", 2, age=9)], rooms(8), {"podgroup/ai/g": Group(3, 3, 0)})
     assert where(verdict) == {"z": "n0"}
 
 
 def test_it_waits_for_the_siblings_and_for_the_group() -> None:
-    few = decide(gang("g", 2, 1), rooms(8), {"ai/g": Group(3, 2, 0)})
+    few = decide(gang("g", 2, 1), rooms(8), {"podgroup/ai/g": Group(3, 2, 0)})
     assert few.refusals["ai/g-0"] == "not enough pods in the pod group: 2 of 3"
     assert decide(gang("g", 2, 1), rooms(8)).refusals["ai/g-0"] == 'pod group "ai/g" is not found'
 
 
 def test_it_lets_a_replacement_join_a_gang_that_runs() -> None:
-    assert where(decide(gang("g", 1, 4), rooms(8), {"ai/g": Group(3, 3, 2)})) == {"g-0": "n0"}
+    assert where(decide(gang("g", 1, 4), rooms(8), {"podgroup/ai/g": Group(3, 3, 2)})) == {"g-0": "n0"}
 
 
 def test_it_places_the_higher_priority_and_then_the_older_first() -> None:
@@ -101,7 +101,7 @@ def test_it_places_the_higher_priority_and_then_the_older_first() -> None:
 def test_it_never_overfills_a_node_nor_splits_a_gang(nodes: list[int], gangs: list[tuple[int, int]]) -> None:
     world = rooms(*nodes)
     pods = [p for i, (count, gpus) in enumerate(gangs) for p in gang(f"g{i}", count, gpus)]
-    groups = {f"ai/g{i}": Group(count, count, 0) for i, (count, _) in enumerate(gangs)}
+    groups = {f"podgroup/ai/g{i}": Group(count, count, 0) for i, (count, _) in enumerate(gangs)}
     verdict = decide(pods, world, groups)
     assert all(room.free(resource) >= 0 for room in world.values() for resource in room.offers)
     for i, (count, _) in enumerate(gangs):

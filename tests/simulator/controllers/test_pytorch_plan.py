@@ -2,14 +2,14 @@
 
 import pytest
 
-from fleet.simulator.controllers.pytorch_plan import Decision, decide, is_ours
-from tests.simulator.controllers.operator_cases import NOW, pods_of, pytorch_job, settled, times, truths
+from fleet.simulator.controllers.kubeflow_plan import Decision, decide, is_ours
+from tests.simulator.controllers.operator_cases import NOW, PYTORCH, pods_of, pytorch_job, settled, times, truths
 
 ALL = {"master_0": "Running", "worker_0": "Running", "worker_1": "Running"}
 
 
 def test_it_creates_every_pod_of_a_new_job() -> None:
-    decision = decide(pytorch_job(), [], times(started=None))
+    decision = decide(PYTORCH, pytorch_job(), [], times(started=None))
     assert decision.create == [("Master", 0), ("Worker", 0), ("Worker", 1)]
     assert decision.status["startTime"] == "2023-11-14T22:13:20Z"
     assert decision.status["replicaStatuses"] == {"Master": {}, "Worker": {}}
@@ -53,7 +53,7 @@ def test_it_succeeds_without_a_master_when_all_workers_did() -> None:
 )
 def test_it_replaces_a_failed_pod_or_fails(restart: str, phase: str, outcome: str, replaced: list[str]) -> None:
     job = pytorch_job(restart=restart)
-    decision = decide(job, pods_of(job, **{**ALL, "worker_1": phase}), times())
+    decision = decide(PYTORCH, job, pods_of(job, **{**ALL, "worker_1": phase}), times())
     assert truths({"status": decision.status})[-1] == outcome
     assert decision.delete == replaced
 
@@ -69,7 +69,7 @@ def test_it_lets_running_and_restarting_replace_each_other() -> None:
 def test_it_writes_nothing_once_failed() -> None:
     job = pytorch_job(restart="Never")
     job = settled(job, *pods_of(job, **{**ALL, "worker_1": "Failed:1"}))
-    later = decide(job, pods_of(job, **ALL), times(NOW + 60))
+    later = decide(PYTORCH, job, pods_of(job, **ALL), times(NOW + 60))
     assert later.status == job["status"]
     assert later.create == []
 
@@ -78,7 +78,7 @@ def test_it_suspends_by_deleting_pods_and_stopping_the_clock() -> None:
     job = pytorch_job(activeDeadlineSeconds=10)
     job = settled(job, *pods_of(job, **ALL))
     job["spec"]["runPolicy"]["suspend"] = True
-    decision = decide(job, pods_of(job, **ALL), times(NOW + 60))
+    decision = decide(PYTORCH, job, pods_of(job, **ALL), times(NOW + 60))
     assert decision.delete == decision.drop_services == ["llama-master-0", "llama-worker-0", "llama-worker-1"]
     assert truths({"status": decision.status}) == ["Created", "Suspended"]
     assert "startTime" not in decision.status
@@ -88,7 +88,7 @@ def test_it_resumes_with_a_fresh_clock() -> None:
     job = pytorch_job(suspend=True, activeDeadlineSeconds=10)
     job = settled(job, started=None)
     job["spec"]["runPolicy"]["suspend"] = False
-    decision = decide(job, [], times(NOW + 600, started=None))
+    decision = decide(PYTORCH, job, [], times(NOW + 600, started=None))
     assert len(decision.create) == 3
     resumed = next(c for c in decision.status["conditions"] if c["type"] == "Suspended")
     assert (resumed["status"], resumed["reason"]) == ("False", "PyTorchJobResumed")
@@ -97,8 +97,8 @@ def test_it_resumes_with_a_fresh_clock() -> None:
 
 def test_it_fails_at_the_deadline_and_removes_the_pods() -> None:
     job = pytorch_job(activeDeadlineSeconds=30)
-    assert decide(job, pods_of(job, **ALL), times(NOW + 29)).again_s == pytest.approx(1.0, abs=0.01)
-    decision = decide(job, pods_of(job, **ALL), times(NOW + 30))
+    assert decide(PYTORCH, job, pods_of(job, **ALL), times(NOW + 29)).again_s == pytest.approx(1.0, abs=0.01)
+    decision = decide(PYTORCH, job, pods_of(job, **ALL), times(NOW + 30))
     assert "Failed" in truths({"status": decision.status})
     assert len(decision.delete) == 3
 
@@ -120,7 +120,7 @@ def test_it_fails_when_pods_were_replaced_too_often() -> None:
 def finished(clean: str) -> Decision:
     job = pytorch_job(cleanPodPolicy=clean)
     pods = pods_of(job, **{**ALL, "master_0": "Succeeded"})
-    return decide(settled(job, *pods), pods, times())
+    return decide(PYTORCH, settled(job, *pods), pods, times())
 
 
 @pytest.mark.parametrize(("clean", "deleted"), [("None", 0), ("Running", 2), ("All", 3)])
@@ -132,20 +132,20 @@ def test_it_cleans_up_as_the_policy_says(clean: str, deleted: int) -> None:
 def test_it_deletes_the_job_when_its_time_to_live_is_over() -> None:
     job = pytorch_job(ttlSecondsAfterFinished=60)
     job = settled(job, *pods_of(job, **{**ALL, "master_0": "Succeeded"}))
-    assert not decide(job, [], times(NOW + 59, completed=NOW)).expired
-    assert decide(job, [], times(NOW + 60, completed=NOW)).expired
+    assert not decide(PYTORCH, job, [], times(NOW + 59, completed=NOW)).expired
+    assert decide(PYTORCH, job, [], times(NOW + 60, completed=NOW)).expired
 
 
 def test_it_removes_the_pods_of_a_role_that_shrank() -> None:
     job = pytorch_job(workers=1)
-    assert decide(job, pods_of(job, **ALL), times()).delete == ["llama-worker-1"]
+    assert decide(PYTORCH, job, pods_of(job, **ALL), times()).delete == ["llama-worker-1"]
 
 
 def test_it_does_not_make_a_pod_that_is_still_leaving() -> None:
     job = pytorch_job()
     pods = pods_of(job, **ALL)
     pods[1]["metadata"]["deletionTimestamp"] = "2023-11-14T22:13:20Z"
-    decision = decide(job, pods, times())
+    decision = decide(PYTORCH, job, pods, times())
     assert (decision.create, decision.delete) == ([], [])
     assert "Restarting" in truths({"status": decision.status})
 
