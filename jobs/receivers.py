@@ -4,7 +4,9 @@ from fleet import events
 from fleet.models import Cluster
 from fleet.signals import capacity_freed, cluster_changed, detaching
 from jobs.models import Job
-from jobs.services import scheduling
+from jobs.services import entitlements, scheduling
+from quotas.core.tree import Tree
+from quotas.signals import queue_changed, tree_changed, tree_changing
 
 
 def on_cluster_changed(cluster_id: int, **_: object) -> None:
@@ -21,7 +23,18 @@ def on_detaching(cluster: Cluster, **_: object) -> str:
     return f"{count} jobs run there: drain or delete them first, or force it to move them" if count else ""
 
 
+def on_tree_changing(after: Tree | None, **_: object) -> str:
+    return entitlements.tree_changing(after)
+
+
+def on_quota_changed(**_: object) -> None:
+    scheduling.request()
+
+
 def connect() -> None:
+    tree_changing.connect(on_tree_changing, dispatch_uid="jobs")
+    tree_changed.connect(on_quota_changed, dispatch_uid="jobs")
+    queue_changed.connect(on_quota_changed, dispatch_uid="jobs")
     cluster_changed.connect(on_cluster_changed, dispatch_uid="jobs")
     capacity_freed.connect(on_capacity_freed, dispatch_uid="jobs")
     detaching.connect(on_detaching, dispatch_uid="jobs")

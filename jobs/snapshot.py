@@ -3,36 +3,54 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 import numpy as np
+from django.db.models import Q, QuerySet
 
 from fleet.models import Cluster, Hold, Node
 from jobs.core import policy as policies
 from jobs.core.failover import Past, excluded_until
 from jobs.core.policy import PolicySpec
 from jobs.core.taints import Taint
-from jobs.core.world import Axis, Gang, World
+from jobs.core.world import Axis, Closed, Gang, Quota, World
 from jobs.core.world import Cluster as Member
 from jobs.kinds import registry
 from jobs.models import Attempt, Job, Policy
+from quotas import queries as quotas
+from quotas.core.ledger import Charge, Ledger
+from quotas.core.tree import Tree
+from quotas.models import Queue, QuotaTree
 
 _WAITING = (
     "pk", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
-    "generation",
+    "generation", "leaf", "leaf_fault", "preemptible", "charged",
 )  # fmt: skip
 
 
-def waiting_jobs() -> Any:
+def waiting_jobs() -> QuerySet[Job]:
     """Jobs the scheduler may place now."""
     return Job.objects.filter(state__in=Job.WAITING, suspended=False, deleting_at__isnull=True)
 
 
 def load() -> World:
-    jobs = list(waiting_jobs().values(*_WAITING).order_by())
+    """Each part is loaded by itself, and what concerns single jobs can be loaded for those alone."""
+    found = load_quota()
+    version = found.version if found else 0
+    axis, clusters = load_clusters()
+    return World(axis, load_gangs(waiting_jobs().filter(tree_version=version)), clusters, found)
+
+
+def load_gangs(waiting: QuerySet[Job]) -> tuple[Gang, ...]:
+    jobs = list(waiting.annotate(charged=Q(charge__isnull=False)).values(*_WAITING).order_by())
     specs = specs_of(Policy.objects.filter(pk__in={j["policy_id"] for j in jobs if j["policy_id"]}))
     past = _past(j["pk"] for j in jobs if j["attempt"])
-    gangs = tuple(_gang(job, specs.get(job["policy_id"]), past.get(job["pk"], [])) for job in jobs)
+    return tuple(_gang(job, specs.get(job["policy_id"]), past.get(job["pk"], [])) for job in jobs)
+
+
+def load_clusters() -> tuple[Axis, tuple[Member, ...]]:
     nodes: dict[int, list[Node]] = defaultdict(list)
     for node in Node.objects.filter(ready=True, unschedulable=False):
         nodes[node.cluster_id].append(node)
@@ -41,7 +59,49 @@ def load() -> World:
         held[cluster_id].append(amounts)
     axis = Axis.of(sorted({name for each in nodes.values() for node in each for name in node.allocatable}))
     clusters = Cluster.objects.defer("access", "permissions").order_by("name")
-    return World(axis, gangs, tuple(_member(c, nodes[c.pk], held[c.pk], axis) for c in clusters))
+    return axis, tuple(_member(c, nodes[c.pk], held[c.pk], axis) for c in clusters)
+
+
+def load_quota() -> Quota | None:
+    """The tree in force, everything charged, and the queues that admit nothing; None without a tree."""
+    tree, version = tree_in_force()
+    return Quota(ledger_of(tree), version, closed_leaves(tree)) if tree else None
+
+
+def tree_in_force() -> tuple[Tree | None, int]:
+    """The quota tree and its resource version, read from its manifest once for each version; None and 0 without one."""
+    found = QuotaTree.objects.values_list("uid", "resource_version").first()
+    return (None, 0) if found is None else (_parsed(*found), found[1])
+
+
+@lru_cache(maxsize=2)
+def _parsed(uid: UUID, version: int) -> Tree | None:
+    row = QuotaTree.objects.filter(uid=uid, resource_version=version).first()
+    return quotas.parsed(row) if row else quotas.tree()
+
+
+def ledger_of(tree: Tree) -> Ledger:
+    """A leaf that is not in this tree is in a newer one, and whatever is decided by this one will not be written."""
+    rows = charged_jobs().values_list("leaf", "charge", "preemptible")
+    return Ledger.of(tree, (Charge(*row) for row in rows if row[0] in tree.by_path))
+
+
+def charged_jobs() -> QuerySet[Job]:
+    """Whose charges are the ledger."""
+    return Job.objects.filter(charge__isnull=False).order_by()
+
+
+def closed_leaves(tree: Tree) -> dict[str, Closed]:
+    rows = quotas.queues().exclude(state=Queue.State.OPEN).order_by("path")
+    closed = {row.path: Closed(row.path, row.name, row.state) for row in rows}
+    if not closed:
+        return {}
+    found: dict[str, Closed] = {}
+    for leaf in tree.leaves:
+        above = [closed[node.path] for node in tree.to_root(leaf.path) if node.path in closed]
+        if above:
+            found[leaf.path] = above[-1]
+    return found
 
 
 def specs_of(rows: Iterable[Policy]) -> dict[int, PolicySpec]:
@@ -88,6 +148,10 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
         attempt=job["attempt"],
         generation=job["generation"],
         excluded=excluded_until(past),
+        leaf=job["leaf"],
+        leaf_fault=job["leaf_fault"],
+        preemptible=job["preemptible"],
+        charged=job["charged"],
     )
 
 

@@ -1,15 +1,18 @@
-"""The scheduling cycle: who is next, where it goes, write it down, the next one sees it.
+"""The scheduling cycle: who is next, may it, where does it go, write it down, the next one sees it.
 
 Pure: the world and the time come in, a plan goes out; the same world gives the same plan. It knows neither the
-database nor members. A gang that fits nowhere does not stop those behind it.
+database nor members. Quota and placement are decided together: a gang that the quota would have but no cluster holds is
+not charged, and one that waits for its quota is told what the clusters say as well.
 """
 
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from jobs.core import placement
+from jobs.core import gate, placement
+from jobs.core.gate import Gate
 from jobs.core.placement import Spot
-from jobs.core.reasons import Code, Reason
+from jobs.core.reasons import Code, QuotaVerdict, Reason, Verdict
 from jobs.core.world import Gang, World
 
 
@@ -35,43 +38,98 @@ class Waits:
 class Plan:
     placed: list[Placed] = field(default_factory=list)
     waits: list[Waits] = field(default_factory=list)
+    tree_version: int = 0
+    """Of the quota tree it was made by; 0: there was none."""
 
 
 def run(world: World, now: datetime) -> Plan:
-    plan = Plan()
-    refused: dict[object, Reason] = {}
-    for gang in sorted(world.waiting, key=_order):  # 1. who is next
+    with world.quota.ledger.charged(()) if world.quota else nullcontext():
+        return _Pass(world, now).run()
+
+
+class _Pass:
+    def __init__(self, world: World, now: datetime) -> None:
+        self.world, self.now = world, now
+        self.plan = Plan(tree_version=world.quota.version if world.quota else 0)
+        held_back = [(gang, _held_back(gang, world)) for gang in world.waiting]
+        self.plan.waits += [Waits(gang, reason) for gang, reason in held_back if reason]
+        self.gate = Gate(world.quota, (gang for gang, reason in held_back if not reason))
+        self.refused: dict[object, Reason] = {}
+        """Gangs of one shape get the same answer: room only shrinks within a cycle, so a no stays a no."""
+        self.looked: dict[object, tuple[Verdict, ...]] = {}
+
+    def run(self) -> Plan:
+        while (gang := self.gate.next()) is not None:  # 1. who is next
+            answer = self.gate.ask(gang)  # 2. may it
+            if answer is not None:
+                self.gate.refused(answer)
+                continue
+            spot = self.find(gang)  # 3. where
+            if isinstance(spot, Reason):
+                self.gate.passed()
+                self.plan.waits.append(Waits(gang, replace(spot, quota=_admits(gang))))
+                continue
+            self.gate.admitted(gang)  # 4. write it down
+            self.plan.placed.append(Placed(gang, spot))
+            self.world = self.world.after(spot.cluster.name, spot.asked)  # 5. the next gang sees it
+        for gang, no in self.gate.waits():
+            told = gate.verdict(no)
+            self.plan.waits.append(Waits(gang, Reason(told.code, told.message, self.look(gang), told)))
+        return self.plan
+
+    def find(self, gang: Gang) -> Spot | Reason:
         alike = _shape(gang)
-        verdict = _held_back(gang) or refused.get(alike)  # 2. may it
-        spot = verdict or placement.find(gang, world.clusters, world.axis, now)  # 3. where
-        if isinstance(spot, Reason):  # 4. write it down
-            refused[alike] = spot
-            plan.waits.append(Waits(gang, spot))
-            continue
-        plan.placed.append(Placed(gang, spot))
-        world = world.after(spot.cluster.name, spot.asked)  # 5. the next gang sees it
-    return plan
+        if alike in self.refused:
+            return self.refused[alike]
+        spot = placement.find(gang, self.world.clusters, self.world.axis, self.now)
+        if isinstance(spot, Reason):
+            self.refused[alike] = spot
+        return spot
 
-
-def _order(gang: Gang) -> tuple[int, datetime, str, int]:
-    return (-gang.priority, gang.queued_at, gang.name, gang.job_id)
+    def look(self, gang: Gang) -> tuple[Verdict, ...]:
+        """What the clusters say to one whom the quota refuses: their noes are worth knowing before the quota's yes."""
+        alike = _shape(gang)
+        if alike not in self.looked:
+            spot = self.find(gang)
+            self.looked[alike] = spot.clusters if isinstance(spot, Reason) else spot.verdicts
+        return self.looked[alike]
 
 
 def _shape(gang: Gang) -> object:
-    """Gangs of one shape get the same answer: room only shrinks within a cycle, so a no stays a no."""
     roles = tuple((name, replicas, tuple(sorted(request.items()))) for name, replicas, request in gang.roles)
     return gang.api_version, gang.kind, roles, id(gang.policy), tuple(sorted(gang.excluded.items()))
 
 
-def _held_back(gang: Gang) -> Reason | None:
+def _admits(gang: Gang) -> QuotaVerdict | None:
+    return QuotaVerdict(Code.FITS, gang.leaf, f"{gang.leaf} has room for it") if gang.leaf else None
+
+
+def _held_back(gang: Gang, world: World) -> Reason | None:
+    """Why it is not even looked at; None: it is."""
     if gang.policy is None:
         return Reason(
             Code.NO_POLICY,
             f"no PropagationPolicy of its namespace and no ClusterPropagationPolicy selects this {gang.kind}",
         )
-    if gang.policy.suspended:
-        return Reason(
-            Code.SCHEDULING_SUSPENDED,
-            "its policy sets suspension.scheduling: true and no queue has released it",
-        )
+    if gang.charged:
+        return None
+    if world.quota is None:
+        return _suspended() if gang.policy.suspended else None
+    if not gang.leaf and (gang.leaf_fault or gang.policy.suspended):
+        return _no_quota(gang)
+    if closed := world.quota.closed.get(gang.leaf):
+        told = f"queue {closed.path} ({closed.name}) is {closed.state.lower()} and lets nobody start"
+        facts = {"queue": closed.name, "state": closed.state}
+        return Reason(Code.QUEUE_HELD, told, (), QuotaVerdict(Code.QUEUE_HELD, closed.path, told, facts))
     return None
+
+
+def _suspended() -> Reason:
+    told = "its policy sets suspension.scheduling: true and there is no quota tree whose queue could release it"
+    return Reason(Code.SCHEDULING_SUSPENDED, told)
+
+
+def _no_quota(gang: Gang) -> Reason:
+    namespace = gang.name.partition("/")[0]
+    told = gang.leaf_fault or f"namespace {namespace} is in no leaf of the quota tree, and the job names none by label"
+    return Reason(Code.NO_QUOTA_FOR_NAMESPACE, told, (), QuotaVerdict(Code.NO_QUOTA_FOR_NAMESPACE, "", told))

@@ -17,6 +17,14 @@ class Code(StrEnum):
     NO_POLICY = "NoPolicy"
     SCHEDULING_SUSPENDED = "SchedulingSuspended"
     SUSPENDED = "Suspended"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    MAX_JOBS_REACHED = "MaxJobsReached"
+    NEVER_FITS = "NeverFits"
+    BEHIND_IN_QUEUE = "BehindInQueue"
+    QUEUE_HELD = "QueueHeld"
+    NO_QUOTA_FOR_NAMESPACE = "NoQuotaForNamespace"
+    WAITING_FOR_RECLAIM = "WaitingForReclaim"
+    RECLAIMED = "Reclaimed"
     NO_CLUSTER = "NoCluster"
     NO_CLUSTER_FITS = "NoClusterFits"
     WAITING_FOR_MEMBER = "WaitingForMember"
@@ -29,7 +37,7 @@ class Code(StrEnum):
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
     DELETING = "Deleting"
     FAILED = "Failed"
-    # one cluster looked at
+    # one cluster looked at, or the quota asked
     FITS = "Fits"
     NOT_SELECTED = "NotSelected"
     NOT_READY = "NotReady"
@@ -68,16 +76,34 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaVerdict:
+    """What the quota says. ``facts`` are its numbers and names: resource, asked, used, max; or position, blocker; ..."""
+
+    code: Code
+    path: str
+    """The node of the quota tree that it is about; empty: none."""
+    message: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"code": self.code.value, "path": self.path, "message": self.message, **self.facts}
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
+    """Quota and placement are two separate noes: each says its own, whichever the job waits for."""
+
     code: Code
     message: str
     clusters: tuple[Verdict, ...] = ()
+    quota: QuotaVerdict | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
             "code": self.code.value,
             "message": self.message,
             "clusters": [verdict.as_json() for verdict in self.clusters],
+            **({"quota": self.quota.as_json()} if self.quota else {}),
         }
 
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from jobs.core.policy import PolicySpec
 from jobs.core.reasons import Amounts
 from jobs.core.taints import Taint
+from quotas.core import amounts
+from quotas.core.ledger import Charge, Ledger
 
 Vector = NDArray[np.int64]
 """Whole units, ``[resource]``."""
@@ -59,6 +61,22 @@ class Gang:
     generation: int = 1
     excluded: Mapping[str, datetime] = field(default_factory=dict)
     """Clusters it failed on, and until when they are out of the question."""
+    leaf: str = ""
+    """Its quota leaf; empty: none is its own."""
+    leaf_fault: str = ""
+    """Why the leaf it names is not its own."""
+    preemptible: bool = True
+    charged: bool = False
+    """Its leaf is charged for it already: it moves, or its pods are not gone yet."""
+
+    @property
+    def asks_quota(self) -> bool:
+        return bool(self.leaf) and not self.charged
+
+    @property
+    def charge(self) -> Charge:
+        """What its leaf is charged when it is admitted."""
+        return Charge(self.leaf, amounts.of_job(self.total), self.preemptible)
 
     @property
     def pods(self) -> int:
@@ -94,10 +112,33 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class Closed:
+    """A queue that admits nothing now."""
+
+    path: str
+    name: str
+    state: str
+    """Held, Draining or Stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The tree in force and what is charged. The ledger is counted on during a cycle, and afterwards as it was."""
+
+    ledger: Ledger
+    version: int
+    """Of the tree: a plan made by another one is not applied."""
+    closed: Mapping[str, Closed] = field(default_factory=dict)
+    """The leaves that admit nothing, because of their own queue or one above it."""
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     axis: Axis
     waiting: tuple[Gang, ...]
     clusters: tuple[Cluster, ...]
+    quota: Quota | None = None
+    """None: no tree, no quota."""
 
     def after(self, cluster: str, asked: Vector) -> "World":
         """The same world with ``asked`` held on ``cluster``."""

@@ -47,6 +47,8 @@ class Job(models.Model):
     """Why the leaf it asks for by label is not its own: it waits, and does not go on without quota."""
     pinned = models.BooleanField(default=False)
     """Moved to its leaf by hand: its label and namespace do not count while that leaf stands."""
+    tree_version = models.BigIntegerField(default=0)
+    """The resource version of the quota tree that ``leaf`` was found in; 0: there was none."""
     preemptible = models.BooleanField(default=True)
     """May borrow, and may be taken back from."""
     charge = models.JSONField(null=True, blank=True)

@@ -15,8 +15,6 @@ from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberDenied, MemberExists, MemberMissing, MemberRefused
 from jobs.kinds.base import Kind, Manifest, marked
 
-POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
-
 
 class Owner(StrEnum):
     """Whose object it is that stands under the name we want."""
@@ -46,24 +44,12 @@ def owner(found: Mapping[str, Any], job_uid: str, attempt: int) -> Owner:
     return Owner.OURS if has.get(marks.ATTEMPT) == str(attempt) else Owner.OLDER
 
 
-def manifest(kind: Kind, submitted: Manifest, marks_: dict[str, str], *, gang: bool) -> Manifest:
-    """What is sent: the submitted manifest, marked, running, and with its pods bound into one PodGroup."""
+def manifest(kind: Kind, submitted: Manifest, marks_: dict[str, str]) -> Manifest:
+    """What is sent: the submitted manifest, complete, marked and running."""
     made = marked(kind, submitted, marks_)
     made.pop("status", None)
     kind.suspend(made, False)
-    if gang:
-        for template in kind.templates(made):
-            template["metadata"]["labels"][POD_GROUP_LABEL] = made["metadata"]["name"]
     return made
-
-
-def pod_group(namespace: str, name: str, pods: int, marks_: dict[str, str]) -> Manifest:
-    return {
-        "apiVersion": resources.POD_GROUPS.api_version,
-        "kind": resources.POD_GROUPS.kind,
-        "metadata": {"name": name, "namespace": namespace, "labels": marks_},
-        "spec": {"minMember": pods},
-    }
 
 
 def ensure_namespace(client: MemberClient, namespace: str) -> None:

@@ -31,7 +31,7 @@ def referred(job: Job) -> set[Reference]:
     """What the job's pods name."""
     kind = registry.of(job.api_version, job.kind)
     found: set[Reference] = set()
-    for template in kind.templates(job.manifest):
+    for _, template in kind.templates(job.manifest):
         found |= references(template.get("spec") or {})
     return found
 

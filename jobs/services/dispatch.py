@@ -11,7 +11,6 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from fleet.kube import resources
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
 from fleet.services import links
@@ -19,9 +18,9 @@ from jobs.core import policy as policies
 from jobs.core.failover import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, say
-from jobs.kinds import registry
+from jobs.kinds import gangs, registry
 from jobs.models import Job, Work
-from jobs.services import copies, dependents, moves, scheduling, works
+from jobs.services import charges, copies, dependents, moves, scheduling, works
 from jobs.services.copies import NotYet
 from jobs.snapshot import known_kinds
 
@@ -74,18 +73,15 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
     spec = policies.read(job.policy.manifest, known_kinds()) if job.policy else policies.PolicySpec()
     client = links.client(work.cluster)
     kind = registry.of(work.api_version, work.kind)
-    pods = sum(role["replicas"] for role in job.roles)
-    gang = pods > 1 and work.cluster.serves(resources.POD_GROUPS.api_version, resources.POD_GROUPS.kind)
     uid, attempt = str(work.job_uid), work.attempt
     marks = copies.labels(Identity.here(), uid, attempt)
     try:
         copies.ensure_namespace(client, work.namespace)
         if spec.propagate_deps:
             dependents.send(client, dependents.of(job))
-        if gang:
-            group = copies.pod_group(work.namespace, work.name, pods, marks)
-            copies.create(client, resources.POD_GROUPS, group, uid, attempt)
-        body = copies.manifest(kind, job.manifest, marks, gang=gang)
+        body = copies.manifest(kind, job.manifest, marks)
+        if group := gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves):
+            copies.create(client, *group, uid, attempt)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
     except MemberRefused as e:
         _refused(work, job, f"{work.cluster.name} refused the job: {copies.refused(e)}", clock())
@@ -129,6 +125,7 @@ def _suspend(work: Work, clock: Clock) -> None:
     with transaction.atomic():
         if works.advance(work, to=State.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
             works.release_hold(work.job_uid, work.attempt, clock())
+            charges.release(clock(), [work.job_uid])
             scheduling.request()
         else:
             works.give_back(work, clock(), wait_s=0)
@@ -141,8 +138,9 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
         gone = copies.remove(client, kind.resource, work.namespace, work.name, uid)
         if not gone:
             raise NotYet(f"{work.cluster.name} is still removing it")
-        if work.cluster.serves(resources.POD_GROUPS.api_version, resources.POD_GROUPS.kind):
-            copies.remove(client, resources.POD_GROUPS, work.namespace, work.name, uid)
+        for group in gangs.GROUPS:
+            if work.cluster.serves(group.api_version, group.kind):
+                copies.remove(client, group, work.namespace, work.name, uid)
         if job is not None:
             names = dependents.no_longer_needed(job, work.cluster_id)
             dependents.remove(client, work.namespace, names)

@@ -12,7 +12,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.kinds import registry
 from jobs.models import Dependent, Job, Policy, Work
-from jobs.services import moves, scheduling, works
+from jobs.services import charges, moves, scheduling, works
 
 State = Work.State
 
@@ -39,6 +39,7 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     job.save(update_fields=["state", "suspended", "reason", "unhealthy_since", "manifest"])
     works.end_attempt(job, Outcome.SUSPENDED, f"suspended by {by}", now)
     _suspend_copies(job, now)
+    charges.release(now, [job.uid])
     say(job, "Suspended", f"Suspended by {by}", now)
     announce_jobs([job], now)
     scheduling.request()
@@ -63,6 +64,7 @@ def resume(job: Job, *, by: str, now: datetime) -> Job:
     _switch(job, False)
     job.save(update_fields=["state", "suspended", "reason", "queued_at", "cluster", "manifest"])
     works.withdraw(job, now)
+    charges.release(now, [job.uid])
     say(job, "Resumed", f"Resumed by {by}", now)
     announce_jobs([job], now)
     scheduling.request()

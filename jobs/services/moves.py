@@ -12,11 +12,13 @@ from django.db import transaction
 
 from fleet import events, journal
 from fleet.models import Hold
+from jobs import snapshot
+from jobs.core import policy as policies
 from jobs.core.failover import Outcome, Past, PurgeMode, blamed
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.models import Attempt, Job, Work
-from jobs.services import scheduling, works
+from jobs.services import charges, scheduling, works
 
 State = Work.State
 
@@ -42,7 +44,10 @@ def leave(
     if _budget_spent(job):
         _give_up(job, reason, now)
     else:
-        _purge(job, purge, now)
+        if _queued_by_policy(job):
+            _queue_again(job, now)
+        else:
+            _purge(job, purge, now)
         say(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
     announce_jobs([job], now)
     scheduling.request()
@@ -59,9 +64,22 @@ def _give_up(job: Job, reason: Reason, now: datetime) -> None:
     message = f"failed {settings.CONVOY_MAX_ATTEMPTS} times, the last time because {reason.message}"
     job.state = Job.State.FAILED
     job.reason = Reason(Code.ATTEMPTS_EXHAUSTED, message).as_json()
-    job.finished_at = now
-    job.save(update_fields=["state", "reason", "finished_at"])
+    job.charge, job.reclaim, job.finished_at = None, None, now
+    job.save(update_fields=["state", "reason", "charge", "reclaim", "finished_at"])
     say(job, "AttemptsExhausted", message, now, warning=True)
+
+
+def _queued_by_policy(job: Job) -> bool:
+    """Whether its policy lets nobody start but through a queue: then a job that leaves stands in line again."""
+    return job.policy is not None and policies.read(job.policy.manifest, snapshot.known_kinds()).suspended
+
+
+def _queue_again(job: Job, now: datetime) -> None:
+    """Its place in the line is the one it had; its quota is free once its pods are gone."""
+    job.state = Job.State.QUEUED
+    job.save(update_fields=["state"])
+    works.withdraw(job, now)
+    charges.release(now, [job.uid])
 
 
 def _purge(job: Job, mode: PurgeMode, now: datetime) -> None:
@@ -94,6 +112,7 @@ def after_removal(work: Work, now: datetime) -> None:
     for pk in list(waiting.values_list("pk", flat=True)):
         Work.objects.filter(pk=pk).update(due_at=now)
         events.enqueue("jobs.push", pk)
+    charges.release(now, [work.job_uid])
     job = Job.objects.filter(uid=work.job_uid).first()
     if job is not None and job.deleting_at is not None:
         finish_deletion(job, now)

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Case, F, Max, QuerySet, Value, When, Window
+from django.db.models.expressions import BaseExpression
 from django.db.models.functions import Concat, Lag, RowNumber
 
 from fleet.errors import Conflict, FieldFault, InvalidInput
@@ -103,7 +104,7 @@ def _places(page: Sequence[Job]) -> dict[int, tuple[int, str]]:
     wait = [job for job in page if job.state in Job.WAITING and job.charge is None]
     if not wait:
         return {}
-    line = [F("priority").desc(), *map(F, ("queued_at", "namespace", "name", "pk"))]
+    line: list[BaseExpression | F | str] = [F("priority").desc(), "queued_at", "namespace", "name", "pk"]
     whole = snapshot.waiting_jobs().filter(leaf__in={job.leaf for job in wait}, charge__isnull=True).order_by()
     asked = Case(When(pk__in=[job.pk for job in wait], then=1), default=0)
     placed = whole.annotate(

@@ -20,6 +20,9 @@ from jobs.core.cycle import Placed, Plan, Waits
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change
 from jobs.models import Attempt, Binding, Job, Work
+from jobs.services import entitlements
+from quotas import queries
+from quotas.models import Queue, QuotaTree
 
 LEASE = "scheduler"
 _TERM = timedelta(seconds=30)
@@ -47,6 +50,7 @@ def run(clock: Callable[[], datetime]) -> int:
     placed = 0
     while True:
         wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
+        entitlements.refit_stale()
         now = clock()
         count = apply(cycle.run(snapshot.load(), now), lease, now)
         if count is None:
@@ -78,20 +82,45 @@ def apply(plan: Plan, epoch: int, now: datetime) -> int | None:
     """Writes a plan down in one guarded step; None when the lease is no longer ours and nothing was written."""
     if not Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").update(expires_at=now + _TERM):
         return None
+    if not _same_tree(plan):
+        request()
+        return 0
     standing = set(Cluster.objects.filter(cordoned=False).values_list("pk", flat=True))
-    won = [each for each in plan.placed if each.spot.cluster.id in standing and _claim(each)]
+    closed = _closed()
+    won = [each for each in plan.placed if each.spot.cluster.id in standing and not closed(each) and _claim(each)]
     if won:
         _write_placed(won, now)
     _write_waiting(plan.waits, now)
     return len(won)
 
 
+def _same_tree(plan: Plan) -> bool:
+    """Whether the tree the plan was made by is in force still, and stays so until this transaction ends."""
+    row = QuotaTree.objects.select_for_update().only("resource_version").first()
+    return plan.tree_version == (row.resource_version if row else 0)
+
+
+def _closed() -> Callable[[Placed], bool]:
+    """Whether a gang's queue, or one above it, was closed since the plan was made."""
+    paths = list(queries.queues().exclude(state=Queue.State.OPEN).values_list("path", flat=True))
+
+    def closed(placed: Placed) -> bool:
+        gang = placed.gang
+        return gang.asks_quota and any(f"{gang.leaf}/".startswith(f"{path}/") for path in paths)
+
+    return closed
+
+
 def _claim(placed: Placed) -> bool:
-    """True when the job is still as the plan saw it, and is now placed."""
+    """True when the job is still as the plan saw it, and is now placed and charged."""
     gang, cluster = placed.gang, placed.spot.cluster
     reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {cluster.name}, being sent there")
     seen = snapshot.waiting_jobs().filter(pk=gang.job_id, attempt=gang.attempt, generation=gang.generation)
+    seen = seen.filter(leaf=gang.leaf, preemptible=gang.preemptible, charge__isnull=not gang.charged)
+    charge = {"charge": gang.charge.amounts} if gang.asks_quota else {}
     updated = seen.update(
+        **charge,
+        reclaim=None,
         state=Job.State.PLACED,
         cluster_id=cluster.id,
         attempt=gang.attempt + 1,

@@ -24,7 +24,7 @@ from jobs.events import announce_jobs, say
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job, Work
-from jobs.services import health, moves, scheduling, works
+from jobs.services import charges, health, moves, scheduling, works
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
@@ -39,10 +39,7 @@ class JobsFollower:
 
     def pod_role(self, resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
         """Role and index of a pod whose owner is of that kind."""
-        for kind in registry.everything():
-            if kind.resource.kind == resource_kind:
-                return kind.pod_role(labels)
-        return "", 0
+        return registry.pod_role(labels)
 
     @transaction.atomic
     def observed(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
@@ -87,6 +84,7 @@ class JobsFollower:
             if current and _take(job, job.status, running[job.uid, job.attempt], now):
                 changed.append(job)
         announce_jobs(changed, now)
+        charges.release(now, [job.uid for job in jobs.values() if job.charge is not None])
 
 
 def register() -> None:
@@ -135,7 +133,8 @@ def _take(job: Job, status: Manifest, running: int, now: datetime) -> bool:
     _advance(job, state, running, now)
     if before == (job.state, job.status, job.reason, job.unhealthy_since):
         return False
-    job.save(update_fields=["state", "status", "reason", "unhealthy_since", "started_at", "finished_at"])
+    ended = ["charge", "reclaim"] if job.finished else []
+    job.save(update_fields=["state", "status", "reason", "unhealthy_since", "started_at", "finished_at", *ended])
     return True
 
 
@@ -189,6 +188,7 @@ def _fail(job: Job, state: State, now: datetime) -> None:
 
 def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, now: datetime) -> None:
     job.state, job.reason, job.unhealthy_since = state, None, None
+    job.charge, job.reclaim = None, None
     job.finished_at = now
     job.started_at = job.started_at or now
     works.end_attempt(job, outcome, message, now)

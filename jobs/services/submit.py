@@ -20,7 +20,7 @@ from jobs.events import announce_jobs, change, say
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Reading
 from jobs.models import Dependent, Job, Policy
-from jobs.services import lifecycle, scheduling
+from jobs.services import entitlements, lifecycle, queueing, scheduling
 
 _METADATA = ("name", "namespace", "labels", "annotations")
 _SERVER_FILLED = frozenset(
@@ -172,6 +172,8 @@ def _create_job(document: _Document, key: Mapping[str, str], by: str, now: datet
         queued_at=now,
     )
     _fill(job, document)
+    if job.leaf:
+        queueing.refuse_closed(job.leaf)
     job.save(force_insert=True)
     [job.resource_version] = events.announce([change(job, journal.Action.ADDED)], now)
     job.save(update_fields=["resource_version"])
@@ -190,6 +192,7 @@ def _fill(job: Job, document: _Document) -> None:
         {"name": role.name, "replicas": role.replicas, "request": role.request} for role in document.reading.roles
     ]
     job.total = total
+    entitlements.fill(job)
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 
@@ -201,7 +204,7 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
     was = job.suspended
     _fill(job, document)
     job.generation += 1
-    job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "generation"])
+    job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "generation", *entitlements.FILLED])
     announce_jobs([job], now)
     if document.reading.suspended and not was:
         lifecycle.suspend(job, by="apply", now=now)

@@ -10,13 +10,14 @@ from django.db import transaction
 from fleet import events
 from jobs import snapshot
 from jobs.models import Job, Work
-from jobs.services import health, moves, scheduling, works
+from jobs.services import charges, health, moves, scheduling, works
 
 
 def run(now: datetime) -> None:
     health.check(now)
     _push_due(now)
     _finish_deletions(now)
+    charges.release(now)
     if snapshot.waiting_jobs().exists():
         scheduling.request()
 

@@ -1,0 +1,93 @@
+"""The quota as the cycle meets it: who is next, whether the quota lets it run, and what each answer is called.
+
+Jobs of a leaf come in the order of `quotas.core.turns`, those under no quota by priority, time and name; of the two heads the
+one that would be first in a common line goes first. Which cluster anybody runs on is not known here.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from jobs.core.reasons import Code, QuotaVerdict
+from jobs.core.world import Gang, Quota
+from quotas.core import admission
+from quotas.core.admission import Refused
+from quotas.core.order import Unit
+from quotas.core.turns import Behind, Turns
+
+
+def unit_of(gang: Gang) -> Unit:
+    return Unit(str(gang.job_id), gang.name, gang.charge, gang.priority, gang.queued_at)
+
+
+class Gate:
+    """One pass over everybody who may be looked at; charges the ledger as it admits."""
+
+    def __init__(self, quota: Quota | None, gangs: Iterable[Gang]) -> None:
+        self._ledger = quota.ledger if quota else None
+        self._gangs = {gang.job_id: gang for gang in gangs}
+        asking = {gang.job_id for gang in self._gangs.values() if quota and gang.asks_quota}
+        units = [unit_of(gang) for gang in self._gangs.values()]
+        free = [unit for unit in units if int(unit.id) not in asking]
+        self._free = iter(sorted(free, key=lambda unit: unit.place))
+        self._turns = Turns(quota.ledger, (unit for unit in units if int(unit.id) in asking)) if quota else None
+        self._first = next(self._free, None)
+        self._queued: Unit | None = None
+        """Who is on offer, when it is one who asks the quota."""
+
+    def next(self) -> Gang | None:
+        """Who is next. What becomes of it is reported before the next one is asked for."""
+        queued = self._turns.next() if self._turns else None
+        before = queued is not None and (self._first is None or queued.place < self._first.place)
+        self._queued = queued if before else None
+        unit = self._queued or self._first
+        return self._gangs[int(unit.id)] if unit else None
+
+    def ask(self, gang: Gang) -> Refused | None:
+        """The quota's no; None when it has nothing against it."""
+        if self._queued is None or self._ledger is None:
+            return None
+        charge = gang.charge
+        answer = admission.ask(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+        return answer if isinstance(answer, Refused) else None
+
+    def admitted(self, gang: Gang) -> None:
+        """It has its place, and its leaf is charged."""
+        if self._turns and self._ledger and self._queued:
+            self._ledger.charge(gang.charge)
+            self._turns.admitted(self._queued)
+        else:
+            self._first = next(self._free, None)
+
+    def refused(self, answer: Refused) -> None:
+        """The quota said no: to all who ask the same, too."""
+        if self._turns and self._queued:
+            self._turns.refused(self._queued, answer)
+
+    def passed(self) -> None:
+        """The quota would have it, but no cluster has room."""
+        if self._turns and self._queued:
+            self._turns.passed(self._queued)
+        else:
+            self._first = next(self._free, None)
+
+    def waits(self) -> Iterator[tuple[Gang, Refused | Behind]]:
+        """Everybody whom the quota refuses or who stands behind another, once `next` gave nobody."""
+        for unit, answer in self._turns.waits if self._turns else ():
+            yield self._gangs[int(unit.id)], answer
+
+
+def verdict(answer: Refused | Behind) -> QuotaVerdict:
+    """The quota's no as it is told, with its numbers."""
+    if isinstance(answer, Behind):
+        facts: dict[str, Any] = {"position": answer.position, "blocker": answer.blocker}
+    else:
+        facts = {
+            "resource": answer.resource,
+            "asked": answer.asked,
+            "used": answer.used,
+            "kept": answer.kept,
+            answer.bound.value: answer.limit,
+            "bound": answer.bound.value,
+            "entitled": answer.entitled,
+        }
+    return QuotaVerdict(Code(answer.code), answer.path, answer.message, facts)

@@ -1,0 +1,127 @@
+"""Which quota leaf each job belongs to, kept true as the tree changes; and the jobs' veto against a tree that strands them.
+
+A job's leaf is found when it is submitted and found again when the tree changes, in the transaction of the change. A job
+submitted at the same moment is noticed by the version of the tree it was read under, and read again before the next cycle.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import QuerySet
+
+from jobs import snapshot
+from jobs.core.entitlement import Belonging, belonging, preemptible
+from jobs.core.world import Vector
+from jobs.models import Job
+from quotas.core import amounts
+from quotas.core.ledger import Charge, Ledger
+from quotas.core.tree import Tree
+
+_CHUNK = 500
+_COLUMNS = (
+    "pk",
+    "namespace",
+    "name",
+    "labels",
+    "leaf",
+    "leaf_fault",
+    "pinned",
+    "charge",
+    "preemptible",
+    "total",
+    "state",
+)
+
+
+def fill(job: Job) -> None:
+    """The leaf of a job that is about to be stored, unless it is charged: then it stays where it is charged."""
+    tree, job.tree_version = snapshot.tree_in_force()
+    if job.charge is None:
+        found = belonging(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
+        job.leaf, job.leaf_fault = found.leaf, found.fault[:500]
+        job.preemptible = preemptible(job.labels)
+
+
+FILLED = ("leaf", "leaf_fault", "preemptible", "tree_version")
+
+
+@transaction.atomic
+def refit_stale() -> int:
+    """Finds the leaf again of those who were read under another tree than the one in force; how many they were."""
+    tree, version = snapshot.tree_in_force()
+    stale = _live().exclude(tree_version=version)
+    if not stale.exists():
+        return 0
+    _refit(list(stale.values(*_COLUMNS)), tree)
+    return stale.update(tree_version=version)
+
+
+def tree_changing(after: Tree | None) -> str:
+    """Gives every live job its leaf in the tree that is to be; a sentence when jobs that run would be stranded by it.
+
+    Called in the transaction of the change, which the sentence ends.
+    """
+    jobs = list(_live().values(*_COLUMNS))
+    _refit(jobs, after)
+    holding = [job for job in jobs if job["charge"] is not None or (after and job["leaf"] and _runs(job))]
+    if after is None:
+        return f"{len(holding)} jobs run by it: let them end or suspend them first" if holding else ""
+    lost = [job for job in holding if not job["leaf"]]
+    if lost:
+        names = ", ".join(f"{job['namespace']}/{job['name']}" for job in lost[:3])
+        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
+        return f"{len(lost)} running jobs would belong to no leaf: {names}{more}"
+    ledger = Ledger.of(after, (_charge(job) for job in holding))
+    if told := _above(ledger, ledger.held.used, ledger.max, "max") or _above_min(ledger):
+        return told
+    for job in holding:
+        if job["charge"] is None:
+            Job.objects.filter(pk=job["pk"]).update(charge=_charge(job).amounts)
+    return ""
+
+
+def _above(ledger: Ledger, used: Vector, limit: Vector, bound: str) -> str:
+    """The first node, parents before children, that would be above its limit with what runs; empty: none."""
+    over = np.argwhere(used > limit)
+    if not len(over):
+        return ""
+    row, column = over[0]
+    resource, path = ledger.resources[column], ledger.tree.nodes[row].path
+    have, allowed = amounts.told(resource, int(used[row, column])), amounts.told(resource, int(limit[row, column]))
+    return f"{path} would have {bound} {allowed} while its jobs use {have}"
+
+
+def _above_min(ledger: Ledger) -> str:
+    """What may not be preempted has to stay within min, or the min of others could not be had back."""
+    firm = np.where(ledger.guarded, ledger.held.firm, 0)
+    return _above(ledger, firm, ledger.min, "min")
+
+
+def _live() -> QuerySet[Job]:
+    return Job.objects.exclude(state__in=Job.FINISHED).order_by("pk")
+
+
+def _runs(job: Mapping[str, object]) -> bool:
+    return job["state"] in (*Job.ON_MEMBER, Job.State.MOVING)
+
+
+def _charge(job: Mapping[str, Any]) -> Charge:
+    return Charge(job["leaf"], job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
+
+
+def _refit(jobs: Sequence[dict[str, Any]], tree: Tree | None) -> None:
+    """Writes the leaves that differ, one update for each leaf; ``jobs`` is brought up to date with it."""
+    moved: dict[Belonging, list[int]] = defaultdict(list)
+    for job in jobs:
+        pinned = job["leaf"] if job["pinned"] else ""
+        found = belonging(tree, job["namespace"], job["labels"], pinned=pinned)
+        if (found.leaf, found.fault[:500]) != (job["leaf"], job["leaf_fault"]):
+            moved[found].append(job["pk"])
+            job["leaf"], job["leaf_fault"] = found.leaf, found.fault[:500]
+    for found, pks in moved.items():
+        for start in range(0, len(pks), _CHUNK):
+            chunk = Job.objects.filter(pk__in=pks[start : start + _CHUNK])
+            chunk.update(leaf=found.leaf, leaf_fault=found.fault[:500])
