@@ -185,6 +185,11 @@ def _written(node: Mapping[str, Any]) -> dict[str, Any]:
     return {".": {}, **inside} if "." in node and inside else inside
 
 
+def rank(path: Path) -> list[tuple[bool, tuple[int, str]]]:
+    """The order paths are told in: what ends at a level before what goes deeper."""
+    return [(place < len(path), _rank(element)) for place, element in enumerate(path, 1)]
+
+
 def _rank(element: str) -> tuple[int, str]:
     return "fkvi".find(element[0]), element
 

@@ -163,7 +163,9 @@ def _less_forgotten(schema: Schema, made: Any, last: FieldSet, claims: Iterable[
 
 def _conflicts(claims: Iterable[Claim], changed: FieldSet, mine: Claim) -> list[Conflict]:
     others = sorted((claim for claim in claims if claim is not mine), key=lambda each: each.manager.identity)
-    return [Conflict(each.manager, path) for each in others for path in sorted(each.fields & changed)]
+    return [
+        Conflict(each.manager, path) for each in others for path in sorted(each.fields & changed, key=fieldsets.rank)
+    ]
 
 
 def _by_client_before(schema: Schema, live: Object, manager: Manager, conflicts: list[Conflict]) -> bool:
@@ -216,7 +218,7 @@ def _less(claims: Claims, taken: FieldSet, *, but: Claim | None) -> Claims:
     left = {
         key: claim if claim is but else replace(claim, fields=claim.fields - taken) for key, claim in claims.items()
     }
-    return {key: claim for key, claim in left.items() if claim.fields or claim is but}
+    return {key: claim for key, claim in left.items() if claim.fields}
 
 
 def _bare(found: Object) -> Object:

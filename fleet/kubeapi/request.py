@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl
 
 import yaml
 
+from fleet.kube import protobuf
 from fleet.kube.status import KubeError
-from fleet.kubeapi import protobuf
 
 Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

@@ -1,0 +1,58 @@
+"""What becomes of fields nobody knows and fields written twice: ``fieldValidation`` = Ignore, Warn or Strict.
+
+And how a warning travels in its header. Says nothing of values: that is validation, and not for a client to switch off.
+"""
+
+from collections.abc import Iterable
+
+from fleet.kube import structural
+from fleet.kube.bodies import Body
+from fleet.kube.resources import Resource
+from fleet.kube.schemas import Schema
+from fleet.kube.status import KubeError
+
+IGNORE, WARN, STRICT = "Ignore", "Warn", "Strict"
+_LONGEST, _MOST = 240, 32
+
+
+def mode(asked: str, options: str) -> str:
+    """Warn unless told; ``options`` is the kind of the request's options, as ``CreateOptions``."""
+    if asked not in ("", IGNORE, WARN, STRICT):
+        told = f'Unsupported value: "{asked}": supported values: "", "Ignore", "Strict", "Warn"'
+        raise options_fault(options, "FieldValueNotSupported", "fieldValidation", told)
+    return asked or WARN
+
+
+def options_fault(options: str, reason: str, field: str, told: str) -> KubeError:
+    """A query parameter that may not be as it is."""
+    causes = [{"reason": reason, "message": told, "field": field}]
+    details = {"group": "meta.k8s.io", "kind": options, "causes": causes}
+    return KubeError(422, f'{options}.meta.k8s.io "" is invalid: {field}: {told}', details=details)
+
+
+def checked(body: Body, schema: Schema, resource: Resource, how: str) -> list[str]:
+    """What to warn of; raises BadRequest when the client wants it strict."""
+    if how == IGNORE:
+        return []
+    told = [f'unknown field "{path}"' for path in structural.unknown_fields(schema, body.value)]
+    told += [f'duplicate field "{path}"' for path in body.duplicates]
+    if told and how == STRICT:
+        raise refusal(resource, told)
+    return told
+
+
+def refusal(resource: Resource, told: Iterable[str]) -> KubeError:
+    kind = resource.kind
+    why = f'{kind} in version "{resource.version}" cannot be handled as a {kind}'
+    return KubeError(400, f"{why}: strict decoding error: {', '.join(told)}")
+
+
+def headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
+    """A ``Warning`` header each, code 299; no more of them and no longer than clients read."""
+    return [(b"warning", _quoted(each)) for each in list(dict.fromkeys(warnings))[:_MOST]]
+
+
+def _quoted(text: str) -> bytes:
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST]
+    escaped = plain.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'.encode("ascii", "replace")
