@@ -11,7 +11,7 @@ from fleet.kubeapi.kinds import Kind
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """Answered to everybody."""
-_VERSION = {"major": "1", "minor": "31", "gitVersion": "v1.31.0+convoy", "platform": "linux/amd64"}
+_VERSION = discovery.version("v1.31.0+convoy")
 _PARAMETERS = [
     {"name": name, "in": "query", "schema": {"type": "string"}}
     for name in ("fieldManager", "fieldValidation", "dryRun")

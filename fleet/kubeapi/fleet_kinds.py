@@ -5,9 +5,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from fleet.errors import invalid
+from fleet.kube import names
 from fleet.kube.discovery import Served
 from fleet.kube.resources import EVENTS, NAMESPACES, Resource
-from fleet.kubeapi.kinds import NAME, Column, Exact, Key, Kind, Object, RowKind, head, stamp
+from fleet.kubeapi.kinds import NAME, Column, Exact, Key, Kind, Object, RowKind, Write, head, stamp
 from fleet.kubeapi.tables import AGE, age
 from fleet.models import Cluster, Event
 
@@ -75,10 +77,10 @@ def _ready(shown: Object) -> str:
 
 
 class Namespaces(Kind):
-    """A namespace is there as soon as something is in it: there is nothing to create and nothing to delete."""
+    """A namespace is there as soon as something is in it: creating one is taken for what it announces, and said to be."""
 
     served = Served(NAMESPACES, ("ns",))
-    verbs = ("get", "list")
+    verbs = ("create", "get", "list")
     columns = (Column("Status", lambda shown, now: "Active"), AGE)
 
     def __init__(self, sources: Iterable[Callable[[], Iterable[str]]]) -> None:
@@ -89,15 +91,25 @@ class Namespaces(Kind):
         found = {"default"}.union(*(source() for source in self._sources))
         for each in sorted(found):
             if (not name or each == name) and (after is None or each > after[1]):
-                metadata = {"name": each, "uid": each, "resourceVersion": "1"}
-                labels = {"kubernetes.io/metadata.name": each}
-                yield {
-                    "apiVersion": "v1",
-                    "kind": "Namespace",
-                    "metadata": {**metadata, "labels": labels},
-                    "spec": {"finalizers": ["kubernetes"]},
-                    "status": {"phase": "Active"},
-                }
+                yield _namespace(each)
+
+    def create(self, document: Object, write: Write) -> Object:
+        name = document["metadata"].get("name")
+        if detail := names.label_fault(name):
+            raise invalid("metadata.name", detail)
+        write.warnings.append(f"namespace {name} will be listed as soon as something is in it")
+        return _namespace(name)
+
+
+def _namespace(name: str) -> Object:
+    labels = {"kubernetes.io/metadata.name": name}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": labels},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
 
 
 class Events(RowKind):

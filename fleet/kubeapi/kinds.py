@@ -70,11 +70,16 @@ class Kind(ABC):
         Of the fields, a kind heeds its name and whatever else saves it work: whoever asks looks through them again.
         """
 
+    def count(self, namespaces: frozenset[str] | None) -> int:
+        """How many `objects` gives."""
+        return sum(1 for _ in self.objects(namespaces, None, {}))
+
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         """The objects with these uids that are there now: what a watch shows of a change."""
         raise NOT_ALLOWED
 
-    def create(self, document: Object, write: Write) -> None:
+    def create(self, document: Object, write: Write) -> Object | None:
+        """What was made, where it cannot be read by its name afterwards."""
         raise NOT_ALLOWED
 
     def update(self, document: Object, write: Write) -> None:
@@ -105,9 +110,8 @@ class RowKind(Kind):
 
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         columns = {NAME: self.name_field, **self.indexed}
-        rows = self.rows().filter(**{columns[field]: value for field, value in exact.items() if field in columns})
-        if namespaces is not None and self.served.resource.namespaced:
-            rows = rows.filter(**{f"{self.namespace_field}__in": namespaces})
+        rows = self._inside(namespaces)
+        rows = rows.filter(**{columns[field]: value for field, value in exact.items() if field in columns})
         rows = rows.order_by(*self._order())
         while True:
             found = self._behind(rows, after) if after else list(rows[: self.chunk])
@@ -120,6 +124,14 @@ class RowKind(Kind):
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         return {str(row.uid): self.render(row) for row in self.rows().filter(uid__in=list(uids))}
+
+    def count(self, namespaces: frozenset[str] | None) -> int:
+        return self._inside(namespaces).count()
+
+    def _inside(self, namespaces: frozenset[str] | None) -> QuerySet[Any]:
+        if namespaces is None or not self.served.resource.namespaced:
+            return self.rows()
+        return self.rows().filter(**{f"{self.namespace_field}__in": namespaces})
 
     def _order(self) -> tuple[str, ...]:
         return (self.namespace_field, self.name_field) if self.served.resource.namespaced else (self.name_field,)

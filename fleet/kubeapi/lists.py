@@ -62,29 +62,37 @@ def _field(found: Object, path: str) -> str:
 
 
 def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple[list[Object], dict[str, Any]]:
-    """The objects, and the metadata of their list."""
+    """The objects, and the metadata of their list; how many are left is counted once, on the first page."""
     takes, limit = wanted(asked, kind), asked.number("limit")
     token = asked.query.get("continue")
-    version, after = _resumed(token) if token else (journal.head(), None)
+    version, after, left = _resumed(token) if token else (journal.head(), None, None)
     if after and version < journal.floor():
         raise expired("The provided continue parameter is too old. Start a new list without the continue parameter.")
     fitting = (each for each in kind.objects(namespaces, after, takes.exact) if takes.takes(each))
     found = list(islice(fitting, limit + 1 if limit else None))
-    metadata = {"resourceVersion": str(version)}
+    metadata: dict[str, Any] = {"resourceVersion": str(version)}
     if limit and len(found) > limit:
         found = found[:limit]
-        metadata["continue"] = _token(version, found[-1])
+        if takes.everything:
+            left = (kind.count(namespaces) if left is None else left) - limit
+            metadata |= {"remainingItemCount": left} if left > 0 else {}
+        metadata["continue"] = _token(version, found[-1], left)
     return found, metadata
 
 
-def _token(version: int, last: Object) -> str:
-    key = [version, last["metadata"].get("namespace", ""), last["metadata"]["name"]]
+def document(kind: Kind, items: list[Object], metadata: dict[str, Any]) -> Object:
+    resource = kind.served.resource
+    return {"kind": kind.served.list_kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
+
+
+def _token(version: int, last: Object, left: int | None) -> str:
+    key = [version, last["metadata"].get("namespace", ""), last["metadata"]["name"], left]
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
 
 
-def _resumed(token: str) -> tuple[int, Key]:
+def _resumed(token: str) -> tuple[int, Key, int | None]:
     try:
-        version, namespace, name = json.loads(base64.urlsafe_b64decode(token.encode()))
-        return int(version), (str(namespace), str(name))
+        version, namespace, name, left = json.loads(base64.urlsafe_b64decode(token.encode()))
+        return int(version), (str(namespace), str(name)), None if left is None else int(left)
     except (ValueError, TypeError) as e:
         raise KubeError(400, "continue key is not valid") from e

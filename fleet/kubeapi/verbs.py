@@ -3,6 +3,7 @@
 Runs in a thread, in the caller's name. A dry run does everything in a transaction that is then taken back.
 """
 
+import secrets
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.db import transaction
 
 from fleet.kube import patches, status
 from fleet.kube.status import KubeError
-from fleet.kubeapi import lists
+from fleet.kubeapi import deletion, lists
 from fleet.kubeapi.catalog import Target
 from fleet.kubeapi.kinds import NAME, NOT_ALLOWED, Object, Write
 from fleet.kubeapi.request import Request
@@ -22,7 +23,7 @@ _PATCHES = {
     "application/strategic-merge-patch+json": patches.strategic,
     "application/json-patch+json": patches.json_patch,
 }
-_GIVEN_BACK = ("uid", "creationTimestamp")
+_GIVEN_BACK = {"uid": "UID", "creationTimestamp": "creationTimestamp"}
 """What must be as it is when it comes back with a write."""
 
 
@@ -51,7 +52,7 @@ class Verbs:
         found = (
             named.get(self._asked.method)
             if self._target.name
-            else {"GET": "list", "POST": "create"}.get(self._asked.method)
+            else {"GET": "list", "POST": "create", "DELETE": "deletecollection"}.get(self._asked.method)
         )
         if not found:
             raise NOT_ALLOWED
@@ -68,22 +69,18 @@ class Verbs:
         items, metadata = lists.page(self._kind, readable(self._target, self._user), self._asked)
         if self._asked.wants_table:
             return table(self._kind, items, metadata, now, definitions=True)
-        resource = self._resource
-        return {
-            "kind": self._kind.served.list_kind,
-            "apiVersion": resource.api_version,
-            "metadata": metadata,
-            "items": items,
-        }
+        return lists.document(self._kind, items, metadata)
 
     def _written(self, verb: str) -> tuple[int, Object]:
-        right = "delete" if verb == "delete" else "apply"
+        right = "delete" if verb in ("delete", "deletecollection") else "apply"
         access.require(self._user, right, self._kind.name, self._target.namespace)
         match verb:
             case "create":
                 return self._create()
             case "delete":
                 return 200, self._delete()
+            case "deletecollection":
+                return 200, self._delete_all()
             case "patch":
                 return 200, self._replace(self._current(), self._patched())
         document = self._asked.document()
@@ -91,11 +88,14 @@ class Verbs:
 
     def _create(self) -> tuple[int, Object]:
         document = self._placed(self._asked.document())
-        name = document["metadata"].get("name")
+        metadata = document["metadata"]
+        if metadata.get("generateName") and not metadata.get("name"):
+            metadata["name"] = _made_up(metadata["generateName"])
+        self._asked.meant, name = document, metadata.get("name")
         if isinstance(name, str) and self._find(name) is not None:
             raise status.already_exists(self._resource, name)
-        self._kind.create(document, self._write)
-        return 201, self._current(str(name))
+        made = self._kind.create(document, self._write)
+        return 201, made or self._current(str(name))
 
     def _patched(self) -> Object:
         patch = _PATCHES.get(self._asked.content_type)
@@ -123,7 +123,9 @@ class Verbs:
             raise status.changed(self._resource, name)
         for field in _GIVEN_BACK:
             if metadata.get(field, current["metadata"].get(field)) != current["metadata"].get(field):
-                raise status.conflict(self._resource, name, f"{field} is that of another object")
+                told = f"Precondition failed: {_GIVEN_BACK[field]} in the object sent is that of another object"
+                raise status.conflict(self._resource, name, told)
+        self._asked.meant = document
         self._kind.update(document, self._write)
         return self._current()
 
@@ -132,30 +134,34 @@ class Verbs:
         metadata = document.get("metadata")
         if not isinstance(metadata, dict):
             raise KubeError(400, "metadata must be an object with a name")
-        said = (document.get("apiVersion"), document.get("kind"))
-        if said != (self._resource.api_version, self._kind.name):
+        meant = (self._resource.api_version, self._kind.name)
+        said = (document.get("apiVersion") or meant[0], document.get("kind") or meant[1])
+        if said != meant:
             raise KubeError(400, f"{said[0]} {said[1]} was sent to {self._resource.api_version} {self._kind.name}")
-        if not self._resource.namespaced:
-            return document
-        namespace = metadata.get("namespace") or self._target.namespace
-        if namespace != self._target.namespace:
-            raise KubeError(
-                400, "the namespace of the provided object does not match the namespace sent on the request"
-            )
-        return {**document, "metadata": {**metadata, "namespace": namespace}}
+        metadata = {**metadata}
+        if self._resource.namespaced:
+            metadata["namespace"] = metadata.get("namespace") or self._target.namespace
+            if metadata["namespace"] != self._target.namespace:
+                raise KubeError(
+                    400, "the namespace of the provided object does not match the namespace sent on the request"
+                )
+        return {**document, "apiVersion": meant[0], "kind": meant[1], "metadata": metadata}
 
     def _delete(self) -> Object:
-        current, name = self._current(), self._target.name
-        conditions = self._asked.body()
-        conditions = conditions.get("preconditions") if isinstance(conditions, dict) else None
-        uid = conditions.get("uid") if isinstance(conditions, dict) else None
-        if uid and uid != current["metadata"]["uid"]:
-            raise status.conflict(
-                self._resource, name, f"the UID in the precondition ({uid}) is not that of the object"
-            )
-        if self._kind.delete(name, self._write):
-            return status.success(self._resource, name, current["metadata"]["uid"])
+        wanted, current = deletion.options(self._asked.document()), self._current()
+        if deletion.delete(self._kind, current, wanted, self._write):
+            return deletion.gone(self._resource, current)
         return self._current()
+
+    def _delete_all(self) -> Object:
+        """Of the namespace, or of a kind that has none; what the selectors take."""
+        if self._resource.namespaced and not self._target.namespace:
+            raise NOT_ALLOWED
+        wanted = deletion.options(self._asked.document())
+        items, metadata = lists.page(self._kind, readable(self._target, self._user), self._asked)
+        for each in items:
+            deletion.delete(self._kind, each, wanted, self._write)
+        return lists.document(self._kind, items, metadata)
 
     def _current(self, name: str = "") -> Object:
         found = self._find(name or self._target.name)
@@ -167,6 +173,11 @@ class Verbs:
         namespaces = frozenset({self._target.namespace}) if self._resource.namespaced else None
         found = self._kind.objects(namespaces, None, {NAME: name})
         return next((each for each in found if each["metadata"]["name"] == name), None)
+
+
+def _made_up(prefix: Any) -> str:
+    """A name that begins like this, in letters of which no words are made."""
+    return str(prefix) + "".join(secrets.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(5))
 
 
 def readable(target: Target, user: Any) -> frozenset[str] | None:

@@ -7,7 +7,7 @@ from fleet.errors import NotFound
 from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
 from jobs.services import manifests, submit
 
-WRITABLE = ("create", "delete", "get", "list", "patch", "update", "watch")
+WRITABLE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 class ManifestKind(RowKind):

@@ -1,52 +1,82 @@
-"""One suite, two API servers: the simulated one and, where KUBEBUILDER_ASSETS is set, a real one. The real one is right."""
+"""One suite, three API servers: the simulated member, the fleet's own, and, where KUBEBUILDER_ASSETS is set, a real one.
+
+The real one is right. What the fleet does not have is said by the test that needs it, with the reason (`Target.members_only`).
+"""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from django.conf import settings
+from django.utils import timezone
 from kubernetes import config
 
+from fleet import journal
 from fleet.kube.resources import NAMESPACES
-from fleet.member.client import MemberClient
+from fleet.management.commands.write_kubeconfig import kubeconfig
+from fleet.member.client import Access, MemberClient
+from fleet.models import Token
+from fleet.services.access import TOKEN_LENGTH, TOKEN_PREFIX, digest
 from fleet.simulator.apiserver.server import ApiServer
+from tests.conftest import person
 from tests.contract.target import Target
 from tests.realkube.control_plane import RealControlPlane, needs_realkube
+from tests.support.kubectl import served
 
+TOKEN = TOKEN_PREFIX.ljust(TOKEN_LENGTH, "t")
 _numbers = itertools.count()
+Server = tuple[Access, dict, Callable[[], None]]
+"""How it is reached, the same as a kubeconfig, and what makes it forget its history."""
 
 
 @pytest.fixture(scope="session")
-def real_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealControlPlane]:
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     plane = RealControlPlane(tmp_path_factory.mktemp("real"))
     try:
         plane.start()
         plane.start_controllers()
-        yield plane
+        yield plane.access(), plane.kubeconfig(), plane.compact
     finally:
         plane.stop()
 
 
 @pytest.fixture(scope="session")
-def simulated_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = ApiServer("north", tmp_path_factory.mktemp("simulated"))
     server.start()
-    yield server
+    yield server.access(), server.kubeconfig(), server.forget
     server.stop()
 
 
-@pytest.fixture(scope="session", params=["simulator", pytest.param("real", marks=needs_realkube)])
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with served(tmp_path_factory.mktemp("hub")) as kubectl:
+        authority = (settings.CONVOY_HOME / "pki" / "ca.pem").read_text()
+        access = Access(f"https://127.0.0.1:{kubectl.port}", ca_pem=authority, token=TOKEN)
+        yield access, kubeconfig(access.server, authority.encode(), "ada", TOKEN), lambda: journal.compact(1)
+
+
+_HUB = pytest.param("hub", marks=pytest.mark.django_db(transaction=True))
+_REAL = pytest.param("real", marks=needs_realkube)
+
+
+@pytest.fixture(scope="session", params=["simulator", _HUB, _REAL])
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
-    if request.param == "real":
-        plane = request.getfixturevalue("real_plane")
-        access, kubeconfig, compact = plane.access(), plane.kubeconfig(), plane.compact
-    else:
-        server = request.getfixturevalue("simulated_server")
-        access, kubeconfig, compact = server.access(), server.kubeconfig(), server.forget
+    access, document, compact = request.getfixturevalue(request.param)
     member = MemberClient(access)
-    api = config.new_client_from_config_dict(kubeconfig)
+    api = config.new_client_from_config_dict(document)
     yield Target(request.param, member, api, access, compact)
     api.close()
     member.close()
+
+
+@pytest.fixture(autouse=True)
+def known(target: Target, request: pytest.FixtureRequest) -> None:
+    """The one whose token is used; each test of a fleet has a database of its own."""
+    if target.name == "hub":
+        request.getfixturevalue("transactional_db")
+        ada = person("ada", superuser=True)
+        Token.objects.create(user=ada, name="contract", digest=digest(TOKEN), created_at=timezone.now())
 
 
 @pytest.fixture
@@ -55,3 +85,43 @@ def namespace(target: Target) -> str:
     name = f"ns-{next(_numbers)}"
     target.member.create(NAMESPACES.path(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     return name
+
+
+@pytest.fixture(scope="session")
+def pods(target: Target) -> None:
+    target.members_only("it runs no pods and has no nodes; its members do")
+
+
+@pytest.fixture(scope="session")
+def definitions(target: Target) -> None:
+    target.members_only("which kinds it serves is a matter of its code")
+
+
+@pytest.fixture(scope="session")
+def defaults(target: Target) -> None:
+    target.members_only("a job stays as it was written until a member fills in the rest")
+
+
+@pytest.fixture(scope="session")
+def finalizers(target: Target) -> None:
+    target.members_only("what has to be done before a job goes is its own business, nothing else may hold an object")
+
+
+@pytest.fixture(scope="session")
+def owners(target: Target) -> None:
+    target.members_only("its objects own nothing; the garbage of a job is in its members and collected there")
+
+
+@pytest.fixture(scope="session")
+def namespaces(target: Target) -> None:
+    target.members_only("a namespace is there as soon as something is in it, and nothing deletes all that is in one")
+
+
+@pytest.fixture(scope="session")
+def written_events(target: Target) -> None:
+    target.members_only("its events are written by itself alone")
+
+
+@pytest.fixture(scope="session")
+def bodies(target: Target) -> None:
+    target.members_only("its history says that an object changed, not what it was: what is past is told as it is now")

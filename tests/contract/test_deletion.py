@@ -44,6 +44,7 @@ def test_it_deletes_only_the_version_that_was_meant(target: Target, namespace: s
     assert refusal.value.status == 409
 
 
+@pytest.mark.usefixtures("finalizers")
 def test_it_waits_for_finalizers(target: Target, namespace: str) -> None:
     path = CONFIG_MAPS.path(namespace, "a")
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a", finalizers=["contract.test/hold"]))
@@ -55,6 +56,7 @@ def test_it_waits_for_finalizers(target: Target, namespace: str) -> None:
     assert gone(target, path)
 
 
+@pytest.mark.usefixtures("finalizers")
 def test_it_adds_no_finalizer_to_what_is_going(target: Target, namespace: str) -> None:
     path = CONFIG_MAPS.path(namespace, "a")
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a", finalizers=["contract.test/hold"]))
@@ -65,6 +67,7 @@ def test_it_adds_no_finalizer_to_what_is_going(target: Target, namespace: str) -
     assert refusal.value.status == 422
 
 
+@pytest.mark.usefixtures("owners")
 def test_it_takes_dependents_along_later(target: Target, namespace: str) -> None:
     parent, child = family(target, namespace)
     target.member.delete(parent, propagation="Background")
@@ -72,6 +75,7 @@ def test_it_takes_dependents_along_later(target: Target, namespace: str) -> None
     until(lambda: gone(target, child))
 
 
+@pytest.mark.usefixtures("finalizers")
 def test_it_takes_dependents_along_first(target: Target, namespace: str) -> None:
     parent, child = family(target, namespace)
     target.member.merge_patch(child, {"metadata": {"finalizers": ["contract.test/hold"]}})
@@ -83,6 +87,7 @@ def test_it_takes_dependents_along_first(target: Target, namespace: str) -> None
     until(lambda: gone(target, child) and gone(target, parent))
 
 
+@pytest.mark.usefixtures("owners")
 def test_it_leaves_orphans_standing(target: Target, namespace: str) -> None:
     parent, child = family(target, namespace)
     target.member.delete(parent, propagation="Orphan")
@@ -90,6 +95,7 @@ def test_it_leaves_orphans_standing(target: Target, namespace: str) -> None:
     until(lambda: not target.member.get(child)["metadata"].get("ownerReferences"))
 
 
+@pytest.mark.usefixtures("owners")
 def test_it_orphans_what_a_batch_job_owns_unless_told_otherwise(target: Target, namespace: str) -> None:
     made = target.member.create(JOBS.path(namespace), job("train"))
     target.member.create(CONFIG_MAPS.path(namespace), config_map("child", ownerReferences=[owner(made)]))
@@ -98,6 +104,7 @@ def test_it_orphans_what_a_batch_job_owns_unless_told_otherwise(target: Target, 
     until(lambda: not target.member.get(CONFIG_MAPS.path(namespace, "child"))["metadata"].get("ownerReferences"))
 
 
+@pytest.mark.usefixtures("owners")
 def test_it_collects_what_belongs_to_nobody(target: Target, namespace: str) -> None:
     parent = target.member.create(CONFIG_MAPS.path(namespace), config_map("parent"))
     target.member.delete(CONFIG_MAPS.path(namespace, "parent"))
@@ -123,7 +130,7 @@ def test_it_deletes_by_selector(target: Target, namespace: str) -> None:
 
 
 @pytest.fixture
-def bound(target: Target, namespace: str) -> str:
+def bound(target: Target, namespace: str, pods: None) -> str:
     """The path of a pod on a node."""
     node = f"node-of-{namespace}"
     target.member.create(NODES.path(), {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
@@ -155,6 +162,7 @@ def test_it_gives_a_bound_pod_time_to_end(target: Target, bound: str) -> None:
     assert gone(target, bound)
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_deletes_a_pod_on_no_node_at_once(target: Target, namespace: str) -> None:
     target.member.create(PODS.path(namespace), pod("p"))
     answer = target.member.delete(PODS.path(namespace, "p"))
@@ -162,6 +170,7 @@ def test_it_deletes_a_pod_on_no_node_at_once(target: Target, namespace: str) -> 
     assert gone(target, PODS.path(namespace, "p"))
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_has_no_log_before_a_pod_is_on_a_node(target: Target, namespace: str) -> None:
     target.member.create(PODS.path(namespace), pod("p"))
     assert target.member.get_text(PODS.path(namespace, "p", "log")) == ""

@@ -51,6 +51,7 @@ def test_it_selects_by_fields(target: Target, filled: str) -> None:
     assert found(f"metadata.namespace={filled},metadata.name=c") == ["c"]
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_selects_pods_by_what_they_do(target: Target, namespace: str) -> None:
     target.member.create(PODS.path(namespace), pod("p"))
     core = CoreV1Api(target.api)
@@ -68,6 +69,7 @@ def test_it_refuses_selectors_it_cannot_read(target: Target, namespace: str, que
     assert (refusal.value.status, refusal.value.reason) == (400, "BadRequest")
 
 
+@pytest.mark.usefixtures("bodies")
 def test_it_lists_by_pages_of_one_moment(target: Target, filled: str) -> None:
     core = CoreV1Api(target.api)
     first = core.list_namespaced_config_map(filled, limit=3)
@@ -94,7 +96,8 @@ def test_it_refuses_to_continue_what_was_never_begun(target: Target, filled: str
 
 def test_it_forgets_a_page_after_a_compaction(target: Target, filled: str) -> None:
     page = target.member.get(CONFIG_MAPS.path(filled), {"limit": "1"})
-    target.member.create(CONFIG_MAPS.path(filled), config_map("e"))
+    for name in "ef":
+        target.member.create(CONFIG_MAPS.path(filled), config_map(name))
     target.compact()
     with pytest.raises(MemberExpired):
         target.member.get(CONFIG_MAPS.path(filled), {"limit": "1", "continue": page["metadata"]["continue"]})

@@ -109,6 +109,7 @@ def test_it_refuses_a_manifest_of_another_kind_or_place(target: Target, namespac
         assert (refusal.value.status, refusal.value.reason) == (400, "BadRequest")
 
 
+@pytest.mark.usefixtures("definitions")
 def test_it_keeps_a_spec_and_its_status_apart(target: Target, namespace: str) -> None:
     resource, manifest = definition()
     target.member.create(CRDS.path(), manifest)
@@ -127,6 +128,7 @@ def test_it_keeps_a_spec_and_its_status_apart(target: Target, namespace: str) ->
     assert labelled["metadata"]["generation"] == 2
 
 
+@pytest.mark.usefixtures("defaults")
 def test_it_gives_a_batch_job_what_its_pods_need(target: Target, namespace: str) -> None:
     made = target.member.create(JOBS.path(namespace), job("train"))
     uid = made["metadata"]["uid"]
@@ -137,6 +139,7 @@ def test_it_gives_a_batch_job_what_its_pods_need(target: Target, namespace: str)
     assert read.spec.template.spec.containers[0].name == "main"
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_gives_a_pod_its_defaults(target: Target, namespace: str) -> None:
     made = target.member.create(PODS.path(namespace), pod("p"))
     spec = made["spec"]
@@ -145,19 +148,21 @@ def test_it_gives_a_pod_its_defaults(target: Target, namespace: str) -> None:
     assert (spec["schedulerName"], spec["dnsPolicy"]) == ("default-scheduler", "ClusterFirst")
 
 
-@pytest.mark.parametrize(
-    ("resource", "body"),
-    [
-        (PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}}),
-        (JOBS, {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"parallelism": -1}}),
-    ],
-)
-def test_it_refuses_specs_that_cannot_run(target: Target, namespace: str, resource, body: dict) -> None:
+@pytest.mark.usefixtures("pods")
+def test_it_refuses_a_pod_of_nothing(target: Target, namespace: str) -> None:
     with pytest.raises(MemberRefused) as refusal:
-        target.member.create(resource.path(namespace), body)
+        target.member.create(PODS.path(namespace), {**pod("p"), "spec": {}})
     assert (refusal.value.status, refusal.value.reason) == (422, "Invalid")
 
 
+def test_it_refuses_a_job_that_cannot_run(target: Target, namespace: str) -> None:
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"parallelism": -1}}
+    with pytest.raises(MemberRefused) as refusal:
+        target.member.create(JOBS.path(namespace), body)
+    assert (refusal.value.status, refusal.value.reason) == (422, "Invalid")
+
+
+@pytest.mark.usefixtures("written_events")
 def test_it_keeps_events(target: Target, namespace: str) -> None:
     involved = {"kind": "Pod", "namespace": namespace, "name": "p"}
     event = {"metadata": {"name": "p.1"}, "involvedObject": involved, "reason": "Started", "message": "m"}
@@ -167,6 +172,7 @@ def test_it_keeps_events(target: Target, namespace: str) -> None:
     assert not target.member.list(EVENTS.path(namespace), {"fieldSelector": "involvedObject.name=q"})["items"]
 
 
+@pytest.mark.usefixtures("namespaces")
 def test_it_creates_nothing_in_a_namespace_that_is_not_there(target: Target) -> None:
     with pytest.raises(MemberMissing) as refusal:
         target.member.create(CONFIG_MAPS.path("nowhere"), config_map("a"))
@@ -174,6 +180,7 @@ def test_it_creates_nothing_in_a_namespace_that_is_not_there(target: Target) -> 
     assert not target.member.list(CONFIG_MAPS.path("nowhere"))["items"]
 
 
+@pytest.mark.usefixtures("namespaces")
 def test_it_empties_a_namespace_that_is_deleted(target: Target, namespace: str) -> None:
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
     target.member.create(PODS.path(namespace), pod("p"))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fleet.kube.resources import NODES, PODS, SERVICE_ACCOUNTS
+from fleet.kube.resources import CONFIG_MAPS, NODES, PODS, SERVICE_ACCOUNTS
 from fleet.member.errors import MemberRefused
 from tests.contract.target import Target, pod
 
@@ -19,6 +19,7 @@ def strategic(target: Target, path: str, body: str) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_replaces_the_taints_of_a_node_as_one(target: Target) -> None:
     name = f"node-{next(_numbers)}"
     taint = {"key": "a", "effect": "NoExecute"}
@@ -29,6 +30,7 @@ def test_it_replaces_the_taints_of_a_node_as_one(target: Target) -> None:
     assert keys == {"b"}
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_merges_conditions_by_their_type(target: Target, namespace: str) -> None:
     target.member.create(PODS.path(namespace), pod("a"))
     path = PODS.path(namespace, "a", "status")
@@ -47,6 +49,7 @@ def test_it_merges_the_secrets_of_an_account_by_name(target: Target, namespace: 
     assert {each["name"] for each in patched["secrets"]} == {"x", "y"}
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_deletes_one_condition_where_told(target: Target, namespace: str) -> None:
     target.member.create(PODS.path(namespace), pod("a"))
     path = PODS.path(namespace, "a", "status")
@@ -61,10 +64,11 @@ def test_it_deletes_one_condition_where_told(target: Target, namespace: str) -> 
 )
 def test_it_refuses_what_only_looks_like_a_selector(target: Target, namespace: str, query: dict[str, str]) -> None:
     with pytest.raises(MemberRefused) as refused:
-        target.member.list(PODS.path(namespace), query)
+        target.member.list(CONFIG_MAPS.path(namespace), query)
     assert (refused.value.status, refused.value.reason) == (400, "BadRequest")
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_reads_fields_with_room_between_them(target: Target, namespace: str) -> None:
     target.member.create(PODS.path(namespace), pod("a"))
     found = target.member.list(PODS.path(namespace), {"fieldSelector": "metadata.name==a,status.phase!=Running"})

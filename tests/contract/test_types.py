@@ -9,6 +9,7 @@ from fleet.member.errors import MemberRefused
 from tests.contract.target import Target, config_map, definition, owner, pod
 
 
+@pytest.mark.usefixtures("pods")
 @pytest.mark.parametrize(
     "body",
     [
@@ -35,6 +36,7 @@ def test_it_takes_null_for_nothing(target: Target, namespace: str) -> None:
     assert not made.get("data") and not made["metadata"].get("finalizers")
 
 
+@pytest.mark.usefixtures("owners")
 def test_it_wants_owners_named_whole(target: Target, namespace: str) -> None:
     reference = owner(target.member.create(CONFIG_MAPS.path(namespace), config_map("a")))
     with pytest.raises(MemberRefused) as refused:
@@ -43,6 +45,7 @@ def test_it_wants_owners_named_whole(target: Target, namespace: str) -> None:
     assert (refused.value.status, refused.value.reason) == (422, "Invalid")
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_lets_a_pod_change_its_image(target: Target, namespace: str) -> None:
     target.member.create(PODS.path(namespace), pod("a"))
     patch = [{"op": "replace", "path": "/spec/containers/0/image", "value": "j"}]
@@ -52,12 +55,14 @@ def test_it_lets_a_pod_change_its_image(target: Target, namespace: str) -> None:
     assert (code, patched["spec"]["containers"][0]["image"]) == (200, "j")
 
 
+@pytest.mark.usefixtures("pods")
 def test_it_takes_a_pod_as_it_was_written(target: Target, namespace: str) -> None:
     target.member.create(PODS.path(namespace), pod("a"))
     replaced = target.member.replace(PODS.path(namespace, "a"), pod("a", labels={"app": "web"}))
     assert replaced["metadata"]["labels"] == {"app": "web"}
 
 
+@pytest.mark.usefixtures("pods")
 @pytest.mark.parametrize(
     "patch", [{"nodeName": "n"}, {"restartPolicy": "Never"}, {"containers": None}, {"hostname": "h"}]
 )
@@ -68,6 +73,7 @@ def test_it_lets_a_pod_be_no_other_pod(target: Target, namespace: str, patch: di
     assert (refused.value.status, refused.value.reason) == (422, "Invalid")
 
 
+@pytest.mark.usefixtures("definitions")
 @pytest.mark.parametrize(
     "change",
     [{"versions": []}, {"versions": None}, {"names": None}, {"scope": "Sometimes"}],
@@ -91,6 +97,7 @@ def test_it_refuses_delete_options_of_the_wrong_type(target: Target, namespace: 
     assert target.member.get(CONFIG_MAPS.path(namespace, "a"))
 
 
+@pytest.mark.usefixtures("pods")
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 def test_it_writes_no_log(target: Target, namespace: str, method: str) -> None:
     target.member.create(PODS.path(namespace), pod("a"))

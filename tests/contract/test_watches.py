@@ -1,13 +1,16 @@
 """Watches: order, resumption, selectors, bookmarks, time limits, and what has been forgotten."""
 
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 from kubernetes import watch
 from kubernetes.client import CoreV1Api
 from kubernetes.informer import ADDED, SharedInformer
 
-from fleet.kube.resources import CONFIG_MAPS, CRDS
+from fleet.kube.resources import CONFIG_MAPS, CRDS, Resource
 from fleet.member.client import WatchEvent
 from fleet.member.errors import MemberError, MemberExpired, MemberMissing
 from tests.contract.target import Target, config_map, definition, served, until
@@ -31,6 +34,7 @@ def change(target: Target, namespace: str, name: str, labels: dict[str, str | No
     target.member.merge_patch(CONFIG_MAPS.path(namespace, name), {"metadata": {"labels": labels}})
 
 
+@pytest.mark.usefixtures("bodies")
 def test_it_tells_changes_in_order(target: Target, namespace: str) -> None:
     since = version(target, namespace)
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
@@ -43,6 +47,50 @@ def test_it_tells_changes_in_order(target: Target, namespace: str) -> None:
     assert versions == sorted(versions) and versions[0] > int(since)
 
 
+def test_it_tells_every_change_as_it_comes(target: Target, namespace: str) -> None:
+    path, since = CONFIG_MAPS.path(namespace), version(target, namespace)
+    with listening(target, path, since) as events:
+        for act, expected in (
+            (lambda: target.member.create(path, config_map("a")), ("ADDED", "a")),
+            (lambda: change(target, namespace, "a", {"x": "1"}), ("MODIFIED", "a")),
+            (lambda: target.member.delete(f"{path}/a"), ("DELETED", "a")),
+            (lambda: target.member.create(path, config_map("a")), ("ADDED", "a")),
+        ):
+            seen = len(told(events))
+            act()
+            until(lambda seen=seen: len(told(events)) > seen)
+            assert told(events)[seen:] == [expected]
+    versions = [int(e.object["metadata"]["resourceVersion"]) for e in events]
+    assert versions == sorted(versions) and versions[0] > int(since)
+
+
+def test_it_tells_what_comes_into_a_selector_and_leaves_it(target: Target, namespace: str) -> None:
+    path = CONFIG_MAPS.path(namespace)
+    target.member.create(path, config_map("a"))
+    with listening(target, path, version(target, namespace), labelSelector="go=yes") as events:
+        for labels, expected in (
+            ({"go": "yes"}, ("ADDED", "a")),
+            ({"go": "yes", "x": "1"}, ("MODIFIED", "a")),
+            ({"go": None}, ("DELETED", "a")),
+        ):
+            seen = len(told(events))
+            change(target, namespace, "a", labels)
+            until(lambda seen=seen: len(told(events)) > seen)
+            assert told(events)[seen:] == [expected]
+
+
+@contextmanager
+def listening(target: Target, path: str, since: str, **params: str) -> Iterator[list[WatchEvent]]:
+    """What a watch tells, as it tells it."""
+    events: list[WatchEvent] = []
+    watching = target.member.watch(path, resource_version=since, timeout_s=5, params=params)
+
+    thread = threading.Thread(target=lambda: events.extend(watching), daemon=True)
+    thread.start()
+    yield events
+    thread.join(10)
+
+
 def test_it_resumes_after_the_last_version_seen(target: Target, namespace: str) -> None:
     since = version(target, namespace)
     for name in "abc":
@@ -52,6 +100,7 @@ def test_it_resumes_after_the_last_version_seen(target: Target, namespace: str) 
     assert told(rest) == [("ADDED", "b"), ("ADDED", "c")]
 
 
+@pytest.mark.usefixtures("bodies")
 def test_it_resumes_after_a_deletion(target: Target, namespace: str) -> None:
     since = version(target, namespace)
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
@@ -67,6 +116,7 @@ def test_it_begins_with_all_there_is_when_no_version_is_named(target: Target, na
     assert sorted(told(heard(target, namespace, ""))) == [("ADDED", "a"), ("ADDED", "b")]
 
 
+@pytest.mark.usefixtures("bodies")
 def test_it_tells_what_begins_and_ceases_to_match(target: Target, namespace: str) -> None:
     since = version(target, namespace)
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
@@ -114,11 +164,21 @@ def test_it_tells_what_happens_while_it_waits(target: Target, namespace: str) ->
     watcher.stop()
 
 
-def test_it_has_forgotten_what_was_compacted(target: Target, namespace: str) -> None:
-    """Of a young kind, whose changes a real server's cache has not kept from the beginning."""
+def young(target: Target) -> Resource:
+    """A kind whose changes a real server's cache has not kept from the beginning; a fleet has one history for all."""
+    if target.name == "hub":
+        return CONFIG_MAPS
     resource, manifest = definition()
     target.member.create(CRDS.path(), manifest)
     until(lambda: served(target, resource))
+    return resource
+
+
+def test_it_has_forgotten_what_was_compacted(target: Target, namespace: str) -> None:
+    resource = young(target)
+    for name in "abc":
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
+        target.member.create(resource.path(namespace), body)
     target.compact()
     with pytest.raises(MemberExpired) as refusal:
         list(target.member.watch(resource.path(namespace), resource_version="1", timeout_s=1))
