@@ -6,7 +6,7 @@ fitting costs what states cost, not what nodes cost. It must not know which node
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,8 @@ class States:
         self._kinds: dict[NodeClass, int] = {}
         self._known: dict[tuple[int, Vector], State] = {}
         self._columns: dict[Shape, int] = {}
+        self._unknown: dict[int, int] = {}
+        """Columns that ask what no node has ever had → how long the axis was."""
         self._asked = np.zeros((8, 4), dtype=np.int64)
         self._admits = np.zeros((8, 16), dtype=np.bool_)
         self._lone = np.zeros(8, dtype=np.bool_)
@@ -82,7 +84,7 @@ class States:
             if found >= self._admits.shape[1]:
                 self._admits = _grown(self._admits, 1)
             for column, shape in enumerate(self.shapes):
-                self._admits[column, found] = shape.ask.refusal(node) is None
+                self._admits[column, found] = column not in self._unknown and shape.ask.refusal(node) is None
         return found
 
     def state(self, kind: int, free: Vector) -> State:
@@ -111,13 +113,17 @@ class States:
         return state
 
     def column(self, shape: Shape) -> int | None:
-        """Its column when it is known already."""
-        return self._columns.get(shape)
+        """Its column when it is counted already; one that asked what no node had is stale once the axis has grown."""
+        found = self._columns.get(shape)
+        return None if found in self._unknown and self._unknown[found] != len(self.names) else found
 
     def add(self, shape: Shape) -> int:
         """A new column, counted for every state."""
         column = len(self.shapes)
-        asked = self.vector(dict(shape.ask.request))
+        known = all(name in self.index for name, _ in shape.ask.request)
+        asked = self.vector(dict(shape.ask.request)) if known else ()
+        if not known:
+            self._unknown[column] = len(self.names)
         while len(asked) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
         if column >= len(self._asked):
@@ -132,7 +138,7 @@ class States:
         self._lone[column] = shape.lone
         self._asked[column] = 0
         self._asked[column, : len(asked)] = asked
-        admits = [shape.ask.refusal(node) is None for node in self.classes]
+        admits = [known and shape.ask.refusal(node) is None for node in self.classes]
         self._admits[column, : len(admits)] = admits
         rows = len(self.rows)
         counts = self._fitting(self.free[:rows], self._asked[column], self._lone[column])
@@ -142,12 +148,14 @@ class States:
         return column
 
     def asked(self, column: int) -> Table:
-        return self._asked[column]
+        found: Table = self._asked[column]
+        return found
 
     def forget_shapes(self) -> None:
         """Starts the columns anew: what is still asked comes back with the next gang that asks it."""
         self.shapes.clear()
         self._columns.clear()
+        self._unknown.clear()
 
     def keep(self, live: list[State]) -> dict[int, State]:
         """Drops all other states; old row → the state as it is now."""
@@ -159,10 +167,11 @@ class States:
         return kept
 
     @staticmethod
-    def _fitting(free: Table, asked: Table, lone: object) -> Table:
+    def _fitting(free: Table, asked: Table, lone: Any) -> Table:
         """How many pods fit: the scarcest of what they ask."""
         each = np.where(asked > 0, free // np.maximum(asked, 1), MANY)
-        return np.minimum(each.min(axis=-1), np.where(lone, 1, MANY))
+        fitting: Table = np.minimum(each.min(axis=-1), np.where(lone, 1, MANY))
+        return fitting
 
 
 def trimmed(dense: list[int]) -> Vector:

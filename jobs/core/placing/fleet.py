@@ -1,0 +1,248 @@
+"""The picture of the fleet: nodes in buckets of equal state, sums per cluster and per network domain.
+
+A node is base (what its cluster told) minus held (what the fleet promised). Every change is a move of nodes from one
+bucket to another and one addition per cluster and domain, whatever the number of nodes. Bucket, state and sums follow from
+bases and holds alone: however the picture came about, equal fleets answer equally. It must not know gangs.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.core.placing.asks import NodeClass
+from jobs.core.placing.states import Shape, State, States, Table, Vector, minus
+
+SHAPES_KEPT = 256
+"""Columns counted at a time; a fleet asks far fewer shapes in an hour."""
+
+
+class Bucket:
+    """Nodes of one cluster and domain in one state, by name."""
+
+    __slots__ = ("index", "names", "nexts", "path", "state")
+
+    def __init__(self, state: State, path: tuple[int, ...], index: int) -> None:
+        self.state = state
+        self.path = path
+        self.index = index
+        self.names: list[str] = []
+        self.nexts: dict[tuple[Vector, int], Bucket] = {}
+
+
+class Site:
+    """One cluster's nodes."""
+
+    __slots__ = ("base", "buckets", "domains", "index", "name", "paths", "rows", "sizes", "table", "where")
+
+    def __init__(self, name: str, index: int) -> None:
+        self.name = name
+        self.index = index
+        self.where: dict[str, Bucket] = {}
+        self.base: dict[str, Vector] = {}
+        self.table: dict[tuple[int, tuple[int, ...]], Bucket] = {}
+        self.domains: dict[tuple[str, ...], int] = {}
+        self.clear()
+
+    def clear(self) -> None:
+        self.buckets: list[Bucket] = []
+        self.rows: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self.sizes: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self.paths: NDArray[np.int64] = np.zeros((16, 0), dtype=np.int64)
+        self.table.clear()
+
+    def bucket(self, state: State, path: tuple[int, ...]) -> Bucket:
+        found = self.table.get((state.row, path))
+        if found is not None:
+            return found
+        index = len(self.buckets)
+        if index >= len(self.rows):
+            self.rows, self.sizes = np.resize(self.rows, 2 * index), np.resize(self.sizes, 2 * index)
+            self.paths = np.resize(self.paths, (2 * index, self.paths.shape[1]))
+        if len(path) > self.paths.shape[1]:
+            wider = np.full((len(self.rows), len(path)), -1, dtype=np.int64)
+            wider[:, : self.paths.shape[1]] = self.paths
+            self.paths = wider
+        self.rows[index], self.sizes[index] = state.row, 0
+        self.paths[index] = -1
+        self.paths[index, : len(path)] = path
+        made = self.table[state.row, path] = Bucket(state, path, index)
+        self.buckets.append(made)
+        return made
+
+
+class Fleet:
+    def __init__(self) -> None:
+        self.states = States()
+        self.sites: dict[str, Site] = {}
+        self.order: list[Site | None] = []
+        self.slots: Table = np.zeros((16, 16), dtype=np.int64)
+        """Pods that fit, ``[cluster, 2 * column]``, and of those on whole nodes, ``[cluster, 2 * column + 1]``."""
+        self.near: Table = np.zeros((16, 16), dtype=np.int64)
+        """The same per network domain."""
+        self.room: Table = np.zeros((16, 4), dtype=np.int64)
+        """Free on usable nodes, ``[cluster, resource]``."""
+        self.capacity: Table = np.zeros((16, 4), dtype=np.int64)
+        self.domains: list[tuple[int, int]] = []
+        """(cluster, level) of each domain."""
+
+    def site(self, name: str) -> Site:
+        found = self.sites.get(name)
+        if found is None:
+            index = self.order.index(None) if None in self.order else len(self.order)
+            found = self.sites[name] = Site(name, index)
+            self.order[index : index + 1] = [found]
+            if index >= len(self.slots):
+                self.slots, self.room, self.capacity = (_longer(t) for t in (self.slots, self.room, self.capacity))
+        return found
+
+    def drop(self, name: str) -> None:
+        site = self.sites.pop(name, None)
+        if site is None:
+            return
+        self.order[site.index] = None
+        for table in (self.slots, self.room, self.capacity):
+            table[site.index] = 0
+        for domain in site.domains.values():
+            self.near[domain] = 0
+            self.domains[domain] = (-1, -1)
+
+    def set_node(self, cluster: str, name: str, node: NodeClass, base: Vector, domain: Sequence[str] = ()) -> None:
+        """What the cluster tells of a node; what is held on it stays held."""
+        site, states = self.site(cluster), self.states
+        allocatable = states.vector(dict(node.allocatable))
+        old = site.where.get(name)
+        held: Vector = ()
+        if old is not None:
+            held = minus(site.base[name], old.state.free, 1)
+            self._capacity(site, old.state, -1)
+        state = states.state(states.kind(node), minus(base, held, 1))
+        path = self._path(site, tuple(domain))
+        self._fit_tables()
+        target = site.bucket(state, path)
+        site.base[name] = base
+        if node.usable:
+            self.capacity[site.index, : len(allocatable)] += allocatable
+        if old is None:
+            self._enter(site, target, name)
+        else:
+            self._move(site, old, [name], target)
+
+    def take(self, site: Site, bucket: Bucket, names: list[str], asked: Vector, times: int) -> Bucket:
+        """``times`` pods more on each of these nodes of one bucket; negative gives back. Names are sorted."""
+        target = bucket.nexts.get((asked, times))
+        if target is None:
+            state = self.states.state(bucket.state.kind, minus(bucket.state.free, asked, times))
+            self._fit_tables()
+            target = bucket.nexts[asked, times] = site.bucket(state, bucket.path)
+        self._move(site, bucket, names, target)
+        return target
+
+    def column(self, shape: Shape) -> int:
+        """The column of ``shape``, counted now if it is new."""
+        found = self.states.column(shape)
+        if found is not None:
+            return found
+        if len(self.states.shapes) >= SHAPES_KEPT:
+            self.states.forget_shapes()
+        column = self.states.add(shape)
+        self._fit_tables()
+        pair = slice(2 * column, 2 * column + 2)
+        self.slots[:, pair] = self.near[:, pair] = 0
+        for site in self.sites.values():
+            used = len(site.buckets)
+            each = self.states.counts[site.rows[:used], pair] * site.sizes[:used, None]
+            self.slots[site.index, pair] = each.sum(axis=0)
+            for level in range(site.paths.shape[1]):
+                inside = site.paths[:used, level] >= 0
+                np.add.at(self.near[:, pair], site.paths[:used, level][inside], each[inside])
+        return column
+
+    def held(self, cluster: str, name: str) -> Vector:
+        site = self.sites[cluster]
+        return minus(site.base[name], site.where[name].state.free, 1)
+
+    def _path(self, site: Site, domain: tuple[str, ...]) -> tuple[int, ...]:
+        path = []
+        for level in range(len(domain)):
+            prefix = domain[: level + 1]
+            if prefix not in site.domains:
+                site.domains[prefix] = len(self.domains)
+                self.domains.append((site.index, level))
+                if len(self.domains) > len(self.near):
+                    self.near = _longer(self.near)
+            path.append(site.domains[prefix])
+        return tuple(path)
+
+    def _capacity(self, site: Site, state: State, times: int) -> None:
+        node = self.states.classes[state.kind]
+        if node.usable:
+            allocatable = self.states.vector(dict(node.allocatable))
+            self.capacity[site.index, : len(allocatable)] += times * np.array(allocatable, dtype=np.int64)
+
+    def _enter(self, site: Site, target: Bucket, name: str) -> None:
+        insort(target.names, name)
+        site.where[name] = target
+        site.sizes[target.index] += 1
+        row = target.state.row
+        self.slots[site.index] += self.states.counts[row]
+        for domain in target.path:
+            self.near[domain] += self.states.counts[row]
+        self.room[site.index] += self.states.free[row]
+
+    def _move(self, site: Site, source: Bucket, names: list[str], target: Bucket) -> None:
+        if source is target:
+            return
+        many = len(names)
+        _leave(source.names, names)
+        if many == 1:
+            insort(target.names, names[0])
+        else:
+            target.names.extend(names)
+            target.names.sort()
+        for name in names:
+            site.where[name] = target
+        site.sizes[source.index] -= many
+        site.sizes[target.index] += many
+        old, new, states = source.state.row, target.state.row, self.states
+        change = states.counts[new] - states.counts[old]
+        freed = states.free[new] - states.free[old]
+        if many > 1:
+            change, freed = change * many, freed * many
+        self.slots[site.index] += change
+        self.room[site.index] += freed
+        if source.path == target.path:
+            for domain in source.path:
+                self.near[domain] += change
+        else:
+            for domain in source.path:
+                self.near[domain] -= states.counts[old] * many
+            for domain in target.path:
+                self.near[domain] += states.counts[new] * many
+
+    def _fit_tables(self) -> None:
+        """As wide as the states' tables."""
+        columns, resources = self.states.counts.shape[1], self.states.free.shape[1]
+        if columns > self.slots.shape[1]:
+            self.slots, self.near = _wider(self.slots, columns), _wider(self.near, columns)
+        if resources > self.room.shape[1]:
+            self.room, self.capacity = _wider(self.room, resources), _wider(self.capacity, resources)
+
+
+def _leave(names: list[str], gone: list[str]) -> None:
+    if len(gone) == 1:
+        del names[bisect_left(names, gone[0])]
+    elif names[len(gone) - 1] == gone[-1]:
+        del names[: len(gone)]
+    else:
+        away = set(gone)
+        names[:] = [name for name in names if name not in away]
+
+
+def _longer(table: Table) -> Table:
+    return np.concatenate((table, np.zeros_like(table)))
+
+
+def _wider(table: Table, width: int) -> Table:
+    return np.concatenate((table, np.zeros((len(table), width - table.shape[1]), dtype=np.int64)), axis=1)
