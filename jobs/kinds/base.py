@@ -83,6 +83,8 @@ class Kind(Protocol):
     """One file in this package a kind; found through `jobs.kinds.registry`. What has a body here is the usual answer."""
 
     resource: Resource
+    own_gang: bool = False
+    """Whether the kind's operator makes the group its pods start in."""
     chiefs: tuple[str, ...]
     """The roles whose log is the job's log: the first that the job has."""
 
@@ -90,8 +92,8 @@ class Kind(Protocol):
         """Roles and faults of a manifest; never raises, whatever the manifest holds."""
         ...
 
-    def templates(self, manifest: Manifest) -> Iterator[Manifest]:
-        """The pod templates inside ``manifest`` themselves, so that a caller may mark them."""
+    def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
+        """The roles and their pod templates inside ``manifest`` themselves, so that a caller may mark them."""
         ...
 
     def chief(self, roles: Iterable[str]) -> str:
@@ -99,7 +101,7 @@ class Kind(Protocol):
         given = set(roles)
         return next((role for role in self.chiefs if role in given), "")
 
-    def gang_templates(self, manifest: Manifest) -> Iterator[Manifest]:
+    def gang_templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         """Those of ``templates`` whose pods wait for each other; not a pod that makes, or is made after, the others."""
         return self.templates(manifest)
 
@@ -122,7 +124,7 @@ def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
     """A completed copy of ``manifest`` with ``labels`` on the object and on every pod template."""
     made = copy.deepcopy(manifest)
     kind.complete(made)
-    for target in (made, *kind.templates(made)):
+    for target in (made, *(template for _, template in kind.templates(made))):
         note(target, "labels", labels)
     return made
 

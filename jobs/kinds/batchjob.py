@@ -6,6 +6,7 @@ from fleet.kube.resources import JOBS
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.pods import read_template
 
+_NAME = "batch.kubernetes.io/job-name"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -29,8 +30,8 @@ class BatchJob(Kind):
         suspended = faults.flag(spec.get("suspend"), "spec.suspend")
         return Reading((Role("worker", pods, request),), suspended, tuple(faults.found))
 
-    def templates(self, manifest: Manifest) -> Iterator[Manifest]:
-        yield manifest["spec"]["template"]
+    def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
+        yield "worker", manifest["spec"]["template"]
 
     def read_status(self, status: Manifest, running_pods: int) -> State:
         """``active`` counts pods that wait for a node too, so what runs is asked of the pods themselves."""
@@ -52,5 +53,7 @@ class BatchJob(Kind):
         manifest.setdefault("spec", {})["suspend"] = on
 
     def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
+        if _NAME not in labels:
+            return "", 0
         index = labels.get(_INDEX, "0")
         return "worker", int(index) if index.isdigit() else 0

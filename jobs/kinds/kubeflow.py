@@ -38,9 +38,9 @@ class ReplicaKind(Kind):
         """How many pods start at once, of a spec without faults; 0: all."""
         return int(((spec.get("runPolicy") or {}).get("schedulingPolicy") or {}).get("minAvailable") or 0)
 
-    def templates(self, manifest: Manifest) -> Iterator[Manifest]:
-        for replica in manifest["spec"][self.key].values():
-            yield replica["template"]
+    def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
+        for role, replica in manifest["spec"][self.key].items():
+            yield role.lower(), replica["template"]
 
     def read_status(self, status: Manifest, running_pods: int) -> State:
         return read_conditions(status)

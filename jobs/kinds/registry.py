@@ -6,6 +6,7 @@ from jobs.kinds.pytorchjob import PyTorchJob
 from jobs.kinds.tfjob import TFJob
 
 _KINDS: tuple[Kind, ...] = (PyTorchJob(), TFJob(), BatchJob())
+"""In the order in which they are asked whose a pod is: a plain Job last, for others make Jobs too."""
 _BY_NAME = {(kind.resource.api_version, kind.resource.kind): kind for kind in _KINDS}
 
 
@@ -16,6 +17,12 @@ def find(api_version: str, kind: str) -> Kind | None:
 def of(api_version: str, kind: str) -> Kind:
     """The kind of a job that was accepted before; a missing one is a programming error."""
     return _BY_NAME[(api_version, kind)]
+
+
+def pod_role(labels: dict[str, str]) -> tuple[str, int]:
+    """Role and index of a pod, whichever object owns it: some operators let a batch Job make some of their pods."""
+    answers = (kind.pod_role(labels) for kind in _KINDS)
+    return next((answer for answer in answers if answer[0]), ("", 0))
 
 
 def everything() -> tuple[Kind, ...]:

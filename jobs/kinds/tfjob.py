@@ -31,5 +31,5 @@ class TFJob(ReplicaKind):
 
     def complete(self, manifest: Manifest) -> None:
         scheduler = manifest["spec"].pop("schedulerName", "")
-        for template in self.templates(manifest) if scheduler else ():
+        for _, template in self.templates(manifest) if scheduler else ():
             template["spec"].setdefault("schedulerName", scheduler)

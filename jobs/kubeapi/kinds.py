@@ -36,7 +36,9 @@ class Jobs(ManifestKind):
         self.served = served
 
     def rows(self) -> QuerySet[Any]:
-        rows = Job.objects.filter(kind=self.name).select_related("cluster")
+        rows = Job.objects.filter(kind=self.name, api_version=self.served.resource.api_version).select_related(
+            "cluster"
+        )
         return rows.defer("cluster__access", "cluster__apis", "roles", "total")
 
     def render(self, row: Job) -> Object:

@@ -102,7 +102,7 @@ def test_it_marks_the_job_and_every_pod_template_and_leaves_the_original_alone()
     kind = registry.of("kubeflow.org/v1", "PyTorchJob")
     made = marked(kind, PYTORCH, {"a": "b"})
     assert made["metadata"]["labels"] == {"a": "b"}
-    assert [t["metadata"]["labels"] for t in kind.templates(made)] == [{"a": "b"}, {"a": "b"}]
+    assert [t["metadata"]["labels"] for _, t in kind.templates(made)] == [{"a": "b"}, {"a": "b"}]
     assert "labels" not in PYTORCH["metadata"]
 
 

@@ -44,13 +44,13 @@ def test_it_reads_the_roles_and_the_total_whatever_the_case_of_their_names():
 def test_it_sends_the_scheduler_where_the_api_server_keeps_it():
     made = marked(KIND, MNIST, {})
     assert "schedulerName" not in made["spec"]
-    assert {template["spec"]["schedulerName"] for template in KIND.templates(made)} == {"volcano"}
+    assert {template["spec"]["schedulerName"] for _, template in KIND.templates(made)} == {"volcano"}
 
 
 def test_it_keeps_the_scheduler_a_role_names_itself():
     given = copy.deepcopy(MNIST)
     given["spec"]["tfReplicaSpecs"]["Ps"]["template"]["spec"]["schedulerName"] = "own"
-    schedulers = [template["spec"]["schedulerName"] for template in KIND.templates(marked(KIND, given, {}))]
+    schedulers = [template["spec"]["schedulerName"] for _, template in KIND.templates(marked(KIND, given, {}))]
     assert schedulers == ["own", "volcano", "volcano"]
 
 

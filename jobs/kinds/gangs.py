@@ -1,0 +1,101 @@
+"""How a member is told that a job's pods start together or not at all, by what that member serves. Pure.
+
+Three ways are known: a PodGroup of scheduler-plugins and a label, a PodGroup of Volcano and annotations, annotations alone for
+Koordinator. Pods that ask for Volcano by name get its way; else the first that is served. Says nothing about whether it fits.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fleet.kube.resources import POD_GROUPS, RESERVATIONS, VOLCANO_POD_GROUPS, Resource
+from jobs.kinds.base import Amounts, Kind, Manifest, Reading, note
+
+LABEL = "scheduling.x-k8s.io/pod-group"
+VOLCANO = "volcano"
+VOLCANO_GROUP, VOLCANO_ROLE = "scheduling.k8s.io/group-name", "volcano.sh/task-spec"
+VOLCANO_HINTS = "volcano.sh/task-"
+"""Annotations of a job that its group has to carry: task-topology-affinity, task-topology-anti-affinity, task-order."""
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+KOORDINATOR = "gang.scheduling.koordinator.sh/"
+GROUPS = (POD_GROUPS, VOLCANO_POD_GROUPS)
+"""What `bind` may ask to be made, under the job's own name."""
+
+Serves = Callable[[str, str], bool]
+"""(api version, kind) -> whether the member has it."""
+Group = tuple[Resource, Manifest]
+
+
+def bind(kind: Kind, made: Manifest, reading: Reading, serves: Serves) -> Group | None:
+    """Binds the pods of ``made`` in place; returns the group that has to be there before the job is."""
+    if kind.own_gang or reading.gang < 2 or _says_itself(kind, made):
+        return None
+    has = {each for each in (*GROUPS, RESERVATIONS) if serves(each.api_version, each.kind)}
+    if VOLCANO_POD_GROUPS in has and (asks_volcano(kind, made) or not has & {POD_GROUPS, RESERVATIONS}):
+        return _volcano(kind, made, reading)
+    if POD_GROUPS in has:
+        for _, template in kind.gang_templates(made):
+            note(template, "labels", {LABEL: made["metadata"]["name"]})
+        return _group(POD_GROUPS, made, {"minMember": reading.gang})
+    if RESERVATIONS in has:
+        _koordinator(kind, made, reading)
+    return None
+
+
+def asks_volcano(kind: Kind, manifest: Manifest) -> bool:
+    return any((template.get("spec") or {}).get("schedulerName") == VOLCANO for _, template in kind.templates(manifest))
+
+
+def least_resources(reading: Reading) -> dict[str, str]:
+    """What the first ``gang`` pods ask, role by role, as quantities."""
+    left, total = reading.gang, Amounts()
+    for role in reading.roles:
+        taken = min(left, role.replicas)
+        left -= taken
+        for resource, amount in role.request.items():
+            total[resource] = total.get(resource, 0) + amount * taken
+    return {
+        resource: f"{amount}m" if resource == "cpu" else str(amount)
+        for resource, amount in sorted(total.items())
+        if resource != "pods" and amount
+    }
+
+
+def _says_itself(kind: Kind, manifest: Manifest) -> bool:
+    """Whether the pods carry a Koordinator gang of the person's own: it is complete in itself."""
+    metadata = [template.get("metadata") or {} for _, template in kind.templates(manifest)]
+    return any(f"{KOORDINATOR}name" in (each.get("annotations") or {}) for each in metadata)
+
+
+def _volcano(kind: Kind, made: Manifest, reading: Reading) -> Group:
+    for role, template in kind.gang_templates(made):
+        note(template, "annotations", {VOLCANO_GROUP: made["metadata"]["name"], VOLCANO_ROLE: role})
+        template["spec"]["schedulerName"] = VOLCANO
+    notes: dict[str, str] = made["metadata"].get("annotations") or {}
+    spec: dict[str, Any] = {"minMember": reading.gang, "minResources": least_resources(reading)}
+    policy = ((made.get("spec") or {}).get("runPolicy") or {}).get("schedulingPolicy") or {}
+    if queue := policy.get("queue") or notes.get(VOLCANO_QUEUE):
+        spec["queue"] = queue
+    resource, body = _group(VOLCANO_POD_GROUPS, made, spec)
+    note(body, "annotations", {key: value for key, value in notes.items() if key.startswith(VOLCANO_HINTS)})
+    return resource, body
+
+
+def _koordinator(kind: Kind, made: Manifest, reading: Reading) -> None:
+    gang = {"name": made["metadata"]["name"], "min-available": str(reading.gang), "total-number": str(reading.pods)}
+    for _, template in kind.gang_templates(made):
+        note(template, "annotations", {f"{KOORDINATOR}{key}": value for key, value in gang.items()})
+
+
+def _group(resource: Resource, made: Manifest, spec: Manifest) -> Group:
+    metadata = made["metadata"]
+    body = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "labels": dict(metadata.get("labels") or {}),
+        },
+        "spec": spec,
+    }
+    return resource, body
