@@ -7,5 +7,6 @@ urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("", include("fleet.api.urls")),
+    path("", include("quotas.api.urls")),
     path("", include("jobs.api.urls")),
 ]

@@ -160,6 +160,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "ENUM_NAME_OVERRIDES": {"StateEnum": "fleet.models.Cluster.State", "QueueStateEnum": "quotas.models.Queue.State"},
 }
 
 UNFOLD = {

@@ -4,6 +4,7 @@ One transaction writes the tree, its revision, its queues, the journal and the t
 refused by those who have them (`quotas.signals.tree_changing`), one of what somebody else leads by `quotas.services.scopes`.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -85,12 +86,23 @@ def revert(generation: int, saving: Saving) -> Applied:
 
 def valid(manifest: Mapping[str, Any]) -> tuple[Tree, tuple[str, ...]]:
     """The tree and its warnings; raises `InvalidInput` with every fault."""
+    _check_storable(manifest)
     read = reading.read(manifest)
     if read.tree is None:
         told = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults[:5])
         more = f" (and {len(read.faults) - 5} more)" if len(read.faults) > 5 else ""
         raise InvalidInput(f"the quota tree is not applied: {told}{more}", read.faults)
     return read.tree, read.warnings
+
+
+def _check_storable(manifest: Mapping[str, Any]) -> None:
+    """Labels and annotations mean nothing here, but they are kept."""
+    try:
+        text = json.dumps(manifest, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as e:
+        raise InvalidInput("the quota tree holds values that JSON cannot carry") from e
+    if "\\u0000" in text:
+        raise InvalidInput("the quota tree contains a zero byte")
 
 
 def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:

@@ -414,6 +414,213 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queues/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What `ByRole` asks of a view. */
+        get: operations["queues_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{name}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What `ByRole` asks of a view. */
+        get: operations["queues_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{name}/drain/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Admits nothing and takes no more jobs; what runs goes on. */
+        post: operations["queues_drain_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{name}/hold/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Admits nothing; what runs goes on. */
+        post: operations["queues_hold_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{name}/open/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What `ByRole` asks of a view. */
+        post: operations["queues_open_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{name}/stop/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Admits nothing, and what runs is taken back. */
+        post: operations["queues_stop_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota/tree/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The one quota tree, with the use of now on every node. */
+        get: operations["quota_tree_retrieve"];
+        /** @description Creates or replaces it; import of a file. */
+        put: operations["quota_tree_update"];
+        post?: never;
+        /** @description The one quota tree, with the use of now on every node. */
+        delete: operations["quota_tree_destroy"];
+        options?: never;
+        head?: never;
+        /** @description Changes only what is named; all of the changes, or none. */
+        patch: operations["quota_tree_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/quota/tree/history/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every generation, newest first. */
+        get: operations["quota_tree_history_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota/tree/history/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One generation, and what it changed. */
+        get: operations["quota_tree_history_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota/tree/manifest/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Export: the file that ``PUT`` and ``kubectl apply`` take. */
+        get: operations["quota_tree_manifest_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota/tree/preview/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What a change would do; nothing is saved. An invalid tree is an answer here, not a refusal. */
+        post: operations["quota_tree_preview_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota/tree/revert/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Saves an earlier generation once more, as a new one. */
+        post: operations["quota_tree_revert_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/": {
         parameters: {
             query?: never;
@@ -650,6 +857,23 @@ export interface components {
             readonly created_at: string;
             readonly resource_version: number;
         };
+        Difference: {
+            path: string;
+            before: {
+                [key: string]: unknown;
+            } | null;
+            after: {
+                [key: string]: unknown;
+            } | null;
+        };
+        Effect: {
+            /** @description would start */
+            gains: components["schemas"]["EffectLine"][];
+            /** @description would start now, and no longer */
+            waits: components["schemas"]["EffectLine"][];
+            /** @description run, and would be taken back for others */
+            reclaimed: components["schemas"]["EffectLine"][];
+        };
         /**
          * @description * `NoSchedule` - NoSchedule
          *     * `PreferNoSchedule` - PreferNoSchedule
@@ -657,6 +881,11 @@ export interface components {
          * @enum {string}
          */
         EffectEnum: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+        EffectLine: {
+            job: string;
+            leaf: string;
+            message: string;
+        };
         Event: {
             /** Format: uuid */
             readonly id: string;
@@ -774,6 +1003,17 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /** @description Either of the two. */
+        ManifestRequest: {
+            /** @default  */
+            comment: string;
+            /** @description the generation you looked at: the save is refused when it is another by now */
+            generation?: number | null;
+            manifest?: {
+                [key: string]: unknown;
+            };
+            yaml?: string;
+        };
         Me: {
             username: string;
             roles: components["schemas"]["Role"][];
@@ -815,6 +1055,15 @@ export interface components {
                 [key: string]: number;
             };
         };
+        /**
+         * @description * `edit` - edit
+         *     * `add` - add
+         *     * `remove` - remove
+         *     * `move` - move
+         *     * `rename` - rename
+         * @enum {string}
+         */
+        OpEnum: "edit" | "add" | "remove" | "move" | "rename";
         PaginatedAttemptList: {
             /** @example 123 */
             count: number;
@@ -950,6 +1199,36 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Policy"][];
         };
+        PaginatedQueueList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Queue"][];
+        };
+        PaginatedRevisionList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Revision"][];
+        };
         PaginatedTokenList: {
             /** @example 123 */
             count: number;
@@ -965,6 +1244,13 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Token"][];
         };
+        PatchedChangesRequest: {
+            /** @default  */
+            comment: string;
+            /** @description the generation you looked at: the save is refused when it is another by now */
+            generation?: number | null;
+            changes?: components["schemas"]["QuotaChangeRequest"][];
+        };
         /** @description What is given replaces what was there. */
         PatchedClusterChangeRequest: {
             labels?: {
@@ -977,6 +1263,11 @@ export interface components {
             resource: string;
             allowed: boolean;
             needed_for: string;
+        };
+        PlacedFault: {
+            path: string;
+            field: string;
+            detail: string;
         };
         Pod: {
             readonly name: string;
@@ -1022,6 +1313,117 @@ export interface components {
             namespace: string;
             name: string;
         };
+        Preview: {
+            /** @description whether it could be saved */
+            saves: boolean;
+            faults: components["schemas"]["PlacedFault"][];
+            refusals: string[];
+            warnings: string[];
+            /** @description paths of nodes that differ */
+            touched: string[];
+            effect: components["schemas"]["Effect"];
+            manifest: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description One of the three. */
+        PreviewRequestRequest: {
+            changes?: components["schemas"]["QuotaChangeRequest"][];
+            manifest?: {
+                [key: string]: unknown;
+            };
+            yaml?: string;
+        };
+        Queue: {
+            readonly name: string;
+            /** Format: uuid */
+            readonly uid: string;
+            readonly path: string;
+            readonly leaf: boolean;
+            readonly state: components["schemas"]["QueueStateEnum"];
+            readonly state_by: string;
+            /** Format: date-time */
+            readonly state_at: string | null;
+            readonly state_comment: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly resource_version: number;
+        };
+        /**
+         * @description * `Open` - Open
+         *     * `Held` - Held
+         *     * `Draining` - Draining
+         *     * `Stopped` - Stopped
+         * @enum {string}
+         */
+        QueueStateEnum: "Open" | "Held" | "Draining" | "Stopped";
+        QueueStateRequest: {
+            /** @default  */
+            comment: string;
+        };
+        QuotaAmount: {
+            used: number;
+            /** @description used, and what waits for it */
+            requested: number;
+            min: number;
+            /** @description null: only the nodes above limit it */
+            max: number | null;
+            /** @description used above min */
+            borrowed: number;
+            /** @description of its min, what others use now */
+            lent: number;
+        };
+        /** @description What to give: edit path, set; add parent, node; remove path; move path, parent; rename path, name. */
+        QuotaChangeRequest: {
+            op: components["schemas"]["OpEnum"];
+            path?: string;
+            parent?: string;
+            index?: number;
+            name?: string;
+            /** @description only what is named changes; null takes a key away */
+            set?: {
+                [key: string]: unknown;
+            };
+            /** @description a quota as in the manifest */
+            node?: {
+                [key: string]: unknown;
+            };
+        };
+        QuotaNode: {
+            path: string;
+            name: string;
+            parent: string;
+            leaf: boolean;
+            namespaces: string[];
+            /** @description as written in the manifest */
+            attributes: {
+                [key: string]: string;
+            };
+            /** @description the name of its queue */
+            queue: string;
+            queue_state: string;
+            /** @description whether you may change it */
+            may_edit: boolean;
+            resources: {
+                [key: string]: components["schemas"]["QuotaAmount"];
+            };
+        };
+        QuotaTree: {
+            name: string;
+            /** Format: uuid */
+            uid: string;
+            generation: number;
+            resource_version: number;
+            /** Format: date-time */
+            created_at: string;
+            changed_by: string;
+            manifest: {
+                [key: string]: unknown;
+            };
+            warnings: string[];
+            /** @description parents before their children */
+            nodes: components["schemas"]["QuotaNode"][];
+        };
         Reason: {
             code: string;
             message: string;
@@ -1033,10 +1435,44 @@ export interface components {
             name: string;
             uid: string;
         };
+        RevertRequest: {
+            /** @default  */
+            comment: string;
+            /** @description the generation you looked at: the save is refused when it is another by now */
+            generation?: number | null;
+            to: number;
+        };
+        Revision: {
+            readonly generation: number;
+            readonly by: string;
+            /** Format: date-time */
+            readonly at: string;
+            readonly comment: string;
+            readonly source: string;
+        };
+        RevisionDetail: {
+            readonly generation: number;
+            readonly by: string;
+            /** Format: date-time */
+            readonly at: string;
+            readonly comment: string;
+            readonly source: string;
+            manifest: {
+                [key: string]: unknown;
+            } | null;
+            /** @description against the generation before */
+            differences: components["schemas"]["Difference"][];
+        };
         Role: {
             role: string;
             /** @description empty: all namespaces */
             namespace: string;
+        };
+        Saved: {
+            /** @description created, configured or unchanged */
+            action: string;
+            generation: number;
+            warnings: string[];
         };
         Session: {
             signed_in: boolean;
@@ -1838,6 +2274,370 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    queues_list: {
+        parameters: {
+            query?: {
+                leaf?: boolean;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                path?: string;
+                /** @description A search term. */
+                search?: string;
+                /**
+                 * @description * `Open` - Open
+                 *     * `Held` - Held
+                 *     * `Draining` - Draining
+                 *     * `Stopped` - Stopped
+                 */
+                state?: "Draining" | "Held" | "Open" | "Stopped";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedQueueList"];
+                };
+            };
+        };
+    };
+    queues_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+        };
+    };
+    queues_drain_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["QueueStateRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["QueueStateRequest"];
+                "multipart/form-data": components["schemas"]["QueueStateRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+        };
+    };
+    queues_hold_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["QueueStateRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["QueueStateRequest"];
+                "multipart/form-data": components["schemas"]["QueueStateRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+        };
+    };
+    queues_open_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["QueueStateRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["QueueStateRequest"];
+                "multipart/form-data": components["schemas"]["QueueStateRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+        };
+    };
+    queues_stop_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["QueueStateRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["QueueStateRequest"];
+                "multipart/form-data": components["schemas"]["QueueStateRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+        };
+    };
+    quota_tree_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaTree"];
+                };
+            };
+        };
+    };
+    quota_tree_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ManifestRequest"];
+                "application/yaml": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saved"];
+                };
+            };
+        };
+    };
+    quota_tree_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    quota_tree_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedChangesRequest"];
+                "application/yaml": components["schemas"]["PatchedChangesRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saved"];
+                };
+            };
+        };
+    };
+    quota_tree_history_list: {
+        parameters: {
+            query?: {
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRevisionList"];
+                };
+            };
+        };
+    };
+    quota_tree_history_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the generation */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevisionDetail"];
+                };
+            };
+        };
+    };
+    quota_tree_manifest_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": string;
+                };
+            };
+        };
+    };
+    quota_tree_preview_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PreviewRequestRequest"];
+                "application/yaml": components["schemas"]["PreviewRequestRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+        };
+    };
+    quota_tree_revert_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevertRequest"];
+                "application/yaml": components["schemas"]["RevertRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saved"];
+                };
             };
         };
     };

@@ -1,0 +1,154 @@
+"""How entitlement looks in JSON. Amounts are whole units: milli-CPU, bytes, devices, jobs."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from quotas.models import Queue, QuotaRevision
+
+
+class QuotaAmountSerializer(serializers.Serializer[Any]):
+    used = serializers.IntegerField()
+    requested = serializers.IntegerField(help_text="used, and what waits for it")
+    min = serializers.IntegerField()
+    max = serializers.IntegerField(allow_null=True, help_text="null: only the nodes above limit it")
+    borrowed = serializers.IntegerField(help_text="used above min")
+    lent = serializers.IntegerField(help_text="of its min, what others use now")
+
+
+class QuotaNodeSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    name = serializers.CharField()
+    parent = serializers.CharField(allow_blank=True)
+    leaf = serializers.BooleanField()
+    namespaces = serializers.ListField(child=serializers.CharField())
+    attributes = serializers.DictField(child=serializers.CharField(), help_text="as written in the manifest")
+    queue = serializers.CharField(allow_blank=True, help_text="the name of its queue")
+    queue_state = serializers.CharField(allow_blank=True)
+    may_edit = serializers.BooleanField(help_text="whether you may change it")
+    resources = serializers.DictField(child=QuotaAmountSerializer())
+
+
+class QuotaTreeSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    uid = serializers.UUIDField()
+    generation = serializers.IntegerField()
+    resource_version = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    changed_by = serializers.CharField()
+    manifest = serializers.DictField()
+    warnings = serializers.ListField(child=serializers.CharField())
+    nodes = QuotaNodeSerializer(many=True, help_text="parents before their children")
+
+
+class SavedSerializer(serializers.Serializer[Any]):
+    action = serializers.CharField(help_text="created, configured or unchanged")
+    generation = serializers.IntegerField(source="row.generation")
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class SavingSerializer(serializers.Serializer[Any]):
+    comment = serializers.CharField(required=False, allow_blank=True, default="", max_length=500)
+    generation = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=0,
+        help_text="the generation you looked at: the save is refused when it is another by now",
+    )  # fmt: skip
+
+
+class ManifestSerializer(SavingSerializer):
+    """Either of the two."""
+
+    manifest = serializers.DictField(required=False)
+    yaml = serializers.CharField(required=False, trim_whitespace=False)
+
+
+class QuotaChangeSerializer(serializers.Serializer[Any]):
+    """What to give: edit path, set; add parent, node; remove path; move path, parent; rename path, name."""
+
+    op = serializers.ChoiceField(["edit", "add", "remove", "move", "rename"])
+    path = serializers.CharField(required=False)
+    parent = serializers.CharField(required=False)
+    index = serializers.IntegerField(required=False, min_value=0)
+    name = serializers.CharField(required=False)
+    set = serializers.DictField(required=False, help_text="only what is named changes; null takes a key away")
+    node = serializers.DictField(required=False, help_text="a quota as in the manifest")
+
+
+class ChangesSerializer(SavingSerializer):
+    changes = QuotaChangeSerializer(many=True)
+
+
+class PreviewRequestSerializer(serializers.Serializer[Any]):
+    """One of the three."""
+
+    changes = QuotaChangeSerializer(many=True, required=False)
+    manifest = serializers.DictField(required=False)
+    yaml = serializers.CharField(required=False, trim_whitespace=False)
+
+
+class PlacedFaultSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField(allow_blank=True)
+    field = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class EffectLineSerializer(serializers.Serializer[Any]):
+    job = serializers.CharField()
+    leaf = serializers.CharField()
+    message = serializers.CharField()
+
+
+class EffectSerializer(serializers.Serializer[Any]):
+    gains = EffectLineSerializer(many=True, help_text="would start")
+    waits = EffectLineSerializer(many=True, help_text="would start now, and no longer")
+    reclaimed = EffectLineSerializer(many=True, help_text="run, and would be taken back for others")
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    saves = serializers.BooleanField(help_text="whether it could be saved")
+    faults = PlacedFaultSerializer(many=True)
+    refusals = serializers.ListField(child=serializers.CharField())
+    warnings = serializers.ListField(child=serializers.CharField())
+    touched = serializers.ListField(child=serializers.CharField(), help_text="paths of nodes that differ")
+    effect = EffectSerializer()
+    manifest = serializers.DictField()
+
+
+class RevisionSerializer(serializers.ModelSerializer[QuotaRevision]):
+    class Meta:
+        model = QuotaRevision
+        fields = ("generation", "by", "at", "comment", "source")
+        read_only_fields = fields
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    before = serializers.DictField(allow_null=True)
+    after = serializers.DictField(allow_null=True)
+
+
+class RevisionDetailSerializer(RevisionSerializer):
+    manifest = serializers.DictField(allow_null=True)
+    differences = DifferenceSerializer(many=True, help_text="against the generation before")
+
+    class Meta(RevisionSerializer.Meta):
+        fields = (*RevisionSerializer.Meta.fields, "manifest", "differences")
+        read_only_fields = fields
+
+
+class RevertSerializer(SavingSerializer):
+    to = serializers.IntegerField(min_value=1)
+
+
+class QueueSerializer(serializers.ModelSerializer[Queue]):
+    class Meta:
+        model = Queue
+        fields = (
+            "name", "uid", "path", "leaf", "state", "state_by", "state_at", "state_comment", "created_at",
+            "resource_version",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class QueueStateSerializer(serializers.Serializer[Any]):
+    comment = serializers.CharField(required=False, allow_blank=True, default="", max_length=500)

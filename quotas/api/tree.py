@@ -1,0 +1,136 @@
+"""The quota tree over REST: parse, authorise, call one service, render."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import generics
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from fleet.api.permissions import ByRole, Guarded
+from fleet.errors import NotFound, invalid
+from quotas import queries
+from quotas.api import bodies
+from quotas.api.serializers import (
+    ChangesSerializer,
+    ManifestSerializer,
+    PreviewRequestSerializer,
+    PreviewSerializer,
+    QuotaTreeSerializer,
+    RevertSerializer,
+    RevisionDetailSerializer,
+    RevisionSerializer,
+    SavedSerializer,
+)
+from quotas.models import QuotaRevision, QuotaTree
+from quotas.services import documents, history, previews, trees, views
+
+
+_PK = OpenApiParameter("id", OpenApiTypes.INT, OpenApiParameter.PATH, description="the generation")
+
+
+class _OfTree(Guarded):
+    kind = QuotaTree.kind
+    permission_classes = [ByRole]
+    parser_classes = bodies.PARSERS
+
+
+class TreeView(_OfTree, APIView):
+    """The one quota tree, with the use of now on every node."""
+
+    @extend_schema(responses=QuotaTreeSerializer)
+    def get(self, request: Request) -> Response:
+        return Response(QuotaTreeSerializer(views.of(_row(), request.user)).data)
+
+    @extend_schema(
+        request={"application/json": ManifestSerializer, "application/yaml": OpenApiTypes.STR},
+        responses=SavedSerializer,
+    )
+    def put(self, request: Request) -> Response:
+        """Creates or replaces it; import of a file."""
+        given = _valid(ManifestSerializer, request)
+        saved = trees.save(bodies.manifest(given), bodies.saving(request, given, timezone.now()))
+        return Response(SavedSerializer(saved).data)
+
+    @extend_schema(request=ChangesSerializer, responses=SavedSerializer)
+    def patch(self, request: Request) -> Response:
+        """Changes only what is named; all of the changes, or none."""
+        given = _valid(ChangesSerializer, request)
+        saved = trees.edit(given["changes"], bodies.saving(request, given, timezone.now()))
+        return Response(SavedSerializer(saved).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request) -> Response:
+        trees.delete(_row().name, by=request.user.get_username(), now=timezone.now(), source="rest")
+        return Response(status=204)
+
+
+class PreviewView(_OfTree, APIView):
+    """What a change would do; nothing is saved. An invalid tree is an answer here, not a refusal."""
+
+    @extend_schema(request=PreviewRequestSerializer, responses=PreviewSerializer)
+    def post(self, request: Request) -> Response:
+        given, by = _valid(PreviewRequestSerializer, request), request.user.get_username()
+        if "changes" in given:
+            found = previews.of_changes(given["changes"], by=by)
+        else:
+            found = previews.of_manifest(bodies.manifest(given), by=by)
+        return Response(PreviewSerializer(found).data)
+
+
+class ManifestView(_OfTree, APIView):
+    """Export: the file that ``PUT`` and ``kubectl apply`` take."""
+
+    @extend_schema(responses={(200, "application/yaml"): OpenApiResponse(OpenApiTypes.STR)})
+    def get(self, request: Request) -> HttpResponse:
+        row = _row()
+        answer = HttpResponse(documents.write(row.manifest), content_type="application/yaml")
+        answer["Content-Disposition"] = f'attachment; filename="{row.name}.yaml"'
+        return answer
+
+
+class HistoryView(_OfTree, generics.ListAPIView[QuotaRevision]):
+    """Every generation, newest first."""
+
+    queryset = queries.revisions().defer("manifest")
+    serializer_class = RevisionSerializer
+    filter_backends = []
+
+
+class GenerationView(_OfTree, APIView):
+    @extend_schema(responses=RevisionDetailSerializer, parameters=[_PK])
+    def get(self, request: Request, pk: int) -> Response:
+        """One generation, and what it changed."""
+        row = queries.revisions().filter(generation=int(pk)).first()
+        if row is None:
+            raise NotFound(f"There is no generation {pk} of the quota tree.")
+        row.differences = history.differences(row)  # type: ignore[attr-defined]
+        return Response(RevisionDetailSerializer(row).data)
+
+
+class RevertView(_OfTree, APIView):
+    @extend_schema(request=RevertSerializer, responses=SavedSerializer)
+    def post(self, request: Request) -> Response:
+        """Saves an earlier generation once more, as a new one."""
+        given = _valid(RevertSerializer, request)
+        saved = trees.revert(given["to"], bodies.saving(request, given, timezone.now()))
+        return Response(SavedSerializer(saved).data)
+
+
+def _row() -> QuotaTree:
+    row = queries.row()
+    if row is None:
+        raise NotFound("There is no quota tree: nothing is limited by quota.")
+    return row
+
+
+def _valid(serializer: Any, request: Request) -> Any:
+    if not isinstance(request.data, dict):
+        raise invalid("body", "must be an object")
+    read = serializer(data=request.data)
+    read.is_valid(raise_exception=True)
+    return read.validated_data

@@ -1,0 +1,71 @@
+"""The quota tree as one person sees it: every node with its queue, its use of now, and whether it is theirs to change."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from quotas import queries
+from quotas.core import reading
+from quotas.models import QuotaTree
+from quotas.services import edits, scopes, usage
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    path: str
+    name: str
+    parent: str
+    leaf: bool
+    namespaces: tuple[str, ...]
+    attributes: dict[str, str]
+    queue: str
+    queue_state: str
+    may_edit: bool
+    resources: dict[str, usage.Amount]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeView:
+    name: str
+    uid: UUID
+    generation: int
+    resource_version: int
+    created_at: datetime
+    changed_by: str
+    manifest: dict[str, Any]
+    warnings: tuple[str, ...]
+    nodes: list[NodeView]
+
+
+def of(row: QuotaTree, user: Any) -> TreeView:
+    tree, scope = queries.parsed(row), scopes.of(user)
+    report = usage.report(tree)
+    queues = {queue.path: queue for queue in queries.queues()}
+    written = dict(edits.walk(row.manifest))
+    nodes = [
+        NodeView(
+            path=node.path,
+            name=node.name,
+            parent=node.parent,
+            leaf=node.path not in tree.children,
+            namespaces=node.namespaces,
+            attributes={key: str(value) for key, value in (written[node.path].get("attributes") or {}).items()},
+            queue=queues[node.path].name if node.path in queues else "",
+            queue_state=queues[node.path].state if node.path in queues else "",
+            may_edit=scope.may_edit(node.path),
+            resources=report[node.path],
+        )
+        for node in tree.nodes
+    ]
+    return TreeView(
+        name=row.name,
+        uid=row.uid,
+        generation=row.generation,
+        resource_version=row.resource_version,
+        created_at=row.created_at,
+        changed_by=row.changed_by,
+        manifest=row.manifest,
+        warnings=reading.read(row.manifest).warnings,
+        nodes=nodes,
+    )
