@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from jobs.core import gate, placement
+from jobs.core import gate, placement, reasons
 from jobs.core.gate import Gate
 from jobs.core.placement import Spot
 from jobs.core.reasons import Code, QuotaVerdict, Reason, Verdict
@@ -78,26 +78,48 @@ class _Pass:
         return self.plan
 
     def find(self, gang: Gang) -> Spot | Reason:
-        alike = _shape(gang)
+        alike = self.shape(gang)
         if alike in self.refused:
             return self.refused[alike]
-        spot = placement.find(gang, self.world.clusters, self.world.axis, self.now)
+        spot = find(gang, self.world, self.now)
         if isinstance(spot, Reason):
             self.refused[alike] = spot
         return spot
 
+    def shape(self, gang: Gang) -> object:
+        roles = tuple((name, replicas, tuple(sorted(request.items()))) for name, replicas, request in gang.roles)
+        excluded = tuple(sorted(gang.excluded.items()))
+        return gang.api_version, gang.kind, roles, id(gang.policy), excluded, _only(gang, self.world)
+
     def look(self, gang: Gang) -> tuple[Verdict, ...]:
         """What the clusters say to one whom the quota refuses: their noes are worth knowing before the quota's yes."""
-        alike = _shape(gang)
+        alike = self.shape(gang)
         if alike not in self.looked:
             spot = self.find(gang)
             self.looked[alike] = spot.clusters if isinstance(spot, Reason) else spot.verdicts
         return self.looked[alike]
 
 
-def _shape(gang: Gang) -> object:
-    roles = tuple((name, replicas, tuple(sorted(request.items()))) for name, replicas, request in gang.roles)
-    return gang.api_version, gang.kind, roles, id(gang.policy), tuple(sorted(gang.excluded.items()))
+def find(gang: Gang, world: World, now: datetime) -> Spot | Reason:
+    """Its place, on one of the clusters that its queue may use."""
+    only = _only(gang, world)
+    if not only:
+        return placement.find(gang, world.clusters, world.axis, now)
+    barred = tuple(_barred(cluster.name, gang.leaf, only) for cluster in world.clusters if cluster.name not in only)
+    spot = placement.find(gang, [cluster for cluster in world.clusters if cluster.name in only], world.axis, now)
+    if isinstance(spot, Reason):
+        return reasons.no_cluster_fits(sorted((*spot.clusters, *barred), key=lambda verdict: verdict.cluster))
+    return replace(spot, verdicts=(*spot.verdicts, *barred))
+
+
+def _only(gang: Gang, world: World) -> tuple[str, ...]:
+    """The clusters its queue may use; empty: all."""
+    node = world.quota.ledger.tree.by_path.get(gang.leaf) if world.quota else None
+    return node.attributes.cluster_affinity if node else ()
+
+
+def _barred(cluster: str, leaf: str, only: tuple[str, ...]) -> Verdict:
+    return Verdict(cluster, Code.NOT_SELECTED, f"is not for queue {leaf}, which uses {', '.join(only)} alone")
 
 
 def _admits(gang: Gang) -> QuotaVerdict | None:
