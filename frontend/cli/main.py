@@ -5,6 +5,7 @@ Exit codes are stable: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 conflict,
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -54,9 +55,13 @@ app.command("config")(login.show_config)
 
 
 def main() -> None:
+    ended(lambda: app(prog_name="convoy"))
+
+
+def ended(run: Callable[[], object]) -> None:
     """No way out of here shows a traceback for what a person or a network can do."""
     try:
-        app(prog_name="convoy")
+        run()
     except Problem as problem:
         screen().problem(problem)
         sys.exit(problem.exit_code)

@@ -1,0 +1,151 @@
+"""Which fleet one speaks to and as whom, found as kubectl finds it: ``--kubeconfig``, ``$KUBECONFIG``, ``~/.kube/config``.
+
+Reads files only. Of several files the first that names a thing wins. Knows nothing of HTTP.
+"""
+
+import base64
+import binascii
+import os
+import ssl
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from frontend.cli.problems import Problem
+
+VARIABLE = "KUBECONFIG"
+_PARTS = ("clusters", "users", "contexts")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How to reach the fleet. ``repr`` hides the credentials."""
+
+    server: str
+    namespace: str
+    tls: ssl.SSLContext
+    token: str = ""
+    tls_server_name: str = ""
+
+    def __repr__(self) -> str:
+        return f"Connection(server={self.server!r})"
+
+
+def find(file: str = "", context: str = "") -> Connection:
+    """The connection of the chosen context, else the current one."""
+    paths = _paths(file)
+    whole = _merged(paths)
+    wanted = context or str(whole.get("current-context") or "")
+    if not wanted:
+        told = ", ".join(map(str, paths))
+        raise Problem(f"no context is chosen in {told}", hint="give --kubeconfig, or set KUBECONFIG to the fleet's own")
+    chosen = _named(whole, "contexts", wanted, "context")
+    cluster = _named(whole, "clusters", str(chosen.get("cluster") or ""), "cluster")
+    user = _named(whole, "users", str(chosen.get("user") or ""), "user")
+    server = str(cluster.get("server") or "").rstrip("/")
+    if not server.startswith("https://"):
+        raise Problem(f"the server of context {wanted} is {server or 'missing'}: it must be an https address")
+    return Connection(
+        server=server,
+        namespace=str(chosen.get("namespace") or "default"),
+        tls=_tls(cluster, user),
+        token=_token(user),
+        tls_server_name=str(cluster.get("tls-server-name") or ""),
+    )
+
+
+def _paths(file: str) -> list[Path]:
+    if file:
+        return [Path(file)]
+    listed = [Path(each) for each in os.environ.get(VARIABLE, "").split(os.pathsep) if each]
+    return listed or [Path.home() / ".kube" / "config"]
+
+
+def _merged(paths: list[Path]) -> dict[str, Any]:
+    """All files as one; those that are missing say nothing, unless all are."""
+    read = [document for path in paths if (document := _read(path)) is not None]
+    if not read:
+        told = ", ".join(map(str, paths))
+        raise Problem(
+            f"there is no kubeconfig at {told}", hint="give --kubeconfig, or make one with `convoy kubeconfig`"
+        )
+    whole: dict[str, Any] = {part: {} for part in _PARTS}
+    for document in read:
+        whole.setdefault("current-context", document.get("current-context"))
+        whole["current-context"] = whole["current-context"] or document.get("current-context")
+        for part in _PARTS:
+            for each in document.get(part) or []:
+                whole[part].setdefault(str(each.get("name")), each.get(part[:-1]) or {})
+    return whole
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        document = yaml.safe_load(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, yaml.YAMLError) as e:
+        raise Problem(f"cannot read {path}: {str(e).splitlines()[0]}") from e
+    if not isinstance(document, dict) or not all(isinstance(document.get(part) or [], list) for part in _PARTS):
+        raise Problem(f"{path} is no kubeconfig")
+    return _absolute(document, path.parent)
+
+
+def _absolute(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """With the files it names found from its own folder."""
+    for part, keys in (
+        ("clusters", ("certificate-authority",)),
+        ("users", ("client-certificate", "client-key", "tokenFile")),
+    ):
+        for each in document.get(part) or []:
+            inner = each.get(part[:-1]) or {}
+            for key in keys:
+                if inner.get(key):
+                    inner[key] = str(folder / inner[key])
+    return document
+
+
+def _named(whole: dict[str, Any], part: str, name: str, word: str) -> dict[str, Any]:
+    found = whole[part].get(name)
+    if found is None:
+        known = ", ".join(sorted(whole[part])) or "none"
+        raise Problem(f"the kubeconfig has no {word} {name!r}; it has {known}")
+    return dict(found)
+
+
+def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
+    try:
+        authority = _bytes(cluster, "certificate-authority")
+        tls = ssl.create_default_context(cadata=authority.decode() if authority else None)
+        if cluster.get("insecure-skip-tls-verify"):
+            tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+        certificate, key = _bytes(user, "client-certificate"), _bytes(user, "client-key")
+        if certificate:
+            with tempfile.NamedTemporaryFile() as private:
+                private.write(certificate + b"\n" + key)
+                private.flush()
+                tls.load_cert_chain(private.name)
+    except (ssl.SSLError, OSError, ValueError, binascii.Error) as e:
+        raise Problem(f"the certificates of the kubeconfig cannot be read: {e}") from e
+    return tls
+
+
+def _bytes(holder: dict[str, Any], key: str) -> bytes:
+    """What stands in the file, or the file it names."""
+    if data := holder.get(f"{key}-data"):
+        return base64.b64decode(str(data))
+    return Path(holder[key]).read_bytes() if holder.get(key) else b""
+
+
+def _token(user: dict[str, Any]) -> str:
+    if user.get("exec") or user.get("auth-provider"):
+        raise Problem("the user of this context signs in by a plugin: a fleet takes tokens; see `convoy kubeconfig`")
+    if user.get("token"):
+        return str(user["token"])
+    try:
+        return Path(user["tokenFile"]).read_text().strip() if user.get("tokenFile") else ""
+    except OSError as e:
+        raise Problem(f"the token of the kubeconfig cannot be read: {e}") from e

@@ -1,0 +1,93 @@
+"""The ``kubectl-amc`` command, which kubectl finds by its name and runs for ``kubectl amc``. It exits like kubectl: 0 or 1."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from frontend.cli.amc import get
+from frontend.cli.amc.fleet import Failure
+from frontend.cli.main import ended
+from frontend.cli.output import screen
+from frontend.cli.problems import Problem
+
+PATIENCE_S = 15.0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Problem(message, hint=f"see `{self.prog} --help`")
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """One a verb, so that options may stand anywhere behind it."""
+    shown = _verb("get", "Show objects of the clusters.", get.get)
+    shown.add_argument("kind", metavar="KIND", help="as the cluster serves it: pods, po, jobs.batch ...")
+    shown.add_argument("names", metavar="NAME", nargs="*")
+    shown.add_argument("-l", "--selector", default="", help="labels, such as app=train,tier!=test")
+    shown.add_argument("--field-selector", default="", help="such as status.phase=Running")
+    shown.add_argument("-o", "--output", default="", help="wide, yaml, json or name")
+    shown.add_argument("--no-headers", action="store_true")
+    return {"get": shown}
+
+
+def _verb(name: str, description: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    """With the options of every verb."""
+    made = _Parser(prog=f"kubectl amc {name}", description=description, allow_abbrev=False)
+    made.set_defaults(run=run)
+    made.add_argument(
+        "-m", "--member", metavar="CLUSTER[,CLUSTER]", action="append", default=[], help="clusters to ask"
+    )
+    made.add_argument("-M", "--all-members", action="store_true", help="ask every cluster of the fleet; the default")
+    made.add_argument("-n", "--namespace", default="", help="else that of the context")
+    made.add_argument("-A", "--all-namespaces", action="store_true")
+    made.add_argument("--kubeconfig", default="", help="else KUBECONFIG, else ~/.kube/config")
+    made.add_argument("--context", default="", help="a context of the kubeconfig; else its current one")
+    made.add_argument(
+        "--request-timeout", type=_seconds, default=PATIENCE_S, metavar="SECONDS", help="for each cluster"
+    )
+    return made
+
+
+def _seconds(text: str) -> float:
+    """``5``, ``5s`` and ``1m`` as kubectl takes them; 0 asks for kubectl's patience, which is ours."""
+    number = float(text.removesuffix("s").removesuffix("m") or "x") * (60 if text.endswith("m") else 1)
+    if number < 0:
+        raise ValueError(text)
+    return number or PATIENCE_S
+
+
+def main() -> None:
+    ended(_run)
+
+
+def _run() -> None:
+    try:
+        given = _read(sys.argv[1:])
+        code = given.run(given)
+    except Failure as e:
+        screen().note(str(e), style="red")
+        code = 1
+    except Problem as e:
+        screen().problem(e)
+        code = 1
+    sys.exit(code)
+
+
+def _read(words: list[str]) -> argparse.Namespace:
+    verbs = parsers()
+    if not words or words[0] in ("-h", "--help", "help"):
+        for each in verbs.values():
+            sys.stdout.write(f"{each.prog:24}{each.description}\n")
+        sys.exit(0)
+    if words[0] not in verbs:
+        raise Problem(
+            f"unknown verb {words[0]!r}", hint=f"the verbs are {', '.join(verbs)}; options come after the verb"
+        )
+    return verbs[words[0]].parse_intermixed_args(words[1:])
+
+
+if __name__ == "__main__":
+    main()
