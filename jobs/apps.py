@@ -10,7 +10,8 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         from jobs import receivers
-        from jobs.services import status
+        from jobs.services import population, status
 
         status.register()
+        population.register()
         receivers.connect()

@@ -29,7 +29,6 @@ from quotas.api.serializers import (
 from quotas.models import QuotaRevision, QuotaTree
 from quotas.services import documents, history, previews, trees, views
 
-
 _PK = OpenApiParameter("id", OpenApiTypes.INT, OpenApiParameter.PATH, description="the generation")
 
 

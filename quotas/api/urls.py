@@ -13,9 +13,7 @@ urlpatterns = [
     re_path("^quota/tree/preview/?$", tree.PreviewView.as_view(), name="quota-preview"),
     re_path("^quota/tree/manifest/?$", tree.ManifestView.as_view(), name="quota-manifest"),
     re_path("^quota/tree/history/?$", tree.HistoryView.as_view(), name="quota-history"),
-    re_path(
-        "^quota/tree/history/(?P<pk>[0-9]{1,9})/?$", tree.GenerationView.as_view(), name="quota-generation"
-    ),
+    re_path("^quota/tree/history/(?P<pk>[0-9]{1,9})/?$", tree.GenerationView.as_view(), name="quota-generation"),
     re_path("^quota/tree/revert/?$", tree.RevertView.as_view(), name="quota-revert"),
     *router.urls,
 ]

@@ -15,7 +15,8 @@ from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 
 Population = tuple[Sequence[Running], Sequence[Unit]]
-_sources: list[Callable[[], Population]] = []
+Source = Callable[[Tree], Population]
+_sources: list[Source] = []
 _CLAIMANTS = 50
 """How many of the entitled are asked whom they would take from: the first in order; a preview has to answer at once."""
 
@@ -42,8 +43,8 @@ class Effect:
 NOTHING = Effect()
 
 
-def register_population(source: Callable[[], Population]) -> None:
-    """``source`` gives what runs and what waits, as `quotas.core` knows them."""
+def register_population(source: Source) -> None:
+    """``source`` gives what runs and what waits, each with the leaf it would have in the tree."""
     _sources.append(source)
 
 
@@ -55,10 +56,8 @@ class _Pass:
 
 
 def of(before: Tree | None, after: Tree) -> Effect:
-    running = [each for source in _sources for each in source()[0]]
-    waiting = [each for source in _sources for each in source()[1]]
-    old = _pass(before, running, waiting) if before else _Pass({each.id: each for each in waiting}, {}, {})
-    new = _pass(after, running, waiting)
+    new = _pass(after)
+    old = _pass(before) if before else _Pass(new.starts, {}, {})
     return Effect(
         gains=tuple(_line(each, "would start") for key, each in new.starts.items() if key not in old.starts),
         waits=tuple(_line(each, new.waits[key]) for key, each in old.starts.items() if key in new.waits),
@@ -66,15 +65,16 @@ def of(before: Tree | None, after: Tree) -> Effect:
     )
 
 
-def _pass(tree: Tree, running: Sequence[Running], waiting: Sequence[Unit]) -> _Pass:
+def _pass(tree: Tree) -> _Pass:
     leaves = {leaf.path for leaf in tree.leaves}
-    run = [each for each in running if each.leaf in leaves]
-    ledger = Ledger.of(tree, [each.charge for each in run])
-    plan = turns.plan(ledger, [each for each in waiting if each.leaf in leaves])
+    populations = [source(tree) for source in _sources]
+    running = [each for found in populations for each in found[0] if each.leaf in leaves]
+    waiting = [each for found in populations for each in found[1] if each.leaf in leaves]
+    ledger = Ledger.of(tree, [each.charge for each in running])
+    plan = turns.plan(ledger, waiting)
     waits = {unit.id: answer.message for unit, answer in plan.waits}
-    waits |= {each.id: f"{each.leaf} is no leaf of the tree" for each in waiting if each.leaf not in leaves}
     entitled = [unit for unit, answer in plan.waits if isinstance(answer, Refused) and answer.entitled]
-    return _Pass({each.id: each for each in plan.admitted}, waits, _victims(ledger, run, entitled[:_CLAIMANTS]))
+    return _Pass({each.id: each for each in plan.admitted}, waits, _victims(ledger, running, entitled[:_CLAIMANTS]))
 
 
 def _victims(ledger: Ledger, running: Sequence[Running], entitled: Sequence[Unit]) -> dict[str, Line]:
@@ -85,11 +85,11 @@ def _victims(ledger: Ledger, running: Sequence[Running], entitled: Sequence[Unit
         for victim in plan.victims if plan else ():
             taken = left.pop(victim.key)
             ledger.release(taken.charge)
-            found[victim.key] = Line(victim.key, taken.leaf, f"{victim.message}: makes room for {unit.name}")
+            found[victim.key] = Line(victim.key, taken.leaf, f"{victim.message}: makes room for {unit.id}")
         if plan:
             ledger.charge(unit.charge)
     return found
 
 
 def _line(unit: Unit, message: str) -> Line:
-    return Line(unit.name, unit.leaf, message)
+    return Line(unit.id, unit.leaf, message)

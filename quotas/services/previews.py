@@ -4,15 +4,17 @@ An invalid tree is an answer here and not a refusal: its faults come with the no
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from django.db import transaction
 
 from fleet.errors import Forbidden
 from quotas import queries, signals
 from quotas.core import reading
 from quotas.core.tree import Tree
 from quotas.models import QuotaTree
-from quotas.services import edits, effects, scopes, usage
+from quotas.services import edits, effects, scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,6 @@ class Preview:
     """The paths of nodes that differ from what is in force."""
     refusals: list[str]
     """Why it could not be saved although it is valid: whose it is, and which jobs stand in the way."""
-    report: dict[str, dict[str, usage.Amount]] = field(default_factory=dict)
     effect: effects.Effect = effects.NOTHING
 
     @property
@@ -60,7 +61,6 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str) -> Preview:
         warnings=found.warnings,
         touched=found.touched,
         refusals=_refusals(by, row, manifest, (old, read.tree)),
-        report=usage.report(read.tree),
         effect=effects.of(old, read.tree),
     )
 
@@ -68,7 +68,9 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str) -> Preview:
 def _refusals(
     by: str, row: QuotaTree | None, manifest: Mapping[str, Any], trees: tuple[Tree | None, Tree]
 ) -> list[str]:
-    answers = signals.tree_changing.send(sender=QuotaTree, before=trees[0], after=trees[1])
+    with transaction.atomic():  # whoever is asked writes what the change would make of its own rows
+        answers = signals.tree_changing.send(sender=QuotaTree, before=trees[0], after=trees[1])
+        transaction.set_rollback(True)
     told = [str(answer) for _, answer in answers if answer]
     try:
         scopes.require_edits(by, row.manifest if row else None, manifest)

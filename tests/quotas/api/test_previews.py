@@ -25,8 +25,8 @@ def charge(leaf, cores):
 def crowd(monkeypatch):
     """b runs 9 in one job of 4 and one of 5; a job of a waits for 4."""
     running = [Running(f"b-{n}", charge("b", n), 0, NOON) for n in (4, 5)]
-    waiting = [Unit("a-1", "default/a-1", charge("a", 4), 0, NOON)]
-    monkeypatch.setattr(effects, "_sources", [lambda: (running, waiting)])
+    waiting = [Unit("default/a-1", "a-1", charge("a", 4), 0, NOON)]
+    monkeypatch.setattr(effects, "_sources", [lambda tree: (running, waiting)])
 
 
 def preview(client, *changes, **given):

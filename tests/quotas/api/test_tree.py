@@ -153,5 +153,5 @@ def test_it_reads_a_large_tree_with_as_few_queries_as_a_small_one(as_viewer, as_
     many = manifest(quota("root", 99, 99, *(quota(f"team-{i}", 1, 9) for i in range(60))))
     assert as_admin.put(TREE, {"manifest": many}, format="json").status_code == 200
     as_viewer.get(TREE)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(8):
         assert len(as_viewer.get(TREE).json()["nodes"]) == 61

@@ -1,0 +1,63 @@
+"""What the quotas ask of demand, without knowing it: what is charged, what waits, and who would be whose under another tree."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+
+from jobs import snapshot
+from jobs.core.entitlement import belonging
+from jobs.models import Job
+from quotas.core import amounts
+from quotas.core.ledger import Charge
+from quotas.core.order import Unit
+from quotas.core.reclaim import Running
+from quotas.core.tree import Tree
+from quotas.services import effects, usage
+
+_COLUMNS = (
+    "kind", "namespace", "name", "labels", "leaf", "pinned", "charge", "total", "preemptible", "priority", "queued_at",
+    "started_at",
+)  # fmt: skip
+
+
+def register() -> None:
+    usage.register(_admitted, _waiting)
+    effects.register_population(of)
+
+
+def of(tree: Tree) -> effects.Population:
+    """Each with the leaf it would have in the tree; who would have none is limited by none."""
+    running = [
+        Running(_key(job), charge, job["priority"], job["started_at"] or job["queued_at"])
+        for job, charge in _charged(snapshot.charged_jobs(), tree)
+    ]
+    waiting = [
+        Unit(_key(job), f"{job['namespace']}/{job['name']}", charge, job["priority"], job["queued_at"])
+        for job, charge in _charged(_uncharged(), tree)
+    ]
+    return running, waiting
+
+
+def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], Charge]]:
+    for job in rows.values(*_COLUMNS):
+        leaf = belonging(tree, job["namespace"], job["labels"], pinned=job["leaf"] if job["pinned"] else "").leaf
+        if leaf:
+            yield job, Charge(leaf, job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
+
+
+def _key(job: dict[str, Any]) -> str:
+    return f"{job['kind']} {job['namespace']}/{job['name']}"
+
+
+def _admitted() -> Iterator[Charge]:
+    return (Charge(*row) for row in snapshot.charged_jobs().values_list("leaf", "charge", "preemptible"))
+
+
+def _waiting() -> Iterator[Charge]:
+    rows = _uncharged().exclude(leaf="").values_list("leaf", "total", "preemptible")
+    return (Charge(leaf, amounts.of_job(total), preemptible) for leaf, total, preemptible in rows)
+
+
+def _uncharged() -> QuerySet[Job]:
+    return snapshot.waiting_jobs().filter(charge__isnull=True).order_by()
