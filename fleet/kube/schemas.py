@@ -5,7 +5,7 @@ there at all takes everything. Knows nothing of verbs, versions or who asks.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -79,27 +79,29 @@ METADATA: Final = Schema(
 _IDENTITY: Mapping[str, Schema] = {"apiVersion": TEXT, "kind": TEXT, "metadata": METADATA}
 
 
-def of_kind(document: Mapping[str, Any] | None) -> Schema:
+def of_kind(document: Mapping[str, Any] | None, named: Callable[[str], Schema] | None = None) -> Schema:
     """That of the objects of a kind; ``document`` is what ``openAPIV3Schema`` has, or nothing."""
-    found = read(document or {})
+    found = read(document or {}, named)
     return replace(found, type="object", fields={**found.fields, **_IDENTITY})
 
 
-def read(document: Mapping[str, Any]) -> Schema:
-    """One schema and all below it."""
+def read(document: Mapping[str, Any], named: Callable[[str], Schema] | None = None) -> Schema:
+    """One schema and all below it; ``named`` finds those it refers to by name."""
     if not document:
         return ANY
+    if named and (reference := (document.get("allOf") or [document])[0].get("$ref")):
+        return named(reference.rpartition("/")[2])
     either = bool(document.get("x-kubernetes-int-or-string")) or document.get("format") == "int-or-string"
     embedded = bool(document.get("x-kubernetes-embedded-resource"))
     extra = document.get("additionalProperties")
     return Schema(
         type="" if either else document.get("type", ""),
         fields={
-            **{name: read(each) for name, each in (document.get("properties") or {}).items()},
+            **{name: read(each, named) for name, each in (document.get("properties") or {}).items()},
             **(_IDENTITY if embedded else {}),
         },
-        items=read(document["items"]) if isinstance(document.get("items"), dict) else None,
-        extra=read(extra) if isinstance(extra, dict) else ANY if extra else None,
+        items=read(document["items"], named) if isinstance(document.get("items"), dict) else None,
+        extra=read(extra, named) if isinstance(extra, dict) else ANY if extra else None,
         required=tuple(document.get("required") or ()),
         default=document.get("default", UNSET),
         choices=tuple(document.get("enum") or ()),
