@@ -1,14 +1,15 @@
 """Loads the scheduler's picture of the world in a fixed number of queries, however many jobs and clusters there are."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from fleet.models import Cluster, Hold, Node
 from jobs.core import policy as policies
@@ -69,15 +70,14 @@ def load_quota() -> Quota | None:
 
 
 def tree_in_force() -> tuple[Tree | None, int]:
-    """The quota tree and its resource version, read from its manifest once for each version; None and 0 without one."""
-    found = QuotaTree.objects.values_list("uid", "resource_version").first()
-    return (None, 0) if found is None else (_parsed(*found), found[1])
+    """The quota tree and its resource version, parsed once for each manifest; None and 0 without one."""
+    found = QuotaTree.objects.values_list(Cast("manifest", TextField()), "resource_version").first()
+    return (None, 0) if found is None else (_parsed(found[0]), found[1])
 
 
 @lru_cache(maxsize=2)
-def _parsed(uid: UUID, version: int) -> Tree | None:
-    row = QuotaTree.objects.filter(uid=uid, resource_version=version).first()
-    return quotas.parsed(row) if row else quotas.tree()
+def _parsed(manifest: str) -> Tree:
+    return quotas.parsed(QuotaTree(manifest=json.loads(manifest)))
 
 
 def ledger_of(tree: Tree) -> Ledger:

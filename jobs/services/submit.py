@@ -1,4 +1,4 @@
-"""Takes manifests in: jobs, policies, dependents. Everything is read and checked before anything is written.
+"""Takes manifests in: jobs, policies, dependents, the quota tree. Everything is read and checked before anything is written.
 
 All or nothing: one fault in one document and no document is applied. Applying the same file twice changes nothing.
 """
@@ -21,6 +21,8 @@ from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services import entitlements, lifecycle, queueing, scheduling
+from quotas.core import reading as quota_trees
+from quotas.services import trees
 
 _METADATA = ("name", "namespace", "labels", "annotations")
 _SERVER_FILLED = frozenset(
@@ -79,7 +81,7 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
         more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
         raise InvalidInput(f"nothing was applied: {told}{more}", tuple(faults))
     with transaction.atomic():
-        # Dependents and policies first: a job in the same file finds them.
+        # Dependents, policies and the quota tree first: a job in the same file finds them.
         order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
         results = {i: read[i][0].write(read[i][0], by, now) for i in order}
         _claim_unclaimed(now)
@@ -88,7 +90,7 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
 
 
 def _rank(document: _Document) -> int:
-    return 0 if document.kind in Dependent.KINDS else 1 if document.kind in policies.KINDS else 2
+    return 2 if document.write is _write_job else 1 if document.kind in policies.KINDS else 0
 
 
 def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
@@ -105,8 +107,11 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
         return _Document(manifest, _write_policy, warnings + told), faults + list(spec.faults)
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults
+    if (api_version, kind) == (quota_trees.API_VERSION, quota_trees.KIND):
+        whole = dict(document)
+        return _Document(whole, _write_tree), list(quota_trees.read(whole).faults)
     known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in policies.KINDS)]
-    known += [f"v1 {each}" for each in Dependent.KINDS]
+    known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
     said = f"{api_version} {kind}".strip() or "nothing"
     return _Document(manifest, _write_job), [
         FieldFault("kind", f"{said} is not known here; known are {', '.join(known)}")
@@ -217,6 +222,12 @@ def _essence(manifest: Manifest, job: Job) -> Manifest:
     body = {"spec": {**manifest["spec"]}}
     registry.of(job.api_version, job.kind).suspend(body, False)
     return body
+
+
+def _write_tree(document: _Document, by: str, now: datetime) -> Applied:
+    applied = trees.apply(document.manifest, by=by, now=now)
+    document.warnings.extend(applied.warnings)
+    return document.applied(applied.row.uid, applied.action)
 
 
 def _write_policy(document: _Document, by: str, now: datetime) -> Applied:
