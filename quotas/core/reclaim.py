@@ -112,6 +112,7 @@ class _Search:
         self.asked = ledger.vector(claimant.charge.amounts)
         self.step_of = {row: step for step, row in enumerate(self.way.tolist())}
         self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
+        self.promised = ledger.min[1:].any(axis=0)
         policy = ledger.tree.by_path[claimant.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
         self.places = can_place
@@ -160,10 +161,10 @@ class _Search:
     def _until_placed(self, taken: list[_Taken]) -> list[_Taken] | None:
         """The quota allows it, but others hold the place: the shortest way through those it may take from."""
         fewest, within = len(taken) + 1, self._within()
-        everywhere = np.repeat(self.consumed[None, :], len(self.way), axis=0)
         taken, left = list(taken), self._left(taken)
         while (job := next(left, None)) is not None:
-            found = self._look(job, everywhere, within, fair_in_all=True)
+            wanted = self.consumed if job.leaf == self.claimant.leaf else self.consumed & self.promised
+            found = self._look(job, np.broadcast_to(wanted, within.shape), within)
             if found is None:
                 continue
             taken.append(self._take(found))
@@ -205,31 +206,21 @@ class _Search:
         self.ledger.release(found.job.charge)
         return found
 
-    def _look(self, job: Running, short: Columns, within: Columns, *, fair_in_all: bool = False) -> _Taken | None:
+    def _look(self, job: Running, short: Columns, within: Columns) -> _Taken | None:
         """Whether this job is the claimant's to take, for a resource that is short on its way."""
         way = self.ledger.way[job.leaf]
         apart = next(i for i, row in enumerate(way.tolist()) if row in self.step_of)
         step = self.step_of[int(way[apart])]
-        uses = self.ledger.vector(job.charge.amounts) > 0
-        helps = short[step:].any(axis=0) & uses
+        helps = short[step:].any(axis=0) & (self.ledger.vector(job.charge.amounts) > 0)
         if not helps.any():
             return None
         if job.leaf == self.claimant.leaf:
-            column = int(helps.argmax())
-            return self._fated(job, Cause.LOWER_PRIORITY, int(way[0]), column, ())
-        if step == 0:
+            return self._fated(job, Cause.LOWER_PRIORITY, int(way[0]), int(helps.argmax()), ())
+        above = helps & self._above(way[:apart])
+        if not above.any() or (helps & ~within[step - 1]).any():
             return None
-        above = self._above(way[:apart])
-        columns = helps & above & within[step - 1]
-        if not columns.any():
-            return None
-        needs = {(step - 1, int(columns.argmax()))}
-        if fair_in_all:
-            promised = uses & self.consumed & ~above
-            if (promised & ~within[step - 1]).any():
-                return None
-            needs |= {(step - 1, int(column)) for column in promised.nonzero()[0]}
-        return self._fated(job, Cause.ABOVE_MIN, int(way[apart - 1]), int(columns.argmax()), tuple(sorted(needs)))
+        needs = tuple((step - 1, int(column)) for column in helps.nonzero()[0])
+        return self._fated(job, Cause.ABOVE_MIN, int(way[apart - 1]), int(above.argmax()), needs)
 
     def _above(self, rows: Units) -> Columns:
         """Of which resources every node of these has more than its min."""

@@ -14,14 +14,14 @@ RESOURCES = ("cpu", "nvidia.com/gpu")
 
 
 @st.composite
-def trees(draw, deepest=4):
+def trees(draw, deepest=4, preempts=False):
     total = {name: draw(st.integers(4, 20)) for name in RESOURCES}
-    top = _inner(draw, total, total, deepest)
+    top = _inner(draw, total, total, deepest, preempts)
     policy = draw(st.sampled_from(["Priority", "Block", "Round"]))
     return tree(total, *top, attributes={"queue-policy": policy})
 
 
-def _inner(draw, low, ceiling, levels):
+def _inner(draw, low, ceiling, levels, preempts):
     """One to three children whose mins fit into ``low`` and whose maxes stay below ``ceiling``."""
     left, children = dict(low), []
     for i in range(draw(st.integers(1, 3))):
@@ -31,7 +31,9 @@ def _inner(draw, low, ceiling, levels):
         fields = {"weight": draw(st.sampled_from(["1", "2", "4"]))}
         if draw(st.booleans()):
             fields[LEND] = json.dumps({name: draw(st.integers(0, own[name])) for name in RESOURCES})
-        below = _inner(draw, own, high, levels - 1) if levels > 1 and draw(st.booleans()) else []
+        if preempts and draw(st.booleans()):
+            fields["preempt-policy"] = "PreemptLowerPriority"
+        below = _inner(draw, own, high, levels - 1, preempts) if levels > 1 and draw(st.booleans()) else []
         if draw(st.integers(0, 3)) == 0:
             high = {**high, MAX_JOBS: draw(st.integers(0, 4))}
             below = []
@@ -47,9 +49,11 @@ def charges(draw, found):
 
 
 @st.composite
-def units(draw, found, most=12):
+def units(draw, found, most=12, prefix="u"):
     count = draw(st.integers(1, most))
-    blank = [unit(f"u{i}", priority=draw(st.integers(0, 2)), after_s=draw(st.integers(0, 3))) for i in range(count)]
+    blank = [
+        unit(f"{prefix}{i}", priority=draw(st.integers(0, 2)), after_s=draw(st.integers(0, 3))) for i in range(count)
+    ]
     return [replace(each, charge=draw(charges(found))) for each in blank]
 
 
