@@ -51,6 +51,8 @@ VOLUME_CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeCl
 JOBS = Resource("batch", "v1", "jobs", "Job")
 PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
 TF_JOBS = Resource("kubeflow.org", "v1", "tfjobs", "TFJob")
+MPI_JOBS_V1 = Resource("kubeflow.org", "v1", "mpijobs", "MPIJob")
+MPI_JOBS_V2 = Resource("kubeflow.org", "v2beta1", "mpijobs", "MPIJob")
 POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 VOLCANO_POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 RESERVATIONS = Resource("scheduling.koordinator.sh", "v1alpha1", "reservations", "Reservation", namespaced=False)

@@ -34,6 +34,7 @@ class Fleet:
                 time_scale=plan.time_scale,
                 start_delay_s=plan.start_delay_s,
                 version=member.version,
+                serves=member.serves,
                 seed=number,
             )
             for number, member in enumerate(plan.members)

@@ -4,7 +4,9 @@ The controllers reach the server through its port like everybody else, but no fa
 finishing while the API is away or flaky for everybody outside.
 """
 
+import contextlib
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -21,7 +23,9 @@ from .controllers.logs import Logs
 from .disturbance import BadFault, Fault
 
 DEFINITIONS = Path(__file__).with_name("crds")
-CONNECTIONS = 32
+VERSIONS = {"mpijobs.kubeflow.org": "v2beta1"}
+"""Of a kind that two operators have in two versions, the one that a member serves unless it is told otherwise."""
+CONNECTIONS = 48
 """Kept alive between the controllers and the server: one for each watch and each worker."""
 
 
@@ -36,11 +40,13 @@ class SimulatedMember:
         start_delay_s: float = 1.0,
         version: str = "v1.31.0",
         seed: int = 0,
+        serves: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.home = home
         self.faults = Faults(rng=random.Random(seed))  # noqa: S311 - faults are no secret
         self._shape, self._start_delay_s, self._version = shape, start_delay_s, version
+        self._serves = serves or {}
         self._clock = WallClock(time_scale)
         self._server = ApiServer(name, home, version=version, faults=self.faults, log_source=self)
         self._client: MemberClient | None = None
@@ -52,7 +58,7 @@ class SimulatedMember:
         (self.home / "kubeconfig.yaml").touch(mode=0o600)
         (self.home / "kubeconfig.yaml").write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
         self._client = MemberClient(self._server.inner_access(), pool=CONNECTIONS)
-        define(self._client)
+        define(self._client, self._serves)
         self._life = Life(
             self.name,
             self._client,
@@ -119,11 +125,15 @@ class SimulatedMember:
             raise BadFault(f"{self.name}: {e.message}") from e
 
 
-def define(client: MemberClient) -> None:
-    """Applies the definitions of the training kinds; those there already stay."""
+def define(client: MemberClient, serves: Mapping[str, str] | None = None) -> None:
+    """Applies the definitions of the training kinds; those there already stay.
+
+    ``serves`` chooses the version of a definition, or with ``""`` that it is not served at all.
+    """
+    chosen = {**VERSIONS, **(serves or {})}
     for path in sorted(DEFINITIONS.glob("*.yaml")):
         for definition in yaml.safe_load_all(path.read_text()):
-            try:
-                client.create(CRDS.path(), definition)
-            except MemberExists:
-                continue
+            version = definition["spec"]["versions"][0]["name"]
+            if chosen.get(definition["metadata"]["name"], version) == version:
+                with contextlib.suppress(MemberExists):
+                    client.create(CRDS.path(), definition)

@@ -8,6 +8,7 @@ members:
     region: eu-north    # become the topology labels of every node
     zone: eu-north-1
     labels: {}
+    serves: {mpijobs.kubeflow.org: v1, tfjobs.kubeflow.org: ""}   # another version; not at all
     pools:
       - {name: gpu, count: 4, cpu: "96", memory: 1Ti, gpus: 8, gpuModel: A100, labels: {}, taints: []}
 """
@@ -35,6 +36,7 @@ class MemberPlan:
     name: str
     version: str
     shape: Shape
+    serves: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def parse(text: str) -> FleetPlan:
 
 
 def _member(entry: Any, where: str) -> MemberPlan:
-    _only(entry, where, "name", "version", "region", "zone", "labels", "pools")
+    _only(entry, where, "name", "version", "region", "zone", "labels", "serves", "pools")
     name = str(entry.get("name") or "")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise BadShape(f"{where}.name: {name!r} is not lower-case letters, digits and dashes")
@@ -73,8 +75,9 @@ def _member(entry: Any, where: str) -> MemberPlan:
     for field in ("region", "zone"):
         if entry.get(field):
             labels[f"topology.kubernetes.io/{field}"] = str(entry[field])
+    serves = {str(name): str(version or "") for name, version in (entry.get("serves") or {}).items()}
     pools = tuple(_pool(pool, f"{where}.pools[{i}]") for i, pool in enumerate(entry.get("pools") or []))
-    return MemberPlan(name, str(entry.get("version") or VERSION), Shape(pools, labels))
+    return MemberPlan(name, str(entry.get("version") or VERSION), Shape(pools, labels), serves)
 
 
 def _pool(entry: Any, where: str) -> Pool:

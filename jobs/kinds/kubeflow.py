@@ -18,11 +18,12 @@ class ReplicaKind(Kind):
     key: str
     roles: tuple[str, ...]
     container: str
+    managers: tuple[str, ...] = ("kubeflow.org/training-operator",)
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()
         spec = faults.mapping(manifest.get("spec"), "spec", required=True)
-        suspended = read_run_policy(spec, faults)
+        suspended = read_run_policy(spec, self.managers, faults)
         roles = read_replicas(spec, self.key, self.roles, faults, container=self.container)
         if not roles and not faults.found:
             faults.add(f"spec.{self.key}", "must ask for at least one pod")
@@ -60,13 +61,13 @@ def exactly_one(roles: tuple[Role, ...], name: str, path: str, faults: Faults) -
             faults.add(f"{path}.replicas", f"must be 1, not {role.replicas}")
 
 
-def read_run_policy(spec: Manifest, faults: Faults) -> bool:
+def read_run_policy(spec: Manifest, managers: tuple[str, ...], faults: Faults) -> bool:
     """Checks ``spec.runPolicy``; returns whether the job is suspended."""
     policy = faults.mapping(spec.get("runPolicy"), "spec.runPolicy")
     faults.one_of(policy.get("cleanPodPolicy"), "spec.runPolicy.cleanPodPolicy", CLEAN_POD_POLICIES)
     for name in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"):
         faults.whole(policy.get(name), f"spec.runPolicy.{name}", default=0)
-    faults.one_of(policy.get("managedBy") or None, "spec.runPolicy.managedBy", ("kubeflow.org/training-operator",))
+    faults.one_of(policy.get("managedBy") or None, "spec.runPolicy.managedBy", managers)
     scheduling = faults.mapping(policy.get("schedulingPolicy"), "spec.runPolicy.schedulingPolicy")
     faults.whole(scheduling.get("minAvailable"), "spec.runPolicy.schedulingPolicy.minAvailable", default=0, at_least=1)
     return faults.flag(policy.get("suspend"), "spec.runPolicy.suspend")

@@ -2,10 +2,11 @@
 
 from jobs.kinds.base import Kind
 from jobs.kinds.batchjob import BatchJob
+from jobs.kinds.mpijob import MPIJobV1, MPIJobV2
 from jobs.kinds.pytorchjob import PyTorchJob
 from jobs.kinds.tfjob import TFJob
 
-_KINDS: tuple[Kind, ...] = (PyTorchJob(), TFJob(), BatchJob())
+_KINDS: tuple[Kind, ...] = (PyTorchJob(), TFJob(), MPIJobV1(), MPIJobV2(), BatchJob())
 """In the order in which they are asked whose a pod is: a plain Job last, for others make Jobs too."""
 _BY_NAME = {(kind.resource.api_version, kind.resource.kind): kind for kind in _KINDS}
 

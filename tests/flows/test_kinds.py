@@ -14,6 +14,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PODS = {
+    "mpijob": ["-launcher-*", "-worker-0", "-worker-1"],
+    "mpijob-v1": ["-launcher", "-worker-0", "-worker-1"],
     "tfjob": ["-chief-0", "-ps-0", "-worker-0", "-worker-1"],
 }
 """The ends of the names of the pods that run, as the kind's own operator gives them; ``*`` is drawn by lot."""
@@ -21,10 +23,11 @@ PODS = {
 
 @pytest.mark.parametrize("example", PODS)
 def test_it_runs_every_kind_from_its_example_to_its_end_and_removes_it(world, example):
-    world.member("north", 8)
     text = (EXAMPLES / f"{example}.yaml").read_text()
     manifest = yaml.safe_load(text)
     name, resource = manifest["metadata"]["name"], registry.of(manifest["apiVersion"], manifest["kind"]).resource
+    served = {f"{resource.plural}.{resource.group}": resource.version}
+    world.member("north", 8, serves=served)
     world.apply((EXAMPLES / "policy.yaml").read_text(), text)
     job = world.expect(name, "Running", on="north")
     assert world.copies(resource.plural, resource.api_version) == {"north": [name]}

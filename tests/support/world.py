@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import yaml
 from django.db import connections
@@ -65,10 +66,10 @@ class World:
         self.members: dict[str, SimulatedMember] = {}
         self.clients: dict[str, MemberClient] = {}
 
-    def member(self, name: str, *nodes: int, time_scale: float = 20.0) -> SimulatedMember:
+    def member(self, name: str, *nodes: int, time_scale: float = 20.0, **options: Any) -> SimulatedMember:
         """A running member with one node for each number of GPUs, joined to the fleet and known in full."""
         pools = tuple(Pool(f"pool{i}", 1, "64", "512Gi", gpus) for i, gpus in enumerate(nodes))
-        made = SimulatedMember(name, self.home / name, Shape(pools, {}), time_scale=time_scale)
+        made = SimulatedMember(name, self.home / name, Shape(pools, {}), time_scale=time_scale, **options)
         made.start()
         self.members[name] = made
         self.clients[name] = MemberClient(made.access())

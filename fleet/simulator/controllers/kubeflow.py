@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
-from fleet.kube.resources import PODS, SERVICES, VOLCANO_POD_GROUPS
+from fleet.kube.resources import JOBS, PODS, SERVICES, VOLCANO_POD_GROUPS
 from fleet.member.client import Object
 from fleet.member.errors import MemberExists, MemberMissing
 
@@ -18,7 +18,7 @@ from .controller import Cluster, Controller
 from .kubeflow_families import FAMILIES
 from .kubeflow_plan import Decision, Times, decide, is_ours
 from .kubeflow_pods import Family, own_group, pod_of, service_of, volcano_group
-from .objects import controller_of, key_of, name_of, namespace_of, uid_of
+from .objects import controller_of, is_true, key_of, name_of, namespace_of, phase_of, uid_of
 
 GATHER_S = 0.02
 """Pods of one job change together: waiting this long turns their changes into one write."""
@@ -42,6 +42,8 @@ class KubeflowOperator(Controller):
         for kind, informer in self._jobs.items():
             informer.listen(partial(self._on_job, kind))
         self._pods.listen(self._on_pod)
+        self._batch = cluster.informer(JOBS)
+        self._batch.listen(self._on_pod)
         if self._groups:
             self._groups.listen(self._on_group)
 
@@ -51,7 +53,8 @@ class KubeflowOperator(Controller):
         if job is None or not is_ours(job):
             return None
         uid = uid_of(job)
-        decision = decide(family, job, self._pods.owned_by(uid), self._times(job))
+        pods = [*self._pods.owned_by(uid), *map(self._as_pod, self._batch.owned_by(uid))]
+        decision = decide(family, job, pods, self._times(job))
         if decision.expired:
             self.client.delete(self._path(family, job), uid=uid)
             return None
@@ -69,6 +72,8 @@ class KubeflowOperator(Controller):
 
     def _on_pod(self, _change: str, pod: Object) -> None:
         owner = controller_of(pod)
+        if owner and owner["kind"] == JOBS.kind and (batch := self._batch.get(f"{namespace_of(pod)}/{owner['name']}")):
+            owner = controller_of(batch)
         if owner and owner["kind"] in self._families:
             self.queue.add_after(f"{owner['kind']}/{namespace_of(pod)}/{owner['name']}", GATHER_S)
 
@@ -91,9 +96,13 @@ class KubeflowOperator(Controller):
     def _act(self, family: Family, job: Object, decision: Decision) -> None:
         namespace = namespace_of(job)
         self._replaced[uid_of(job)] = self._replaced.get(uid_of(job), 0) + decision.replaced
+        jobs = {name_of(each) for each in self._batch.owned_by(uid_of(job))}
         for name in decision.delete:
             with contextlib.suppress(MemberMissing):
-                self._pods.learn_if_object(self.client.delete(PODS.path(namespace, name)))
+                if name in jobs:
+                    self.client.delete(JOBS.path(namespace, name), propagation="Background")
+                else:
+                    self._pods.learn_if_object(self.client.delete(PODS.path(namespace, name)))
         for name in decision.drop_services if family.services else ():
             with contextlib.suppress(MemberMissing):
                 self.client.delete(SERVICES.path(namespace, name))
@@ -113,7 +122,18 @@ class KubeflowOperator(Controller):
         for role, index in decision.create:
             if family.services:
                 self._create(SERVICES.path(namespace), service_of(family, job, role, index))
-            self._create(PODS.path(namespace), pod_of(family, job, role, index), self._pods.learn)
+            pod = pod_of(family, job, role, index)
+            if family.made_by_job(role):
+                self._create(JOBS.path(namespace), family.job_of(job, pod), self._batch.learn)
+            else:
+                self._create(PODS.path(namespace), pod, self._pods.learn)
+
+    def _as_pod(self, batch: Object) -> Object:
+        """A Job seen as the one pod it keeps going."""
+        running = any(phase_of(pod) == "Running" for pod in self._pods.owned_by(uid_of(batch)))
+        ends = {"Succeeded": is_true(batch, "Complete"), "Failed": is_true(batch, "Failed"), "Running": running}
+        phase = next((phase for phase, so in ends.items() if so), "Pending")
+        return {"metadata": batch["metadata"], "spec": {}, "status": {"phase": phase}}
 
     def _is_let_in(self, family: Family, job: Object) -> bool:
         name = volcano_group(family, job)

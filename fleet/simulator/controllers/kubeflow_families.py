@@ -5,6 +5,7 @@ from typing import Any
 
 from fleet.kube.resources import PYTORCH_JOBS, TF_JOBS
 
+from .kubeflow_mpi import MpiV1, MpiV2
 from .kubeflow_pods import Counts, Family, replicas_of
 from .objects import Object, namespace_of
 
@@ -137,4 +138,4 @@ class TensorFlow(Family):
         return f"{self.pod_name(job, role, index)}.{namespace_of(job)}.svc:{port}"
 
 
-FAMILIES: tuple[Family, ...] = (PyTorch(), TensorFlow())
+FAMILIES: tuple[Family, ...] = (PyTorch(), TensorFlow(), MpiV1(), MpiV2())

@@ -120,7 +120,8 @@ def _count_roles(family: Family, job: Object, pods: list[Object], decision: Deci
             if pod is None:
                 decision.create.append((role, index))
             else:
-                _count_pod(pod, index, family.restart_policy_of(spec), count, decision)
+                policy = "Never" if family.made_by_job(role) else family.restart_policy_of(spec)
+                _count_pod(pod, index, policy, count, decision)
         decision.status.setdefault("replicaStatuses", {})[role] = {
             **({"active": count.active} if count.active else {}),
             **({"succeeded": count.succeeded} if count.succeeded else {}),

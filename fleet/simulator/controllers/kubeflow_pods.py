@@ -35,8 +35,8 @@ class Family:
     roles: tuple[str, ...]
     chiefs: tuple[str, ...]
     container: str
-    port_name: str
-    port: int
+    port_name: str = ""
+    port: int = 0
     operator: str
     restart_default: str
     services = True
@@ -59,6 +59,14 @@ class Family:
     def extras(self, job: Object) -> list[tuple[Resource, Object]]:
         """Other objects that belong to the job."""
         return []
+
+    def made_by_job(self, role: str) -> bool:
+        """Whether the pods of a role are made by a batch Job of the same name."""
+        return False
+
+    def job_of(self, job: Object, pod: Object) -> Object:
+        """That Job, around the pod it is to make."""
+        raise NotImplementedError
 
     def due(self, job: Object, role: str, counts: Counts) -> bool:
         """Whether the pods of a role may be made yet."""
@@ -88,6 +96,16 @@ class Family:
 
     def restart_policy_of(self, role_spec: Object) -> str:
         return str(role_spec.get("restartPolicy") or self.restart_default)
+
+    def labels(self, job: Object, role: str, index: int) -> dict[str, str]:
+        labels = {
+            f"{PREFIX}job-name": name_of(job),
+            f"{PREFIX}operator-name": self.operator,
+            f"{PREFIX}replica-type": role.lower(),
+            f"{PREFIX}replica-index": str(index),
+        }
+        chief = role == self.chief(self.roles_of(job)) and index == 0
+        return {**labels, f"{PREFIX}job-role": "master"} if chief else labels
 
     def role_of(self, lower: str) -> str:
         return next((known for known in self.roles if known.lower() == lower), lower)
@@ -144,7 +162,7 @@ def pod_of(family: Family, job: Object, role: str, index: int) -> Object:
     role_spec = family.roles_of(job)[role]
     template = copy.deepcopy(role_spec.get("template") or {})
     meta, spec = template.get("metadata") or {}, template["spec"]
-    labels = {**(meta.get("labels") or {}), **_labels(family, job, role, index)}
+    labels = {**(meta.get("labels") or {}), **family.labels(job, role, index)}
     annotations = dict(meta.get("annotations") or {})
     own = own_group(family, job)
     if own and own[0] == VOLCANO_POD_GROUPS:
@@ -173,7 +191,7 @@ def pod_of(family: Family, job: Object, role: str, index: int) -> Object:
 
 
 def service_of(family: Family, job: Object, role: str, index: int) -> Object:
-    labels = _labels(family, job, role, index)
+    labels = family.labels(job, role, index)
     port = {"name": family.port_name, "port": family.port, "targetPort": family.port, "protocol": "TCP"}
     return {
         "apiVersion": "v1",
@@ -196,17 +214,6 @@ def _group_of(template: Object) -> str:
 def _owned(family: Family, job: Object) -> Object:
     owner = owner_reference(job, family.resource.api_version, family.kind)
     return {"namespace": namespace_of(job), "ownerReferences": [owner]}
-
-
-def _labels(family: Family, job: Object, role: str, index: int) -> dict[str, str]:
-    labels = {
-        f"{PREFIX}job-name": name_of(job),
-        f"{PREFIX}operator-name": family.operator,
-        f"{PREFIX}replica-type": role.lower(),
-        f"{PREFIX}replica-index": str(index),
-    }
-    chief = role == family.chief(family.roles_of(job)) and index == 0
-    return {**labels, f"{PREFIX}job-role": "master"} if chief else labels
 
 
 def _add_port(family: Family, spec: Object) -> int:
