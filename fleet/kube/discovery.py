@@ -25,6 +25,10 @@ class Served:
     subresources: tuple[str, ...] = ()
     printed: tuple[Mapping[str, Any], ...] = ()
     """The ``additionalPrinterColumns`` of a definition."""
+    document: Mapping[str, Any] | None = None
+    """The ``openAPIV3Schema`` of a definition."""
+    scale: Mapping[str, str] | None = None
+    """Where the counts of its ``scale`` are."""
 
     @property
     def list_kind(self) -> str:

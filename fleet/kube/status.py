@@ -1,5 +1,6 @@
 """Kubernetes Status objects: how an API server says no, with the code, the reason word and the details clients act on."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fleet.kube.resources import Resource
@@ -20,6 +21,15 @@ _REASONS = {
     500: "InternalError",
     503: "ServiceUnavailable",
     504: "Timeout",
+}
+
+
+_CAUSES = {
+    "Required value": "FieldValueRequired",
+    "Unsupported value": "FieldValueNotSupported",
+    "Forbidden": "FieldValueForbidden",
+    "Duplicate value": "FieldValueDuplicate",
+    "Too long": "FieldValueTooLong",
 }
 
 
@@ -83,10 +93,17 @@ def changed(resource: Resource, name: str) -> KubeError:
 
 def invalid(resource: Resource, name: str, field: str, why: str) -> KubeError:
     """One field at fault; clients show ``details.causes``."""
-    cause = {"reason": "FieldValueInvalid", "message": why, "field": field}
+    reason = next((reason for told, reason in _CAUSES.items() if why.startswith(told)), "FieldValueInvalid")
+    return faulty(resource, name, [{"reason": reason, "message": why, "field": field}])
+
+
+def faulty(resource: Resource, name: str, causes: Sequence[Mapping[str, str]]) -> KubeError:
+    """Every field at fault at once."""
+    told = [f"{each['field']}: {each['message']}" for each in causes]
+    listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    details = {**_details(resource, name), "kind": resource.kind, "causes": [cause]}
-    return KubeError(422, f'{kind} "{name}" is invalid: {field}: {why}', details=details)
+    details = {**_details(resource, name), "kind": resource.kind, "causes": [dict(each) for each in causes]}
+    return KubeError(422, f'{kind} "{name}" is invalid: {listed}', details=details)
 
 
 def expired(message: str = "too old resource version") -> KubeError:
