@@ -4,6 +4,7 @@ from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
 from jobs.api.manifests import ApplyView, DeleteView
+from jobs.api.queueunits import QueueUnitViewSet
 from jobs.api.views import BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
 
 router = SimpleRouter()
@@ -11,6 +12,7 @@ router.register("jobs", JobViewSet, "job")
 router.register("policies", PolicyViewSet, "policy")
 router.register("bindings", BindingViewSet, "binding")
 router.register("dependents", DependentViewSet, "dependent")
+router.register("queueunits", QueueUnitViewSet, "queueunit")
 urlpatterns = [
     re_path("^apply/?$", ApplyView.as_view(), name="apply"),
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),

@@ -12,6 +12,7 @@ from fleet.kubeapi.kinds import Column, Kind, Object, RowKind, Write, stamp
 from fleet.kubeapi.tables import AGE
 from jobs.core import policy as policies
 from jobs.kinds import registry
+from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
 from jobs.models import Binding, Dependent, Job, Policy
 from jobs.services import lifecycle
@@ -186,6 +187,7 @@ def kinds() -> list[Kind]:
         *(Jobs(Served(kind.resource, categories=("all",))) for kind in registry.everything()),
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),
+        QueueUnits(),
     ]
 
 

@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services import access
+from quotas.core.tree import Node
 from quotas.models import QuotaGrant
 from quotas.services import edits
 
@@ -67,6 +68,12 @@ def require_queue(by: str, path: str) -> None:
     scope = of_name(by)
     if not scope.may_run(path):
         raise Forbidden(_refusal(by, "change the queue of", path, scope))
+
+
+def require_into(by: str, leaf: Node, namespace: str) -> None:
+    """To move a job into a queue: free to all where its namespace belongs, or where the leaf lists none."""
+    if leaf.namespaces and namespace not in leaf.namespaces:
+        require_queue(by, leaf.path)
 
 
 def touched(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -516,6 +516,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queueunits/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Queue by queue, in their order. */
+        get: operations["queueunits_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queueunits/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What `ByRole` asks of a view. */
+        get: operations["queueunits_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queueunits/{id}/move/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description To another queue, where it stays whatever its label and namespace say. */
+        post: operations["queueunits_move_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quota/tree/": {
         parameters: {
             query?: never;
@@ -1035,6 +1086,10 @@ export interface components {
             /** @description shown this once */
             readonly token: string;
         };
+        MoveRequest: {
+            /** @description the name of a queue, or the path of its leaf */
+            queue: string;
+        };
         NewTokenRequest: {
             name: string;
             expires_in_s?: number | null;
@@ -1214,6 +1269,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Queue"][];
         };
+        PaginatedQueueUnitList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["QueueUnit"][];
+        };
         PaginatedRevisionList: {
             /** @example 123 */
             count: number;
@@ -1264,6 +1334,16 @@ export interface components {
             allowed: boolean;
             needed_for: string;
         };
+        /**
+         * @description * `Enqueued` - Enqueued
+         *     * `Dequeued` - Dequeued
+         *     * `Running` - Running
+         *     * `Backoff` - Backoff
+         *     * `Succeed` - Succeed
+         *     * `Failed` - Failed
+         * @enum {string}
+         */
+        PhaseEnum: "Enqueued" | "Dequeued" | "Running" | "Backoff" | "Succeed" | "Failed";
         PlacedFault: {
             path: string;
             field: string;
@@ -1360,6 +1440,38 @@ export interface components {
         QueueStateRequest: {
             /** @default  */
             comment: string;
+        };
+        QueueUnit: {
+            /**
+             * Format: uuid
+             * @description of the job
+             */
+            id: string;
+            kind: string;
+            namespace: string;
+            name: string;
+            /** @description the full path of its leaf */
+            queue: string;
+            phase: components["schemas"]["PhaseEnum"];
+            /** @description from 1, among those who wait; null: it does not wait */
+            position: number | null;
+            /** @description the job directly before it */
+            ahead: string;
+            /** @description the job whose wait holds up the queue */
+            blocker: string;
+            message: string;
+            readonly code: string;
+            attempts: number;
+            priority: number;
+            preemptible: boolean;
+            /** @description in whole units */
+            request: {
+                [key: string]: number;
+            };
+            /** @description whether its quota is in use for it */
+            readonly charged: boolean;
+            /** Format: date-time */
+            queued_at: string;
         };
         QuotaAmount: {
             used: number;
@@ -2439,6 +2551,92 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Queue"];
+                };
+            };
+        };
+    };
+    queueunits_list: {
+        parameters: {
+            query?: {
+                namespace?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /**
+                 * @description * `Enqueued` - Enqueued
+                 *     * `Dequeued` - Dequeued
+                 *     * `Running` - Running
+                 *     * `Backoff` - Backoff
+                 *     * `Succeed` - Succeed
+                 *     * `Failed` - Failed
+                 */
+                phase?: "Enqueued" | "Dequeued" | "Running" | "Backoff" | "Succeed" | "Failed";
+                /** @description the name of a queue, or the path of its leaf */
+                queue?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedQueueUnitList"];
+                };
+            };
+        };
+    };
+    queueunits_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description of the job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueUnit"];
+                };
+            };
+        };
+    };
+    queueunits_move_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description of the job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MoveRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["MoveRequest"];
+                "multipart/form-data": components["schemas"]["MoveRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueUnit"];
                 };
             };
         };

@@ -1,0 +1,102 @@
+"""Places in queues over REST: who stands where, behind whom and why; and a job moved to another queue."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from fleet.api.clusters import visible
+from fleet.api.permissions import ByRole, Guarded
+from jobs.api.views import UID
+from jobs.models import Job
+from jobs.services import queue_moves, queueing
+from quotas import queries
+
+_ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH, description="of the job")
+
+
+class QueueUnitSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField(source="job.uid", help_text="of the job")
+    kind = serializers.CharField(source="job.kind")
+    namespace = serializers.CharField(source="job.namespace")
+    name = serializers.CharField(source="job.name")
+    queue = serializers.CharField(help_text="the full path of its leaf")
+    phase = serializers.ChoiceField([each.value for each in queueing.Phase])
+    position = serializers.IntegerField(
+        allow_null=True, help_text="from 1, among those who wait; null: it does not wait"
+    )
+    ahead = serializers.CharField(allow_blank=True, help_text="the job directly before it")
+    blocker = serializers.CharField(allow_blank=True, help_text="the job whose wait holds up the queue")
+    message = serializers.CharField(allow_blank=True)
+    code = serializers.SerializerMethodField()
+    attempts = serializers.IntegerField()
+    priority = serializers.IntegerField(source="job.priority")
+    preemptible = serializers.BooleanField(source="job.preemptible")
+    request = serializers.DictField(source="job.total", child=serializers.IntegerField(), help_text="in whole units")
+    charged = serializers.SerializerMethodField(help_text="whether its quota is in use for it")
+    queued_at = serializers.DateTimeField(source="job.queued_at")
+
+    def get_code(self, unit: queueing.QueueUnit) -> str:
+        return str((unit.job.reason or {}).get("code", ""))
+
+    def get_charged(self, unit: queueing.QueueUnit) -> bool:
+        return unit.job.charge is not None
+
+
+class MoveSerializer(serializers.Serializer[Any]):
+    queue = serializers.CharField(max_length=700, help_text="the name of a queue, or the path of its leaf")
+
+
+class QueueUnitQuery(serializers.Serializer[Any]):
+    queue = serializers.CharField(required=False, default="", help_text="the name of a queue, or the path of its leaf")
+    namespace = serializers.CharField(required=False, default="")
+    phase = serializers.ChoiceField([each.value for each in queueing.Phase], required=False, default=None)
+
+
+class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
+    kind = "Job"
+    verbs = {"move": "move"}
+    permission_classes = [ByRole]
+    serializer_class = QueueUnitSerializer
+    lookup_field = "uid"
+    lookup_url_kwarg = "id"
+    lookup_value_regex = UID
+    filter_backends = []
+
+    def get_queryset(self) -> QuerySet[Job]:
+        return visible(queueing.units(), self.request.user)
+
+    @extend_schema(parameters=[QueueUnitQuery], responses=QueueUnitSerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """Queue by queue, in their order."""
+        query = QueueUnitQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        asked = query.validated_data
+        leaf = queries.queues().filter(name=asked["queue"]).values_list("path", flat=True).first() or asked["queue"]
+        phase = queueing.Phase(asked["phase"]) if asked["phase"] else None
+        rows = queueing.units(leaf=leaf, namespace=asked["namespace"], phase=phase)
+        page = self.paginate_queryset(visible(rows, request.user))
+        return self.get_paginated_response(QueueUnitSerializer(queueing.describe(page or []), many=True).data)
+
+    @extend_schema(parameters=[_ID])
+    def retrieve(self, request: Request, id: str) -> Response:
+        return Response(self._shown(self.get_object()))
+
+    @extend_schema(request=MoveSerializer, responses=QueueUnitSerializer, parameters=[_ID])
+    @action(detail=True, methods=["post"])
+    def move(self, request: Request, id: str) -> Response:
+        """To another queue, where it stays whatever its label and namespace say."""
+        job = self.get_object()
+        given = MoveSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        by = request.user.get_username()
+        return Response(self._shown(queue_moves.move(job, given.validated_data["queue"], by=by, now=timezone.now())))
+
+    def _shown(self, job: Job) -> Any:
+        return QueueUnitSerializer(queueing.describe([job])[0]).data

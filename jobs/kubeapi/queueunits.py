@@ -1,0 +1,98 @@
+"""A job's place in a queue as a Kubernetes object: one QueueUnit for each job that belongs to a leaf of the quota tree."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.db.models import F, QuerySet, Value
+from django.db.models.functions import Concat, Lower
+
+from fleet.errors import NotFound, invalid
+from fleet.kube.discovery import Served
+from fleet.kube.resources import Resource
+from fleet.kubeapi.kinds import NAME, Column, Exact, Key, Object, RowKind, Write, stamp
+from fleet.kubeapi.tables import AGE
+from jobs.models import Job
+from jobs.services import queue_moves, queueing
+from quotas.core.amounts import quantity
+
+QUEUE_UNITS = Resource("scheduling.x-k8s.io", "v1alpha1", "queueunits", "QueueUnit")
+
+
+class QueueUnits(RowKind):
+    """Made with its job and gone with it; ``spec.queue`` is anybody's to change who may change the job."""
+
+    served = Served(QUEUE_UNITS, ("qu",))
+    verbs = ("get", "list", "patch", "update")
+    name_field = "shown_name"
+    columns = (
+        Column("Phase", lambda shown, now: shown["status"]["phase"]),
+        Column("Position", lambda shown, now: str(shown["status"].get("position", ""))),
+        AGE,
+        Column("Queue", lambda shown, now: shown["spec"]["queue"], wide=True),
+        Column("Message", lambda shown, now: shown["status"].get("message", ""), wide=True),
+    )
+
+    def rows(self) -> QuerySet[Any]:
+        return queueing.units().annotate(shown_name=Concat(F("name"), Value("-"), Lower("kind")))
+
+    def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        """By whole chunks: places are counted for a page of jobs, not for each."""
+        rows = self._inside(namespaces).order_by(*self._order())
+        if NAME in exact:
+            rows = rows.filter(shown_name=exact[NAME])
+        while True:
+            found = self._behind(rows, after) if after else list(rows[: self.chunk])
+            yield from map(_rendered, queueing.describe(found))
+            if len(found) < self.chunk:
+                return
+            after = found[-1].namespace, found[-1].shown_name
+
+    def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
+        rows = self.rows().filter(uid__in=list(uids))
+        return {str(unit.job.uid): _rendered(unit) for unit in queueing.describe(rows)}
+
+    def render(self, row: Job) -> Object:
+        return _rendered(queueing.describe([row])[0])
+
+    def update(self, document: Object, write: Write) -> None:
+        spec, name = document.get("spec"), document["metadata"]["name"]
+        queue = spec.get("queue") if isinstance(spec, dict) else None
+        if not isinstance(queue, str) or not queue:
+            raise invalid("spec.queue", f"must be the name of a queue, or the path of its leaf, not {queue!r}")
+        job = self.rows().filter(namespace=write.namespace, shown_name=name).first()
+        if job is None:
+            raise NotFound(f"QueueUnit {name} is gone")
+        if queue != job.leaf:
+            queue_moves.move(job, queue, by=write.by, now=write.now)
+
+
+def _rendered(unit: queueing.QueueUnit) -> Object:
+    job: Any = unit.job
+    metadata = {
+        "name": job.shown_name,
+        "namespace": job.namespace,
+        "uid": str(job.uid),
+        "resourceVersion": str(job.resource_version),
+        "creationTimestamp": stamp(job.created_at),
+    }
+    consumer = {"apiVersion": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
+    status = {
+        "phase": unit.phase.value,
+        "position": unit.position,
+        "ahead": unit.ahead,
+        "blocker": unit.blocker,
+        "attempts": unit.attempts,
+        "message": unit.message,
+    }
+    return {
+        "apiVersion": QUEUE_UNITS.api_version,
+        "kind": QUEUE_UNITS.kind,
+        "metadata": metadata,
+        "spec": {
+            "consumerRef": consumer,
+            "queue": unit.queue,
+            "priority": job.priority,
+            "request": {name: quantity(name, amount) for name, amount in job.total.items()},
+        },
+        "status": {key: value for key, value in status.items() if value not in ("", None)},
+    }
