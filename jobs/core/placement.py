@@ -5,16 +5,17 @@ subtracted; plus the largest pod of every role must fit the freest node, so that
 not see fragmentation, so the emptier cluster is preferred: there the member's own scheduler has the most room.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 import numpy as np
 
 from jobs.core import reasons
 from jobs.core.policy import Affinity
 from jobs.core.reasons import Amounts, Code, Reason, Verdict
-from jobs.core.taints import untolerated
+from jobs.core.taints import Taint, untolerated
 from jobs.core.world import Axis, Cluster, Gang, Vector
 
 
@@ -45,7 +46,7 @@ def find(gang: Gang, clusters: Sequence[Cluster], axis: Axis, now: datetime) -> 
 
 def look(gang: Gang, cluster: Cluster, affinity: Affinity, axis: Axis, now: datetime) -> Verdict:
     """One gang on one cluster: the first filter that says no, else the fit."""
-    refusal = _filter(gang, cluster, affinity, now)
+    refusal = refused(gang, cluster, affinity, now)
     if refusal is not None:
         return Verdict(cluster.name, *refusal)
     short = _short(gang.total, cluster.free, axis)
@@ -57,7 +58,37 @@ def look(gang: Gang, cluster: Cluster, affinity: Affinity, axis: Axis, now: date
     return Verdict(cluster.name, Code.FITS, "fits", score=_score(gang, cluster, axis))
 
 
-def _filter(gang: Gang, cluster: Cluster, affinity: Affinity, now: datetime) -> tuple[Code, str] | None:
+class Candidate(Protocol):
+    """What the filters look at of a cluster."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def cordoned(self) -> bool: ...
+    @property
+    def synced(self) -> bool: ...
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+    @property
+    def places(self) -> Mapping[str, str]: ...
+    @property
+    def taints(self) -> tuple[Taint, ...]: ...
+    def serves(self, api_version: str, kind: str) -> bool: ...
+
+
+def refused(gang: Gang, cluster: Candidate, affinity: Affinity, now: datetime) -> tuple[Code, str] | None:
+    """The first filter that says no at this moment, whatever is free."""
+    if (barred_by := barred(gang, cluster, affinity)) is not None:
+        return barred_by
+    if (until := gang.excluded.get(cluster.name)) is not None and until > now:
+        return Code.FAILED_HERE, f"is excluded until {until:%H:%M:%S} UTC: the job failed there"
+    return None
+
+
+def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, str] | None:
+    """The first filter that says no to every gang of this policy and kind."""
     tolerations = gang.policy.tolerations if gang.policy else ()
     if not affinity.allows(cluster.name, cluster.labels, cluster.places):
         return Code.NOT_SELECTED, "is not selected by the policy's clusterAffinity"
@@ -71,8 +102,6 @@ def _filter(gang: Gang, cluster: Cluster, affinity: Affinity, now: datetime) -> 
         return Code.CAPACITY_UNKNOWN, "has not told its capacity yet"
     if not cluster.serves(gang.api_version, gang.kind):
         return Code.KIND_NOT_SERVED, f"does not serve {gang.api_version} {gang.kind}"
-    if (until := gang.excluded.get(cluster.name)) is not None and until > now:
-        return Code.FAILED_HERE, f"is excluded until {until:%H:%M:%S} UTC: the job failed there"
     return None
 
 

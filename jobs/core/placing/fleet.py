@@ -7,15 +7,18 @@ bases and holds alone: however the picture came about, equal fleets answer equal
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.core.placing.asks import NodeClass
+from jobs.core.placing.asks import ANY_NAME, NodeClass
 from jobs.core.placing.states import Shape, State, States, Table, Vector, minus
 
 SHAPES_KEPT = 256
 """Columns counted at a time; a fleet asks far fewer shapes in an hour."""
+
+GONE = NodeClass((), (), (), usable=False)
 
 
 class Bucket:
@@ -84,6 +87,8 @@ class Fleet:
         self.room: Table = np.zeros((16, 4), dtype=np.int64)
         """Free on usable nodes, ``[cluster, resource]``."""
         self.capacity: Table = np.zeros((16, 4), dtype=np.int64)
+        self.promised: Table = np.zeros((16, 4), dtype=np.int64)
+        """Promised to gangs without naming nodes, ``[cluster, resource]``."""
         self.domains: list[tuple[int, int]] = []
         """(cluster, level) of each domain."""
 
@@ -94,7 +99,8 @@ class Fleet:
             found = self.sites[name] = Site(name, index)
             self.order[index : index + 1] = [found]
             if index >= len(self.slots):
-                self.slots, self.room, self.capacity = (_longer(t) for t in (self.slots, self.room, self.capacity))
+                self.slots, self.room = _longer(self.slots), _longer(self.room)
+                self.capacity, self.promised = _longer(self.capacity), _longer(self.promised)
         return found
 
     def drop(self, name: str) -> None:
@@ -102,7 +108,7 @@ class Fleet:
         if site is None:
             return
         self.order[site.index] = None
-        for table in (self.slots, self.room, self.capacity):
+        for table in (self.slots, self.room, self.capacity, self.promised):
             table[site.index] = 0
         for domain in site.domains.values():
             self.near[domain] = 0
@@ -119,7 +125,7 @@ class Fleet:
             self._capacity(site, old.state, -1)
         state = states.state(states.kind(node), minus(base, held, 1))
         path = self._path(site, tuple(domain))
-        self._fit_tables()
+        self.fit_tables()
         target = site.bucket(state, path)
         site.base[name] = base
         if node.usable:
@@ -129,12 +135,36 @@ class Fleet:
         else:
             self._move(site, old, [name], target)
 
+    def drop_node(self, cluster: str, name: str) -> None:
+        """Gone; with something held on it, it stays as a node that takes nothing until the hold ends."""
+        site = self.sites.get(cluster)
+        bucket = site.where.get(name) if site else None
+        if site is None or bucket is None:
+            return
+        if self.held(cluster, name):
+            self.set_node(cluster, name, GONE, ())
+            return
+        self._capacity(site, bucket.state, -1)
+        self._count(site, bucket, -1)
+        _leave(bucket.names, [name])
+        del site.where[name], site.base[name]
+
+    def name_node(self, cluster: str, name: str) -> None:
+        """Moves the node to a class of its own name."""
+        site = self.sites[cluster]
+        bucket = site.where[name]
+        node = self.states.classes[bucket.state.kind]
+        labels = tuple((key, name if value == ANY_NAME else value) for key, value in node.labels)
+        state = self.states.state(self.states.kind(replace(node, labels=labels)), bucket.state.free)
+        self.fit_tables()
+        self._move(site, bucket, [name], site.bucket(state, bucket.path))
+
     def take(self, site: Site, bucket: Bucket, names: list[str], asked: Vector, times: int) -> Bucket:
         """``times`` pods more on each of these nodes of one bucket; negative gives back. Names are sorted."""
         target = bucket.nexts.get((asked, times))
         if target is None:
             state = self.states.state(bucket.state.kind, minus(bucket.state.free, asked, times))
-            self._fit_tables()
+            self.fit_tables()
             target = bucket.nexts[asked, times] = site.bucket(state, bucket.path)
         self._move(site, bucket, names, target)
         return target
@@ -147,7 +177,7 @@ class Fleet:
         if len(self.states.shapes) >= SHAPES_KEPT:
             self.states.forget_shapes()
         column = self.states.add(shape)
-        self._fit_tables()
+        self.fit_tables()
         pair = slice(2 * column, 2 * column + 2)
         self.slots[:, pair] = self.near[:, pair] = 0
         for site in self.sites.values():
@@ -184,12 +214,15 @@ class Fleet:
     def _enter(self, site: Site, target: Bucket, name: str) -> None:
         insort(target.names, name)
         site.where[name] = target
-        site.sizes[target.index] += 1
-        row = target.state.row
-        self.slots[site.index] += self.states.counts[row]
-        for domain in target.path:
-            self.near[domain] += self.states.counts[row]
-        self.room[site.index] += self.states.free[row]
+        self._count(site, target, 1)
+
+    def _count(self, site: Site, bucket: Bucket, nodes: int) -> None:
+        site.sizes[bucket.index] += nodes
+        row = bucket.state.row
+        self.slots[site.index] += nodes * self.states.counts[row]
+        for domain in bucket.path:
+            self.near[domain] += nodes * self.states.counts[row]
+        self.room[site.index] += nodes * self.states.free[row]
 
     def _move(self, site: Site, source: Bucket, names: list[str], target: Bucket) -> None:
         if source is target:
@@ -221,13 +254,14 @@ class Fleet:
             for domain in target.path:
                 self.near[domain] += states.counts[new] * many
 
-    def _fit_tables(self) -> None:
+    def fit_tables(self) -> None:
         """As wide as the states' tables."""
         columns, resources = self.states.counts.shape[1], self.states.free.shape[1]
         if columns > self.slots.shape[1]:
             self.slots, self.near = _wider(self.slots, columns), _wider(self.near, columns)
         if resources > self.room.shape[1]:
             self.room, self.capacity = _wider(self.room, resources), _wider(self.capacity, resources)
+            self.promised = _wider(self.promised, resources)
 
 
 def _leave(names: list[str], gone: list[str]) -> None:

@@ -53,11 +53,17 @@ class States:
         self.counts: Table = np.zeros((64, 16), dtype=np.int64)
         self.free: Table = np.zeros((64, 4), dtype=np.int64)
         """Free per state, ``[row, resource]``; nothing where the class is not usable or the node is over-committed."""
+        self.worth: NDArray[np.float64] = np.zeros(64)
+        """What is free, in one number, ``[row]``: devices before all else."""
+        self.devices: Table = np.zeros(64, dtype=np.int64)
+        """Devices of a whole node, nothing where a device is taken already, ``[row]``."""
         self._kinds: dict[NodeClass, int] = {}
         self._known: dict[tuple[int, Vector], State] = {}
         self._columns: dict[Shape, int] = {}
-        self._unknown: dict[int, int] = {}
-        """Columns that ask what no node has ever had → how long the axis was."""
+        self._unknown: set[int] = set()
+        """Columns that ask what no node has ever had."""
+        self.epoch = 0
+        """Moves on when columns are forgotten."""
         self._asked = np.zeros((8, 4), dtype=np.int64)
         self._admits = np.zeros((8, 16), dtype=np.bool_)
         self._lone = np.zeros(8, dtype=np.bool_)
@@ -68,6 +74,8 @@ class States:
             if name not in self.index:
                 self.index[name] = len(self.names)
                 self.names.append(name)
+                if self._unknown:
+                    self.forget_shapes()
         dense = [0] * len(self.names)
         for name, amount in amounts.items():
             dense[self.index[name]] = amount
@@ -75,6 +83,11 @@ class States:
 
     def amounts(self, vector: Vector) -> dict[str, int]:
         return {name: amount for name, amount in zip(self.names, vector, strict=False) if amount}
+
+    @staticmethod
+    def weight(name: str) -> float:
+        """One device outweighs all cpu and memory of a node."""
+        return 1000.0 if "/" in name else {"cpu": 1 / 2**12, "memory": 1 / 2**34}.get(name, 0.0)
 
     def kind(self, node: NodeClass) -> int:
         found = self._kinds.get(node)
@@ -95,12 +108,15 @@ class States:
         row, node = len(self.rows), self.classes[kind]
         if row >= len(self.counts):
             self.counts, self.free = _grown(self.counts, 0), _grown(self.free, 0)
+            self.worth, self.devices = _grown(self.worth, 0), _grown(self.devices, 0)
         while len(free) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
         left = self.amounts(free)
         devices = [(name, amount) for name, amount in node.allocatable if "/" in name and amount]
         whole = bool(devices) and all(left.get(name, 0) >= amount for name, amount in devices)
         state = State(row, kind, free, whole)
+        self.worth[row] = sum(amount * self.weight(name) for name, amount in left.items()) if node.usable else 0
+        self.devices[row] = sum(amount for name, amount in left.items() if "/" in name) if whole else 0
         self.rows.append(state)
         self._known[kind, free] = state
         self.free[row] = 0
@@ -113,9 +129,8 @@ class States:
         return state
 
     def column(self, shape: Shape) -> int | None:
-        """Its column when it is counted already; one that asked what no node had is stale once the axis has grown."""
-        found = self._columns.get(shape)
-        return None if found in self._unknown and self._unknown[found] != len(self.names) else found
+        """Its column when it is counted already."""
+        return self._columns.get(shape)
 
     def add(self, shape: Shape) -> int:
         """A new column, counted for every state."""
@@ -123,7 +138,7 @@ class States:
         known = all(name in self.index for name, _ in shape.ask.request)
         asked = self.vector(dict(shape.ask.request)) if known else ()
         if not known:
-            self._unknown[column] = len(self.names)
+            self._unknown.add(column)
         while len(asked) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
         if column >= len(self._asked):
@@ -156,12 +171,14 @@ class States:
         self.shapes.clear()
         self._columns.clear()
         self._unknown.clear()
+        self.epoch += 1
 
     def keep(self, live: list[State]) -> dict[int, State]:
         """Drops all other states; old row → the state as it is now."""
         rows = [state.row for state in live]
         kept = {old.row: State(new, old.kind, old.free, old.whole) for new, old in enumerate(live)}
-        self.counts, self.free = _at_least(self.counts[rows]), _at_least(self.free[rows])
+        for name in ("counts", "free", "worth", "devices"):
+            setattr(self, name, _at_least(getattr(self, name)[rows]))
         self.rows = list(kept.values())
         self._known = {(state.kind, state.free): state for state in self.rows}
         return kept
@@ -194,6 +211,6 @@ def _grown(table: NDArray[T], axis: int) -> NDArray[T]:
     return np.concatenate((table, np.zeros_like(table)), axis=axis)
 
 
-def _at_least(table: Table) -> Table:
+def _at_least(table: NDArray[T]) -> NDArray[T]:
     missing = max(64 - len(table), 0)
-    return np.concatenate((table, np.zeros((missing, table.shape[1]), dtype=np.int64)))
+    return np.concatenate((table, np.zeros((missing, *table.shape[1:]), dtype=table.dtype)))

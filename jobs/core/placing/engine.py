@@ -1,0 +1,248 @@
+"""The placement engine: holds the fleet, answers where a gang goes, and takes note of what was promised.
+
+`find` asks, in this order: which clusters the filters leave, which of them hold the gang in their mode, which is best, and
+which nodes. It changes nothing; `bind` and `release` do. One decision costs what clusters and node states cost, not nodes.
+Equal fleets and equal gangs give equal plans, whatever happened before.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.core import placement
+from jobs.core.placing import scoring
+from jobs.core.placing.asks import Demand
+from jobs.core.placing.facts import Assignment, Member, Mode, NodeFacts
+from jobs.core.placing.fit import Prepared, place, prepare
+from jobs.core.placing.fleet import GONE, Bucket, Fleet, Site
+from jobs.core.placing.packing import Unsure
+from jobs.core.placing.scoring import Shares, Standing, Weights
+from jobs.core.placing.states import Vector
+from jobs.core.policy import Affinity
+from jobs.core.world import Gang
+
+_KEPT = 2048
+"""Prepared demands and filter masks kept; beyond it they are made anew."""
+
+Mask = NDArray[np.bool_]
+Held = tuple[str, tuple[str, ...], Vector, int]
+"""(cluster, nodes, what one pod asks, pods a node)."""
+
+
+class Engine:
+    """Everything by name; a job is any hashable value that names it."""
+
+    def __init__(self, weights: Weights | None = None) -> None:
+        self.fleet = Fleet()
+        self.members: dict[str, Member] = {}
+        self.weights = weights or Weights()
+        self._by_name: set[str] = set()
+        self._held: dict[Hashable, list[Held]] = {}
+        self._sums: dict[Hashable, tuple[str, Vector]] = {}
+        self._epoch = 0
+        self._prepared: dict[Demand, Prepared] = {}
+        self._masks: dict[tuple[int, str, str], tuple[object, list[Mask]]] = {}
+        self._data: dict[frozenset[tuple[str, str]], Shares] = {}
+        self._standing: Standing | None = None
+
+    # the fleet as it is told
+
+    def set_cluster(self, member: Member) -> None:
+        self.members[member.name] = member
+        self.fleet.site(member.name)
+        self._masks.clear()
+        self._data.clear()
+        self._standing = None
+
+    def drop_cluster(self, name: str) -> None:
+        """The cluster with its nodes and everything held there."""
+        self.members.pop(name, None)
+        self.fleet.drop(name)
+        self._held = {job: [h for h in held if h[0] != name] for job, held in self._held.items()}
+        self._sums = {job: held for job, held in self._sums.items() if held[0] != name}
+        self._masks.clear()
+
+    def set_node(self, cluster: str, node: NodeFacts) -> None:
+        """A node as its cluster tells it now. What is held there stays held beside what it tells."""
+        vector = self.fleet.states.vector
+        free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}
+        kind = node.kind(by_name=node.name in self._by_name)
+        self.fleet.set_node(cluster, node.name, kind, vector(free), node.domain)
+
+    def drop_node(self, cluster: str, name: str) -> None:
+        self.fleet.drop_node(cluster, name)
+
+    # promises
+
+    def bind(self, job: Hashable, found: Assignment) -> None:
+        """Holds the assignment for ``job``, in place of what it held."""
+        self.release(job)
+        if found.mode is Mode.AGGREGATE:
+            self._promise(found.cluster, vector := self.fleet.states.vector(found.demand.total), 1)
+            self._sums[job] = (found.cluster, vector)
+            return
+        held = []
+        for parts, load in found.loads:
+            asked = self.fleet.states.vector(dict(found.demand.parts[parts[0]].ask.request))
+            held.append((found.cluster, load.names, asked, load.each))
+        self._held[job] = held
+        for entry in held:
+            self._take(entry, 1)
+
+    def release(self, job: Hashable) -> None:
+        """Gives back what ``job`` holds; nothing if it holds nothing."""
+        for entry in self._held.pop(job, ()):
+            self._take(entry, -1)
+        if (promised := self._sums.pop(job, None)) is not None:
+            self._promise(*promised, -1)
+
+    def _take(self, held: Held, sign: int) -> None:
+        cluster, names, asked, each = held
+        site = self._site(cluster)
+        for bucket, found in _by_bucket(self.fleet, site, names):
+            self.fleet.take(site, bucket, found, asked, sign * each)
+
+    def _promise(self, cluster: str, vector: Vector, sign: int) -> None:
+        index = self._site(cluster).index
+        self.fleet.fit_tables()
+        self.fleet.promised[index, : len(vector)] += sign * np.array(vector, dtype=np.int64)
+
+    def _site(self, cluster: str) -> Site:
+        """One that nobody told of yet is taken as not ready."""
+        if cluster not in self.members:
+            self.set_cluster(Member(cluster, ready=False))
+        return self.fleet.sites[cluster]
+
+    # decisions
+
+    def find(self, gang: Gang, demand: Demand, now: datetime, weights: Weights | None = None) -> Assignment | None:
+        """The best place in the first affinity term that has one. None: `explaining.explain` says why."""
+        prepared = self.prepared(demand)
+        if not prepared.possible:
+            return None
+        holding = self.holding(prepared)
+        for mask in self.masks(gang):
+            allowed = mask & holding
+            for name, until in gang.excluded.items():
+                if until > now and name in self.fleet.sites:
+                    allowed[self.fleet.sites[name].index] = False
+            candidates = np.flatnonzero(allowed)
+            for index in self._ranked(prepared, candidates, weights or self.weights):
+                found = self._place(index, prepared)
+                if found is not None:
+                    return found
+        return None
+
+    def prepared(self, demand: Demand) -> Prepared:
+        if self._epoch != self.fleet.states.epoch or len(self._prepared) > _KEPT:
+            self._prepared.clear()
+        found = self._prepared.get(demand)
+        if found is None:
+            self._name({name for part in demand.parts for name in part.ask.names} - self._by_name)
+            found = prepare(self.fleet, demand)
+            self._epoch = self.fleet.states.epoch
+            self._prepared[demand] = found
+        return found
+
+    def holding(self, gang: Prepared) -> Mask:
+        """Clusters that have enough, by the counts: exact for pods that ask alike, necessary for others."""
+        fleet, aggregate = self.fleet, self.standing.aggregate
+        enough = np.ones(len(fleet.slots), dtype=np.bool_)
+        for group in gang.groups:
+            need = np.where(aggregate, 1, group.need) if self.standing.mixed else group.need
+            enough &= fleet.slots[:, 2 * group.column] >= need
+        if len(gang.groups) > 1 or self.standing.mixed or self._sums:
+            width = len(gang.total)
+            enough &= (fleet.room[:, :width] - fleet.promised[:, :width] >= gang.total).all(axis=1)
+        return enough
+
+    def masks(self, gang: Gang) -> list[Mask]:
+        """Per affinity term, the clusters that no filter refuses."""
+        key = (id(gang.policy), gang.api_version, gang.kind)
+        if key not in self._masks:
+            if len(self._masks) > _KEPT:
+                self._masks.clear()
+            affinities = gang.policy.affinities if gang.policy else (Affinity(),)
+            self._masks[key] = (gang.policy, [self._mask(gang, affinity) for affinity in affinities])
+        return self._masks[key][1]
+
+    def _mask(self, gang: Gang, affinity: Affinity) -> Mask:
+        allowed = np.zeros(len(self.fleet.slots), dtype=np.bool_)
+        for name, member in self.members.items():
+            refused = placement.barred(gang, member, affinity)
+            allowed[self.fleet.sites[name].index] = refused is None
+        return allowed
+
+    def shares(self, gang: Prepared, candidates: NDArray[np.int64]) -> Mapping[str, scoring.Part]:
+        """The score by part."""
+        return scoring.parts(self.fleet, gang, candidates, self.standing, self._data_shares(gang.demand))
+
+    @property
+    def standing(self) -> Standing:
+        if self._standing is None:
+            self._standing = made = Standing.empty(len(self.fleet.slots))
+            for name, member in self.members.items():
+                index = self.fleet.sites[name].index
+                made.set(index, member.cost, member.failures, aggregate=member.mode is Mode.AGGREGATE)
+        return self._standing
+
+    def _data_shares(self, demand: Demand) -> Shares | None:
+        if not demand.data:
+            return None
+        if demand.data not in self._data:
+            made = self._data[demand.data] = np.zeros(len(self.fleet.slots))
+            for name, member in self.members.items():
+                made[self.fleet.sites[name].index] = len(demand.data & set(member.labels.items())) / len(demand.data)
+        return self._data[demand.data]
+
+    def _ranked(self, gang: Prepared, candidates: NDArray[np.int64], weights: Weights) -> Iterator[int]:
+        """Best first, equal ones by name."""
+        if not len(candidates):
+            return
+        score = np.broadcast_to(scoring.total(self.shares(gang, candidates), weights), candidates.shape).copy()
+        for _ in range(len(candidates)):
+            best = np.flatnonzero(score == score.max())
+            at = min(best, key=lambda i: self.name_of(int(candidates[i]))) if len(best) > 1 else best[0]
+            yield int(candidates[at])
+            score[at] = -np.inf
+
+    def name_of(self, index: int) -> str:
+        site = self.fleet.order[index]
+        return site.name if site is not None else ""
+
+    def _place(self, index: int, gang: Prepared) -> Assignment | None:
+        site = self.fleet.order[index]
+        if site is None:
+            return None
+        if self.members[site.name].mode is Mode.AGGREGATE:
+            return Assignment(site.name, Mode.AGGREGATE, gang.demand)
+        try:
+            loads = place(self.fleet, site, gang)
+        except Unsure:
+            return None
+        if loads is None:
+            return None
+        return Assignment(site.name, Mode.NODE_FIT, gang.demand, tuple((gang.groups[x.shape].parts, x) for x in loads))
+
+    def _name(self, names: set[str]) -> None:
+        """Somebody asks for these nodes by name: from now on they are told apart from others."""
+        self._by_name |= names
+        for cluster, site in self.fleet.sites.items():
+            for name in sorted(names & site.where.keys()):
+                self.fleet.name_node(cluster, name)
+
+
+def _by_bucket(fleet: Fleet, site: Site, names: tuple[str, ...]) -> list[tuple[Bucket, list[str]]]:
+    """The nodes by the bucket they are in now; one that nobody told of yet is made, and takes nothing new."""
+    found: dict[int, tuple[Bucket, list[str]]] = {}
+    for name in names:
+        bucket = site.where.get(name)
+        if bucket is None:
+            fleet.set_node(site.name, name, GONE, ())
+            bucket = site.where[name]
+        found.setdefault(bucket.index, (bucket, []))[1].append(name)
+    for _, together in found.values():
+        together.sort()
+    return list(found.values())
