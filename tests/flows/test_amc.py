@@ -1,39 +1,15 @@
 """``kubectl amc`` as the seed uses it: a stock kubectl, the plugin beside it, the fleet's door, and clusters behind it."""
 
-import os
-import subprocess
-
 import pytest
 import yaml
 
 from fleet.models import Grant
 from tests.conftest import person
-from tests.support.kubectl import BINARY, served
+from tests.support.amc import Amc, cells
+from tests.support.kubectl import served
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Amc:
-    """``kubectl amc ...`` in one person's name."""
-
-    def __init__(self, file):
-        self._file = file
-
-    def tries(self, *args):
-        env = {"PATH": f"{BINARY.parent}{os.pathsep}{os.environ['PATH']}", "KUBECONFIG": str(self._file), "HOME": "/"}
-        command = [str(BINARY), "amc", *args]
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
-
-    def says(self, *args):
-        done = self.tries(*args)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def refused(self, *args):
-        done = self.tries(*args)
-        assert (done.returncode, done.stdout) == (1, ""), done.stdout
-        return done.stderr
 
 
 @pytest.fixture
@@ -50,10 +26,6 @@ def ada(world, admin, kubectl):
     world.apply(POLICY, pytorch_job("pytorch-test", workers=2, gpus=1, duration="1h"))
     world.expect("pytorch-test", "Running", on="north")
     return Amc(kubectl.as_user("ada").file)
-
-
-def cells(text):
-    return [line.split() for line in text.splitlines()]
 
 
 def test_it_runs_the_seeds_session(world, ada):

@@ -43,9 +43,9 @@ def get(given: Arguments) -> int:
     this = run.start(given)
     selectors = {"labelSelector": given.selector, "fieldSelector": given.field_selector}
     asked = {key: text for key, text in selectors.items() if text}
-    look = _rows if output in ("", "wide") else _objects
-    shown = this.gather(partial(_look, kind=kind, names=names, namespace=this.namespace, asked=asked, look=look))
-    if look is _rows:
+    read = rows_of if output in ("", "wide") else objects
+    shown = this.gather(partial(look, kind=kind, names=names, namespace=this.namespace, asked=asked, read=read))
+    if read is rows_of:
         _print_tables(this, shown, wide=output == "wide", headed=not given.no_headers)
     elif output == "name":
         for found in shown.answers.values():
@@ -53,7 +53,7 @@ def get(given: Arguments) -> int:
                 this.screen.line(f"{found.resource.shown}/{item['metadata']['name']}")
     else:
         _print_objects(this, shown, output, alone=len(names) == 1)
-    return _conclude(this, shown, names, quiet=output in ("yaml", "json"))
+    return conclude(this, shown, names, quiet=output in ("yaml", "json"))
 
 
 def split(kind: str, names: list[str]) -> tuple[str, list[str]]:
@@ -64,16 +64,16 @@ def split(kind: str, names: list[str]) -> tuple[str, list[str]]:
     return kind, [name] if slash else names
 
 
-def _look(
-    member: Member, *, kind: str, names: list[str], namespace: str, asked: dict[str, str], look: Callable[..., Found]
+def look(
+    member: Member, *, kind: str, names: list[str], namespace: str, asked: dict[str, str], read: Callable[..., Found]
 ) -> Found:
     resource = discovery.find(member, kind)
     if not names:
-        return look(member, resource, resource.path(namespace), asked)
+        return read(member, resource, resource.path(namespace), asked)
     whole = Found(resource)
     for name in names:
         try:
-            one = look(member, resource, resource.path(namespace, name), {})
+            one = read(member, resource, resource.path(namespace, name), {})
         except Failure as e:
             if e.code != 404:
                 raise
@@ -84,12 +84,12 @@ def _look(
     return whole
 
 
-def _rows(member: Member, resource: Resource, path: str, asked: dict[str, str]) -> Found:
+def rows_of(member: Member, resource: Resource, path: str, asked: dict[str, str]) -> Found:
     table = member.table(path, asked)
     return Found(resource, table["rows"], table.get("columnDefinitions") or [])
 
 
-def _objects(member: Member, resource: Resource, path: str, asked: dict[str, str]) -> Found:
+def objects(member: Member, resource: Resource, path: str, asked: dict[str, str]) -> Found:
     return Found(resource, member.items(path, asked))
 
 
@@ -137,7 +137,7 @@ def _print_objects(this: run.Run, shown: Gathered[Found], output: str, *, alone:
         this.screen.yaml(document)
 
 
-def _conclude(this: run.Run, shown: Gathered[Found], names: list[str], *, quiet: bool) -> int:
+def conclude(this: run.Run, shown: Gathered[Found], names: list[str], *, quiet: bool = False) -> int:
     """Says what was not found, and fails for it; the silence of a cluster is never told as absence."""
     if not shown.answers:
         raise run.worst(shown)

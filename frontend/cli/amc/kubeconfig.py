@@ -136,7 +136,7 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
 def _bytes(holder: dict[str, Any], key: str) -> bytes:
     """What stands in the file, or the file it names."""
     if data := holder.get(f"{key}-data"):
-        return base64.b64decode(str(data))
+        return base64.b64decode("".join(str(data).split()), validate=True)
     return Path(holder[key]).read_bytes() if holder.get(key) else b""
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from frontend.cli.amc import get
+from frontend.cli.amc import describe, get, verbs
 from frontend.cli.amc.fleet import Failure
 from frontend.cli.main import ended
 from frontend.cli.output import screen
@@ -30,7 +30,24 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     shown.add_argument("--field-selector", default="", help="such as status.phase=Running")
     shown.add_argument("-o", "--output", default="", help="wide, yaml, json or name")
     shown.add_argument("--no-headers", action="store_true")
-    return {"get": shown}
+    told = _verb("describe", "Show objects of the clusters in full, with their events.", describe.describe)
+    told.add_argument("kind", metavar="KIND")
+    told.add_argument("names", metavar="NAME", nargs="*")
+    told.add_argument("-l", "--selector", default="")
+    log = _verb("logs", "Print what a pod of a cluster wrote.", verbs.logs)
+    log.add_argument("pod", metavar="POD")
+    log.add_argument("-c", "--container", default="", help="where a pod has several")
+    log.add_argument("-f", "--follow", action="store_true")
+    log.add_argument("-p", "--previous", action="store_true", help="of the container before this one")
+    log.add_argument("--timestamps", action="store_true")
+    log.add_argument("--tail", type=int, default=None, metavar="LINES")
+    log.add_argument("--since", type=_seconds, default=None, metavar="SECONDS", help="such as 90, 90s or 5m")
+    used = _verb("top", "Show what nodes or pods of the clusters use now.", verbs.top)
+    used.add_argument("what", choices=("node", "nodes", "no", "pod", "pods", "po"), metavar="node|pod")
+    gone = _verb("delete", "Delete objects of a cluster; the fleet makes again what it put there.", verbs.delete)
+    gone.add_argument("kind", metavar="KIND")
+    gone.add_argument("names", metavar="NAME", nargs="*")
+    return {"get": shown, "describe": told, "logs": log, "top": used, "delete": gone}
 
 
 def _verb(name: str, description: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
@@ -46,17 +63,22 @@ def _verb(name: str, description: str, run: Callable[[argparse.Namespace], int])
     made.add_argument("--kubeconfig", default="", help="else KUBECONFIG, else ~/.kube/config")
     made.add_argument("--context", default="", help="a context of the kubeconfig; else its current one")
     made.add_argument(
-        "--request-timeout", type=_seconds, default=PATIENCE_S, metavar="SECONDS", help="for each cluster"
+        "--request-timeout", type=_patience, default=PATIENCE_S, metavar="SECONDS", help="for each cluster"
     )
     return made
 
 
 def _seconds(text: str) -> float:
-    """``5``, ``5s`` and ``1m`` as kubectl takes them; 0 asks for kubectl's patience, which is ours."""
+    """``5``, ``5s`` and ``1m``."""
     number = float(text.removesuffix("s").removesuffix("m") or "x") * (60 if text.endswith("m") else 1)
     if number < 0:
         raise ValueError(text)
-    return number or PATIENCE_S
+    return number
+
+
+def _patience(text: str) -> float:
+    """0 asks for kubectl's own patience; here that is an end as well."""
+    return _seconds(text) or PATIENCE_S
 
 
 def main() -> None:
@@ -77,16 +99,16 @@ def _run() -> None:
 
 
 def _read(words: list[str]) -> argparse.Namespace:
-    verbs = parsers()
+    known = parsers()
     if not words or words[0] in ("-h", "--help", "help"):
-        for each in verbs.values():
+        for each in known.values():
             sys.stdout.write(f"{each.prog:24}{each.description}\n")
         sys.exit(0)
-    if words[0] not in verbs:
+    if words[0] not in known:
         raise Problem(
-            f"unknown verb {words[0]!r}", hint=f"the verbs are {', '.join(verbs)}; options come after the verb"
+            f"unknown verb {words[0]!r}", hint=f"the verbs are {', '.join(known)}; options come after the verb"
         )
-    return verbs[words[0]].parse_intermixed_args(words[1:])
+    return known[words[0]].parse_intermixed_args(words[1:])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,101 @@
+"""What ``kubectl amc`` does with objects of a cluster besides listing them: in full, logs, usage, deletion."""
+
+import pytest
+
+from fleet.kube.resources import CRDS, PODS
+from fleet.member.client import MemberClient
+from tests.support.amc import Amc, cells
+from tests.support.kubectl import served
+from tests.support.world import POLICY, pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MASTER = "pytorch-test-master-0"
+
+
+@pytest.fixture
+def ada(world, admin, tmp_path):
+    for name in ("north", "south"):
+        world.member(name, 8)
+    world.apply(POLICY, pytorch_job("pytorch-test", duration="1h"))
+    job = world.expect("pytorch-test", "Running")
+    with served(tmp_path) as kubectl:
+        made = Amc(kubectl.as_user("ada").file)
+        made.cluster = str(job.cluster)
+        yield made
+
+
+def test_it_describes_an_object_with_its_events(ada):
+    told = ada.says("describe", "pytorchjob", "pytorch-test")
+    assert ["Name:", "pytorch-test"] in cells(told) and ["Cluster:", ada.cluster] in cells(told)
+    assert "  Pytorch Replica Specs:" in told
+    assert "Events:" in ada.says("describe", f"pod/{MASTER}", "-m", ada.cluster)
+
+
+def test_it_prints_and_follows_logs_wherever_the_pod_is(ada):
+    line = ada.says("logs", MASTER, "--tail", "1")
+    assert line.count("\n") == 1
+    with ada.running("logs", "-f", f"pod/{MASTER}") as following:
+        assert following.stdout.readline()
+    assert "not found" in ada.refused("logs", "nobody")
+
+
+def test_it_warns_before_it_deletes_what_the_fleet_makes_again(world, ada):
+    before = _uid(world, ada.cluster)
+    done = ada.tries("delete", "pod", MASTER)
+    assert (done.returncode, done.stdout) == (0, f'pod "{MASTER}" deleted from cluster {ada.cluster}\n')
+    assert "will make it again" in done.stderr
+    world.until(lambda: _uid(world, ada.cluster) not in ("", before), "the pod is another one")
+
+
+def _uid(world, cluster):
+    return next((pod["metadata"]["uid"] for pod in world.pods(cluster) if pod["metadata"]["name"] == MASTER), "")
+
+
+def test_it_wants_to_know_which_of_two_objects(world, ada):
+    for client in world.clients.values():
+        client.create(PODS.path("default"), _pod("twin"))
+    told = ada.refused("delete", "pod", "twin")
+    assert "is in several clusters: north, south" in told and "-m CLUSTER" in told
+    assert ada.says("delete", "pod", "twin", "-m", "south") == 'pod "twin" deleted from cluster south\n'
+    assert [row[1] for row in cells(ada.says("get", "pod", "twin", "--no-headers"))] == ["north"]
+
+
+def test_it_shows_what_is_used_where_that_is_measured(world, ada):
+    assert "Metrics API not available in cluster south" in ada.refused("top", "node", "-m", "south")
+    _measure(world.clients["north"])
+    done = ada.tries("top", "node")
+    header, row = cells(done.stdout)
+    assert header == ["NAME", "CLUSTER", "CPU(cores)", "CPU%", "MEMORY(bytes)", "MEMORY%"]
+    assert row == ["north-pool0-0", "north", "16000m", "25%", "131072Mi", "25%"]
+    assert "not available in cluster south" in done.stderr and done.returncode == 0
+
+
+def test_it_explains_wrong_words(ada):
+    assert "unknown verb 'apply'" in ada.refused("apply")
+    assert "say which object" in ada.refused("delete", "pods")
+    assert "-o toml is not known" in ada.refused("get", "pods", "-otoml")
+    assert "exclude each other" in ada.refused("get", "pods", "-M", "-m", "north")
+
+
+def _pod(name):
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+
+
+def _measure(client: MemberClient) -> None:
+    """As a metrics server would: one measured node."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {
+        "group": "metrics.k8s.io",
+        "scope": "Cluster",
+        "names": {"plural": "nodes", "singular": "node", "kind": "NodeMetrics", "listKind": "NodeMetricsList"},
+        "versions": [version],
+    }
+    client.create(CRDS.path(), {"metadata": {"name": "nodes.metrics.k8s.io"}, "spec": spec})
+    body = {
+        "apiVersion": "metrics.k8s.io/v1beta1",
+        "kind": "NodeMetrics",
+        "metadata": {"name": "north-pool0-0"},
+        "usage": {"cpu": "16", "memory": "128Gi"},
+    }
+    client.create("/apis/metrics.k8s.io/v1beta1/nodes", body)
