@@ -1,0 +1,159 @@
+"""``convoy queue ...``: the quota tree with what is in use, who waits where, queues held and opened, jobs moved."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from frontend.cli import human, session
+from frontend.cli.client import Api, Item, at
+from frontend.cli.commands import get
+from frontend.cli.output import bar
+from frontend.cli.problems import missing
+
+app = typer.Typer(
+    no_args_is_help=True, help="Queues and the quota tree: tree, list, get, hold, drain, stop, open, move."
+)
+Name = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue's name, or the path of its quota: root/team.")]
+Why = Annotated[str, typer.Option("-m", "--comment", help="Why; everybody sees it.")]
+
+
+@app.command()
+def tree(
+    context: typer.Context,
+    resource: Annotated[str, typer.Option(help="Which resource to show.", show_default="GPUs, else the first")] = "",
+    output: get.How = get.Output.TABLE,
+) -> None:
+    """Show the quota tree: what each team uses, was promised, and may have."""
+    run = session.of(context)
+    shown = run.api.get("quota/tree/")
+    if output in (get.Output.JSON, get.Output.YAML):
+        return run.screen.json(shown) if output is get.Output.JSON else run.screen.yaml(shown)
+    resource = resource or _telling(shown["nodes"][0]["resources"])
+    rows = [_node(prefix, node, resource) for prefix, node in _drawn(shown["nodes"], "", "")]
+    what = "GPUS" if resource == human.GPU else resource.upper()
+    return run.screen.table(["QUOTA", what, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE"], rows)
+
+
+@app.command("list")
+def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
+    """List the queues."""
+    run = session.of(context)
+    items = run.api.list("queues/")
+    if output in (get.Output.JSON, get.Output.YAML):
+        return run.screen.json(items) if output is get.Output.JSON else run.screen.yaml(items)
+    if output is get.Output.NAME:
+        return run.screen.line("\n".join(f"queue/{item['name']}" for item in items))
+    now = run.now()
+    rows = [[i["name"], i["path"], i["state"], i["state_comment"], human.age(i["created_at"], now)] for i in items]
+    return run.screen.table(["NAME", "QUOTA", "STATE", "COMMENT", "AGE"], rows)
+
+
+@app.command("get")
+def one(context: typer.Context, name: Name) -> None:
+    """Show who waits and runs in a queue, in order."""
+    run = session.of(context)
+    queue = _queue(run.api, name)
+    said = f" by {queue['state_by']}: {queue['state_comment']}" if queue["state_comment"] else ""
+    run.screen.note(f"{queue['name']} ({queue['path']}) is {queue['state']}{said}")
+    units = run.api.list("queueunits/", {"queue": queue["path"]})
+    if not units:
+        return run.screen.note("No jobs are in it.")
+    rows = [
+        [
+            str(u["position"] or ""),
+            f"{u['namespace']}/{u['name']}",
+            u["phase"],
+            str(u["priority"]),
+            _request(u),
+            u["message"],
+        ]
+        for u in sorted(units, key=lambda u: (u["position"] is None, u["position"] or 0))
+        if u["phase"] not in ("Succeed", "Failed")
+    ]
+    return run.screen.table(["POSITION", "JOB", "PHASE", "PRIORITY", "ASKS FOR", "MESSAGE"], rows)
+
+
+@app.command()
+def hold(context: typer.Context, name: Name, comment: Why = "") -> None:
+    """Admit nothing; what runs goes on."""
+    _set(context, name, "hold", comment)
+
+
+@app.command()
+def drain(context: typer.Context, name: Name, comment: Why = "") -> None:
+    """Admit nothing and take no more jobs; what runs goes on."""
+    _set(context, name, "drain", comment)
+
+
+@app.command()
+def stop(context: typer.Context, name: Name, comment: Why = "") -> None:
+    """Admit nothing, and take back what runs."""
+    _set(context, name, "stop", comment)
+
+
+@app.command("open")
+def reopen(context: typer.Context, name: Name, comment: Why = "") -> None:
+    """Admit jobs again."""
+    _set(context, name, "open", comment)
+
+
+@app.command()
+def move(
+    context: typer.Context,
+    job: Annotated[str, typer.Argument(help="A job that waits.")],
+    queue: Name,
+    namespace: session.Namespace = session.DEFAULT_NAMESPACE,
+) -> None:
+    """Let a waiting job wait in another queue."""
+    run = session.of(context)
+    found = session.job(run.api, job, namespace)
+    unit = run.api.post(at("queueunits", str(found["id"]), "move"), {"queue": _queue(run.api, queue)["path"]})
+    run.screen.line(f"{unit['namespace']}/{unit['name']} is number {unit['position'] or '?'} in {unit['queue']}")
+
+
+def _set(context: typer.Context, name: str, verb: str, comment: str) -> None:
+    run = session.of(context)
+    queue = _queue(run.api, name)
+    after = run.api.post(at("queues", queue["name"], verb), {"comment": comment})
+    run.screen.line(f"queue/{after['name']} ({after['path']}) is {after['state']}")
+
+
+def _queue(api: Api, name: str) -> Item:
+    wanted = {"path": name} if "/" in name or name == "root" else {"search": name}
+    found = [each for each in api.list("queues/", wanted) if name in (each["path"], each["name"])]
+    if not found:
+        raise missing(f"there is no queue {name!r}", "`convoy queue list` lists what there is")
+    return found[0]
+
+
+def _telling(resources: Item) -> str:
+    return human.GPU if human.GPU in resources else next(iter(resources))
+
+
+def _request(unit: Item) -> str:
+    return human.amounts({name: amount for name, amount in unit["request"].items() if name != "pods"})
+
+
+def _drawn(nodes: Sequence[Item], parent: str, indent: str) -> Iterator[tuple[str, Item]]:
+    """Each node behind the lines that lead to it."""
+    children = [node for node in nodes if node["parent"] == parent]
+    for number, node in enumerate(children, 1):
+        last = number == len(children)
+        branch = "" if not parent else indent + ("└─ " if last else "├─ ")
+        yield branch, node
+        yield from _drawn(nodes, node["path"], "" if not parent else indent + ("   " if last else "│  "))
+
+
+def _node(prefix: str, node: Item, resource: str) -> list[str]:
+    amounts: dict[str, Any] = node["resources"].get(resource) or {}
+
+    def told(key: str) -> str:
+        value = amounts.get(key)
+        return "-" if value is None else human.amount(resource, value)
+
+    waits = human.amount(resource, amounts["requested"] - amounts["used"]) if amounts else "-"
+    drawn = bar(amounts.get("used", 0), 0, amounts.get("max") or amounts.get("min") or 0, 12)
+    state = "" if node["queue_state"] == "Open" else node["queue_state"]
+    columns = [told(key) for key in ("used", "min", "max", "borrowed", "lent")]
+    return [prefix + node["name"], drawn, *columns, waits, state]
