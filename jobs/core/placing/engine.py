@@ -128,7 +128,7 @@ class Engine:
             for name, until in gang.excluded.items():
                 if until > now and name in self.fleet.sites:
                     allowed[self.fleet.sites[name].index] = False
-            candidates = np.flatnonzero(allowed)
+            candidates = allowed.nonzero()[0]
             for index in self._ranked(prepared, candidates, weights or self.weights):
                 found = self._place(index, prepared)
                 if found is not None:
@@ -201,9 +201,9 @@ class Engine:
         """Best first, equal ones by name."""
         if not len(candidates):
             return
-        score = np.broadcast_to(scoring.total(self.shares(gang, candidates), weights), candidates.shape).copy()
+        score = scoring.total(self.shares(gang, candidates), weights)
         for _ in range(len(candidates)):
-            best = np.flatnonzero(score == score.max())
+            best = (score == score.max()).nonzero()[0]
             at = min(best, key=lambda i: self.name_of(int(candidates[i]))) if len(best) > 1 else best[0]
             yield int(candidates[at])
             score[at] = -np.inf

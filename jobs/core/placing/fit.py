@@ -147,7 +147,7 @@ def _alike(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | N
     need, loads = group.need, []
     taken: dict[int, int] = {}
     while need:
-        enough = np.flatnonzero(fits >= need)
+        enough = (fits >= need).nonzero()[0]
         if len(enough):
             bucket = _least_left(fleet, site, gang, enough, need)
             start = taken.get(bucket.index, 0)
@@ -156,7 +156,7 @@ def _alike(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | N
         most = int(fits.max(initial=0))
         if not most:
             return None
-        bucket = _least_left(fleet, site, gang, np.flatnonzero(fits == most), most)
+        bucket = _least_left(fleet, site, gang, (fits == most).nonzero()[0], most)
         start = taken.get(bucket.index, 0)
         nodes = min(len(bucket.names) - start, need // most)
         loads.append(Load(0, tuple(bucket.names[start : start + nodes]), most))

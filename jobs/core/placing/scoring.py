@@ -5,7 +5,8 @@ numbers explain the choice. It must not know policies or names.
 """
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -36,6 +37,7 @@ class Weights:
 
 
 PARTS = tuple(field.name for field in fields(Weights))
+_weights = attrgetter(*PARTS)
 
 
 @dataclass(slots=True)
@@ -84,8 +86,11 @@ def parts(
 
 def total(found: Mapping[str, Part], weights: Weights) -> Shares:
     """Rounded, so that what is equal but for the order of sums stays equal."""
-    each = astuple(weights)
-    score = sum(weight * found[name] for name, weight in zip(PARTS, each, strict=True) if weight)
+    each = _weights(weights)
+    score = each[0] * found[PARTS[0]]
+    for name, weight in zip(PARTS[1:], each[1:], strict=True):
+        if weight:
+            score = score + weight * found[name]
     scaled: Shares = np.round(np.asarray(score, dtype=np.float64) / max(sum(each), 1e-9), 9)
     return scaled
 
