@@ -39,6 +39,7 @@ def enqueue(task: str, *args: object, countdown_s: float = 0.0) -> None:
     transaction.on_commit(partial(_send, task, args, countdown_s), robust=True)
 
 
+@transaction.atomic(savepoint=False)
 def record(
     regarding: journal.Change,
     reason: str,
@@ -56,9 +57,11 @@ def record(
         "message": message[:1024],
         "source": source,
     }
-    if Event.objects.filter(**wanted).update(count=F("count") + 1, last_at=now):
+    said = Event.objects.filter(**wanted)
+    if said.update(count=F("count") + 1, last_at=now):
+        _journal(said, journal.Action.MODIFIED, now)
         return
-    Event.objects.create(
+    made = Event.objects.create(
         regarding_kind=regarding.kind,
         regarding_namespace=regarding.namespace,
         regarding_name=regarding.name,
@@ -66,11 +69,13 @@ def record(
         last_at=now,
         **wanted,
     )
+    _journal([made], journal.Action.ADDED, now)
 
 
+@transaction.atomic(savepoint=False)
 def record_new(lines: Iterable[tuple[journal.Change, str, str]], now: datetime, *, source: str = "convoy") -> None:
     """Adds many (regarding, reason, message) lines at once that cannot have been said before."""
-    Event.objects.bulk_create(
+    made = Event.objects.bulk_create(
         [
             Event(
                 regarding_kind=regarding.kind,
@@ -87,6 +92,13 @@ def record_new(lines: Iterable[tuple[journal.Change, str, str]], now: datetime, 
         ],
         batch_size=500,
     )
+    _journal(made, journal.Action.ADDED, now)
+
+
+def _journal(said: Iterable[Event], action: journal.Action, now: datetime) -> None:
+    """For watches; websockets hear of the object itself."""
+    changes = [journal.Change("Event", each.regarding_namespace, str(each.pk), str(each.uid), action) for each in said]
+    journal.append(changes, now)
 
 
 def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:

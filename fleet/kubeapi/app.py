@@ -15,6 +15,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, OperationalError, close_old_connections
 from django.utils import timezone
 
+from fleet import journal
 from fleet.errors import ConvoyError, Forbidden
 from fleet.kube.status import KubeError
 from fleet.kubeapi import documents, lists, proxy, refusals, request, reviews
@@ -102,11 +103,12 @@ class Application:
         async def still_allowed() -> bool:
             return bool(await self._in_thread(self._may_go_on, asked, target))
 
+        from_now = asked.query.get("sendInitialEvents") == "false"
         return Watch(
             kind=target.kind,
             namespaces=readable(target, user),
             wanted=lists.wanted(asked, target.kind),
-            since=asked.number("resourceVersion"),
+            since=asked.number("resourceVersion") or (journal.head() if from_now else 0),
             bookmarks=asked.truth("allowWatchBookmarks"),
             initial=asked.truth("sendInitialEvents"),
             as_table=asked.wants_table,

@@ -7,11 +7,10 @@ a reader who continues behind it misses nothing, because what was written later 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from fleet import journal
-from fleet.kubeapi.kinds import Kind, Object
+from fleet.kubeapi.kinds import Change, Kind
 
 _TICK_S = 0.1
 _BATCH = 1000
@@ -20,18 +19,6 @@ _BACKLOG = 20_000
 
 InThread = Callable[..., Awaitable[Any]]
 """Awaits a function that uses the database."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """``before`` is never known: only what is there now, or (deleted) what its name was."""
-
-    version: int
-    action: journal.Action
-    namespace: str
-    name: str
-    uid: str
-    shown: Object | None
 
 
 class Subscriber:
@@ -110,17 +97,4 @@ class Feed:
 def changes_after(version: int, kinds: Sequence[Kind]) -> tuple[dict[Kind, list[Change]], int]:
     """What changed behind ``version``, by kind, oldest first; and the version up to which that is all."""
     entries = journal.after(version, _BATCH)
-    found: dict[Kind, list[Change]] = {}
-    for kind in kinds:
-        last = {each.object_uid: each for each in entries if each.kind == kind.name}
-        fresh = {each.object_uid for each in entries if each.action == journal.Action.ADDED}
-        shown = kind.of_uids(uid for uid, each in last.items() if each.action != journal.Action.DELETED) if last else {}
-        found[kind] = []
-        for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
-            action = journal.Action(entry.action)
-            if action is not journal.Action.DELETED:
-                if uid not in shown:
-                    continue
-                action = journal.Action.ADDED if uid in fresh else action
-            found[kind].append(Change(entry.version, action, entry.namespace, entry.name, uid, shown.get(uid)))
-    return found, entries[-1].version if entries else version
+    return {kind: kind.told(entries) for kind in kinds}, entries[-1].version if entries else version

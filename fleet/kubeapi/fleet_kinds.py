@@ -1,17 +1,19 @@
 """Supply as Kubernetes objects: clusters, the namespaces in use, and events. All of them are read only."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import QuerySet
 
 from fleet.errors import invalid
+from fleet.journal import Action
 from fleet.kube import names
 from fleet.kube.discovery import Served
 from fleet.kube.resources import EVENTS, NAMESPACES, Resource
-from fleet.kubeapi.kinds import NAME, Column, Exact, Key, Kind, Object, RowKind, Write, head, stamp
+from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Kind, Object, RowKind, Write, head, stamp
 from fleet.kubeapi.tables import AGE, age
-from fleet.models import Cluster, Event
+from fleet.models import Cluster, Event, JournalEntry
 
 CLUSTERS = Resource("cluster.karmada.io", "v1alpha1", "clusters", "Cluster", namespaced=False)
 
@@ -80,7 +82,8 @@ class Namespaces(Kind):
     """A namespace is there as soon as something is in it: creating one is taken for what it announces, and said to be."""
 
     served = Served(NAMESPACES, ("ns",))
-    verbs = ("create", "get", "list")
+    verbs = ("create", "get", "list", "watch")
+    follows = True
     columns = (Column("Status", lambda shown, now: "Active"), AGE)
 
     def __init__(self, sources: Iterable[Callable[[], Iterable[str]]]) -> None:
@@ -92,6 +95,15 @@ class Namespaces(Kind):
         for each in sorted(found):
             if (not name or each == name) and (after is None or each > after[1]):
                 yield _namespace(each)
+
+    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+        """Whatever changes in a namespace may be the first or the last thing that is in it."""
+        last = {each.namespace: each for each in entries if each.namespace}
+        there = {each["metadata"]["name"]: each for each in self.objects(None, None, {})} if last else {}
+        return [
+            Change(each.version, Action.MODIFIED if name in there else Action.DELETED, "", name, name, there.get(name))
+            for name, each in last.items()
+        ]
 
     def create(self, document: Object, write: Write) -> Object:
         name = document["metadata"].get("name")
@@ -117,17 +129,17 @@ class Events(RowKind):
 
     served = Served(EVENTS, ("ev",))
     names_first = False
-    verbs = ("get", "list")
+    verbs = ("get", "list", "watch")
     field_labels = frozenset(
         {*(f"involvedObject.{part}" for part in ("apiVersion", "kind", "namespace", "name", "uid")), "reason", "type"}
     )
     indexed = {f"involvedObject.{part}": f"regarding_{part}" for part in ("kind", "name", "uid")}
     columns = (
         Column("Last Seen", lambda shown, now: age(shown.get("lastTimestamp"), now)),
-        Column("Type", lambda shown, now: shown["type"]),
-        Column("Reason", lambda shown, now: shown["reason"]),
+        Column("Type", lambda shown, now: shown.get("type", "")),
+        Column("Reason", lambda shown, now: shown.get("reason", "")),
         Column("Object", lambda shown, now: _about(shown)),
-        Column("Message", lambda shown, now: shown["message"]),
+        Column("Message", lambda shown, now: shown.get("message", "")),
     )
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
@@ -149,6 +161,12 @@ class Events(RowKind):
         if after:
             rows = rows.filter(pk__gt=_row_of(after[1]))
         return (self.render(row) for row in rows.iterator(chunk_size=self.chunk))
+
+    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+        """Under the names they have here: the journal knows their rows."""
+        found = [each for each in super().told(entries) if each.shown]
+        names = [each.shown["metadata"] for each in found if each.shown]
+        return [replace(each, namespace=m["namespace"], name=m["name"]) for each, m in zip(found, names, strict=True)]
 
     def render(self, row: Event) -> Object:
         namespace = row.regarding_namespace or "default"
@@ -188,8 +206,8 @@ def _row_of(name: str) -> int:
 
 
 def _about(shown: Object) -> str:
-    about = shown["involvedObject"]
-    return f"{about['kind'].lower()}/{about['name']}"
+    about = shown.get("involvedObject")
+    return f"{about['kind'].lower()}/{about['name']}" if about else ""
 
 
 def namespaces_of(rows: QuerySet[Any], field: str = "namespace") -> Callable[[], Iterable[str]]:

@@ -4,15 +4,17 @@ A kind renders its rows as Kubernetes objects and hands every write to a service
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 
+from fleet import journal
 from fleet.kube.discovery import Served
 from fleet.kube.status import KubeError
+from fleet.models import JournalEntry
 from fleet.services import access
 
 Object = dict[str, Any]
@@ -45,6 +47,20 @@ class Write:
     warnings: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``before`` is never known: only what is there now, or (deleted) what its name was."""
+
+    version: int
+    action: journal.Action
+    namespace: str
+    name: str
+    uid: str
+    shown: Object | None
+    guessed: bool = False
+    """It is gone if it ever was: told to those who knew it only."""
+
+
 class Kind(ABC):
     """One served kind."""
 
@@ -58,6 +74,8 @@ class Kind(ABC):
     """What ``--field-selector`` may ask for besides name and namespace."""
     read_verb = access.READ
     """What a caller must be allowed in order to read."""
+    follows = False
+    """Whether its objects come and go with those of other kinds, so that news of them says nothing of their being new."""
 
     @property
     def name(self) -> str:
@@ -77,6 +95,22 @@ class Kind(ABC):
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         """The objects with these uids that are there now: what a watch shows of a change."""
         raise NOT_ALLOWED
+
+    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+        """What these lines of the journal mean for objects of this kind, oldest first: each once, as it is now."""
+        last = {each.object_uid: each for each in entries if each.kind == self.name}
+        fresh = {each.object_uid for each in entries if each.action == journal.Action.ADDED}
+        there = [uid for uid, each in last.items() if each.action != journal.Action.DELETED]
+        shown = self.of_uids(there) if there else {}
+        found = []
+        for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
+            action = journal.Action(entry.action)
+            if action is not journal.Action.DELETED:
+                if uid not in shown:
+                    continue
+                action = journal.Action.ADDED if uid in fresh else action
+            found.append(Change(entry.version, action, entry.namespace, entry.name, uid, shown.get(uid)))
+        return found
 
     def create(self, document: Object, write: Write) -> Object | None:
         """What was made, where it cannot be read by its name afterwards."""

@@ -14,9 +14,11 @@ from fleet import journal
 from fleet.kube import selectors
 from fleet.kube.selectors import Selector
 from fleet.kube.status import KubeError, expired
+from fleet.kube.strictness import options_fault
 from fleet.kubeapi.kinds import Key, Kind, Object
 from fleet.kubeapi.request import Request
 
+_MATCHES = ("Exact", "NotOlderThan")
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
 
 
@@ -35,6 +37,11 @@ class Wanted:
     def exact(self) -> dict[str, str]:
         """The fields that must be one value."""
         return {each.key: each.values[0] for each in self.fields if each.operator == "In"}
+
+    def may_take(self, names: Object) -> bool:
+        """Of an object of which only names are known."""
+        known = [each for each in self.fields if each.key in _ALWAYS]
+        return selectors.matches(tuple(known), {each.key: _field(names, each.key) for each in known})
 
     def takes(self, found: Object) -> bool:
         if self.labels and not selectors.matches(self.labels, found["metadata"].get("labels") or {}):
@@ -65,7 +72,9 @@ def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple
     """The objects, and the metadata of their list; how many are left is counted once, on the first page."""
     takes, limit = wanted(asked, kind), asked.number("limit")
     token = asked.query.get("continue")
-    version, after, left = _resumed(token) if token else (journal.head(), None, None)
+    head = journal.head()
+    check_version(asked, head)
+    version, after, left = _resumed(token) if token else (head, None, None)
     if after and version < journal.floor():
         raise expired("The provided continue parameter is too old. Start a new list without the continue parameter.")
     fitting = (each for each in kind.objects(namespaces, after, takes.exact) if takes.takes(each))
@@ -78,6 +87,29 @@ def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple
             metadata |= {"remainingItemCount": left} if left > 0 else {}
         metadata["continue"] = _token(version, found[-1], left)
     return found, metadata
+
+
+def check_version(asked: Request, head: int) -> None:
+    """Refuses what is older, or newer, than what there is; every list and object is of now, which serves all others."""
+    match, version = asked.query.get("resourceVersionMatch", ""), asked.number("resourceVersion")
+    if match and (match not in _MATCHES or "resourceVersion" not in asked.query or "continue" in asked.query):
+        told = f'Invalid value: "{match}": must be Exact or NotOlderThan, beside a resourceVersion and no continue'
+        raise options_fault("ListOptions", "FieldValueInvalid", "resourceVersionMatch", told)
+    if match == "Exact" and not version:
+        told = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        raise options_fault("ListOptions", "FieldValueForbidden", "resourceVersionMatch", told)
+    if version > head:
+        raise too_large(version, head)
+    if match == "Exact" and version != head:
+        raise expired(f"The resourceVersion for the provided list is too old: {version} ({head})")
+
+
+def too_large(version: int, head: int) -> KubeError:
+    """From another life of the database, or from a copy that was ahead: clients ask again, and then without it."""
+    told = f"Too large resource version: {version}, current: {head}"
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    details = {"causes": [cause], "retryAfterSeconds": 1}
+    return KubeError(504, f"Timeout: {told}", reason="Timeout", details=details)
 
 
 def document(kind: Kind, items: list[Object], metadata: dict[str, Any]) -> Object:

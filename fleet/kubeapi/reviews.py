@@ -11,7 +11,7 @@ ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _READS = ("get", "list", "watch")
-_WRITES = {"create": "apply", "update": "apply", "patch": "apply", "delete": "delete"}
+_WRITES = {"create": "apply", "update": "apply", "patch": "apply", "delete": "delete", "deletecollection": "delete"}
 
 
 def answer(asked: Request, user: Any, catalog: Catalog) -> Object:

@@ -8,9 +8,9 @@ from typing import Any
 
 from fleet import journal
 from fleet.kube.status import KubeError, expired
-from fleet.kubeapi.feed import Change, Feed, InThread
-from fleet.kubeapi.kinds import Kind, Object
-from fleet.kubeapi.lists import Wanted
+from fleet.kubeapi.feed import Feed, InThread
+from fleet.kubeapi.kinds import Change, Kind, Object
+from fleet.kubeapi.lists import Wanted, too_large
 from fleet.kubeapi.request import encoded
 from fleet.kubeapi.tables import table
 
@@ -30,7 +30,7 @@ class Watch:
     """0: begin with everything there is."""
     bookmarks: bool
     initial: bool
-    """Whether the end of the beginning is to be marked (``sendInitialEvents``)."""
+    """Whether it begins with everything, whatever the version, and the end of that is marked (``sendInitialEvents``)."""
     as_table: bool
     timeout_s: float
     still_allowed: Callable[[], Awaitable[bool]]
@@ -39,6 +39,8 @@ class Watch:
     known: set[str] = field(default_factory=set)
     """The uids the reader was told of or, from its list, knows."""
     headed: bool = False
+    old: int = 0
+    """Changes up to here were before the watch began."""
 
     async def lines(self, feed: Feed, in_thread: InThread) -> AsyncGenerator[bytes]:
         """Encoded events, several joined where several are ready."""
@@ -66,19 +68,28 @@ class Watch:
         finally:
             feed.leave(subscriber)
 
+    @property
+    def _keeps_book(self) -> bool:
+        """Whether news of an object does not say if the reader knew it."""
+        return self.kind.follows or not self.wanted.everything
+
     def _begin(self) -> tuple[int, bytes]:
         """In a thread: the version to go on from, and what is told before."""
-        version, first = self.since or journal.head(), b""
-        if self.since and self.since < journal.floor():
-            raise expired(f"too old resource version: {self.since} ({journal.floor()})")
-        if not self.since or not self.wanted.everything:
+        self.old = journal.head()
+        version = self.since if self.since and not self.initial else self.old
+        if version < journal.floor():
+            raise expired(f"too old resource version: {version} ({journal.floor()})")
+        if version > self.old:
+            raise too_large(version, self.old)
+        first, whole = [], self.initial or not self.since
+        if whole or self._keeps_book:
             for shown in self.kind.objects(self.namespaces, None, self.wanted.exact):
                 if self.wanted.takes(shown):
                     self.known.add(shown["metadata"]["uid"])
-                    first += b"" if self.since else self._event("ADDED", shown)
+                    first += [self._event("ADDED", shown)] if whole else []
         if self.initial:
-            first += self._bookmark(version, {"k8s.io/initial-events-end": "true"})
-        return version, first
+            first.append(self._bookmark(version, {"k8s.io/initial-events-end": "true"}))
+        return version, b"".join(first)
 
     def _told(self, change: Change) -> bytes:
         if self.namespaces is not None and change.namespace and change.namespace not in self.namespaces:
@@ -86,12 +97,19 @@ class Watch:
         shown = change.shown or self._remains(change)
         shown = {**shown, "metadata": {**shown["metadata"], "resourceVersion": str(change.version)}}
         now = change.action is not journal.Action.DELETED and self.wanted.takes(shown)
-        fresh = change.action is journal.Action.ADDED or not self.wanted.everything
-        was = change.uid in self.known or not fresh
-        if not now and not was:
+        was = change.uid in self.known or not (change.action is journal.Action.ADDED or self._keeps_book)
+        if not now and not was and not self._may_have_been(change, shown):
             return b""
         (self.known.add if now else self.known.discard)(change.uid)
         return self._event("MODIFIED" if was and now else "ADDED" if now else "DELETED", shown)
+
+    def _may_have_been(self, change: Change, shown: Object) -> bool:
+        """Whether the reader may know, from a list of before this watch, what no longer is or no longer fits.
+
+        To say so of an object it never knew does no harm; to be silent of one it knew would.
+        """
+        gone = change.action is journal.Action.DELETED or not self.kind.follows
+        return gone and not change.guessed and change.version <= self.old and self.wanted.may_take(shown)
 
     def _remains(self, change: Change) -> Object:
         """Of an object that is gone, its names."""

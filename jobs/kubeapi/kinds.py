@@ -2,24 +2,22 @@
 
 from typing import Any
 
-from django.db.models import F, QuerySet, Value
-from django.db.models.functions import Concat, Lower
+from django.db.models import QuerySet
 
 from fleet.kube.discovery import Served
 from fleet.kube.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS, Resource
 from fleet.kubeapi.fleet_kinds import namespaces_of
-from fleet.kubeapi.kinds import Column, Kind, Object, RowKind, Write, stamp
+from fleet.kubeapi.kinds import Column, Kind, Object, Write, stamp
 from fleet.kubeapi.tables import AGE
 from jobs.core import policy as policies
 from jobs.kinds import registry
+from jobs.kubeapi.decisions import Bindings, Works
 from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
-from jobs.models import Binding, Dependent, Job, Policy
+from jobs.models import Dependent, Job, Policy
 from jobs.services import lifecycle
 
-BINDINGS = Resource("work.karmada.io", "v1alpha2", "resourcebindings", "ResourceBinding")
 NAMESPACES_IN_USE = tuple(namespaces_of(model.objects.all()) for model in (Job, Policy, Dependent))
-_BINDING_NAME = Concat(F("job__name"), Value("-"), Lower("job__kind"))
 
 
 class Jobs(ManifestKind):
@@ -136,49 +134,6 @@ class Dependents(ManifestKind):
         return True
 
 
-class Bindings(RowKind):
-    """What was decided for each job."""
-
-    served = Served(BINDINGS, ("rb",))
-    verbs = ("get", "list")
-    namespace_field = "job__namespace"
-    name_field = "shown_name"
-    columns = (
-        Column("Scheduled", lambda shown, now: str(bool(shown["spec"]["clusters"]))),
-        Column("Cluster", lambda shown, now: ",".join(each["name"] for each in shown["spec"]["clusters"])),
-        AGE,
-    )
-
-    def rows(self) -> QuerySet[Any]:
-        rows = Binding.objects.select_related("job", "cluster").annotate(shown_name=_BINDING_NAME)
-        return rows.defer("cluster__access", "cluster__apis", "job__manifest", "job__status")
-
-    def render(self, row: Any) -> Object:
-        job = row.job
-        metadata = {
-            "name": row.shown_name,
-            "namespace": job.namespace,
-            "uid": str(row.uid),
-            "resourceVersion": str(row.resource_version),
-            "creationTimestamp": stamp(row.scheduled_at or job.created_at),
-        }
-        resource = {"apiVersion": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
-        clusters = (
-            [{"name": row.cluster.name, "replicas": sum(role["replicas"] for role in job.roles)}] if row.cluster else []
-        )
-        return {
-            "apiVersion": BINDINGS.api_version,
-            "kind": BINDINGS.kind,
-            "metadata": metadata,
-            "spec": {"resource": {**resource, "uid": str(job.uid)}, "clusters": clusters},
-            "status": {
-                "schedulerObservedGeneration": row.attempt,
-                "result": row.result,
-                "explanation": row.explanation,
-            },
-        }
-
-
 def kinds() -> list[Kind]:
     """Everything of demand, as it is served."""
     dependents = {CONFIG_MAPS: "cm", SECRETS: "", SERVICE_ACCOUNTS: "sa", VOLUME_CLAIMS: "pvc"}
@@ -188,6 +143,7 @@ def kinds() -> list[Kind]:
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),
         QueueUnits(),
+        Works(),
     ]
 
 

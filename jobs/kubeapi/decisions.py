@@ -1,0 +1,192 @@
+"""What the fleet decided as Kubernetes objects: the binding of each job, and the works that carry it to members.
+
+Both are read only, and news of a job is news of its binding and its works: each is announced with its job.
+"""
+
+import uuid
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from django.db.models import CharField, F, QuerySet, Value
+from django.db.models.functions import Cast, Concat, Lower
+
+from fleet.journal import Action
+from fleet.kube.discovery import Served
+from fleet.kube.resources import Resource
+from fleet.kubeapi.kinds import Change, Column, Object, RowKind, stamp
+from fleet.kubeapi.tables import AGE
+from fleet.models import Cluster, JournalEntry
+from jobs.kinds import registry
+from jobs.models import Binding, Work
+
+BINDINGS = Resource("work.karmada.io", "v1alpha2", "resourcebindings", "ResourceBinding")
+WORKS = Resource("work.karmada.io", "v1alpha1", "works", "Work")
+_IDENTITY = uuid.UUID("5a2b5b5c-5f5e-4f0e-9f0b-6f7a1f0d9c11")
+"""Under which uids are made of what an object belongs to, so that they are known when its row is gone."""
+
+
+_ATTEMPTS = 20
+"""Of a job that is gone, works of so many attempts are looked for among what a watch knows."""
+
+
+class _OfJobs(RowKind):
+    """Found by the uid of their job."""
+
+    verbs = ("get", "list", "watch")
+    name_field = "shown_name"
+    follows = True
+    job_field: str
+    guesses = False
+    """Whether `former` names more than there can have been."""
+
+    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+        kinds = {each.resource.kind for each in registry.everything()}
+        last = {each.object_uid: each for each in entries if each.kind in kinds}
+        rows: dict[str, list[Any]] = {uid: [] for uid in last}
+        for row in self.rows().filter(**{f"{self.job_field}__in": list(last)}) if last else ():
+            rows[str(self.job_of(row))].append(row)
+        found = []
+        for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
+            shown = [self.render(row) for row in rows[uid]]
+            found += [_change(entry, Action.MODIFIED, each["metadata"], each) for each in shown]
+            if not shown and entry.action == Action.DELETED:
+                gone = (_change(entry, Action.DELETED, names, None) for names in self.former(entry))
+                found += [replace(each, guessed=self.guesses) for each in gone]
+        return found
+
+    @abstractmethod
+    def job_of(self, row: Any) -> object: ...
+
+    @abstractmethod
+    def former(self, entry: JournalEntry) -> Iterable[Mapping[str, str]]:
+        """The names of what a job that is gone may have had."""
+
+
+def _change(entry: JournalEntry, action: Action, names: Mapping[str, str], shown: Object | None) -> Change:
+    return Change(entry.version, action, names["namespace"], names["name"], names["uid"], shown)
+
+
+class Bindings(_OfJobs):
+    """What was decided for each job."""
+
+    served = Served(BINDINGS, ("rb",))
+    namespace_field = "job__namespace"
+    job_field = "job__uid"
+    columns = (
+        Column("Scheduled", lambda shown, now: str(bool(_clusters(shown))), description="Whether a cluster was chosen"),
+        Column("Cluster", lambda shown, now: ",".join(each["name"] for each in _clusters(shown))),
+        AGE,
+        Column("Result", lambda shown, now: shown.get("status", {}).get("result", ""), wide=True),
+        Column("Attempt", lambda shown, now: shown.get("status", {}).get("schedulerObservedGeneration", ""), wide=True),
+    )
+
+    def rows(self) -> QuerySet[Any]:
+        name = Concat(F("job__name"), Value("-"), Lower("job__kind"))
+        rows = Binding.objects.select_related("job", "cluster").annotate(shown_name=name)
+        return rows.defer("cluster__access", "cluster__apis", "job__manifest", "job__status")
+
+    def job_of(self, row: Binding) -> object:
+        return row.job.uid
+
+    def former(self, entry: JournalEntry) -> Iterable[Mapping[str, str]]:
+        name = f"{entry.name}-{entry.kind.lower()}"
+        return [{"namespace": entry.namespace, "name": name, "uid": _uid("binding", entry.object_uid)}]
+
+    def render(self, row: Any) -> Object:
+        job = row.job
+        metadata = {
+            "name": row.shown_name,
+            "namespace": job.namespace,
+            "uid": _uid("binding", job.uid),
+            "resourceVersion": str(job.resource_version),
+            "creationTimestamp": stamp(row.scheduled_at or job.created_at),
+        }
+        resource = {"apiVersion": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
+        replicas = sum(role["replicas"] for role in job.roles)
+        return {
+            "apiVersion": BINDINGS.api_version,
+            "kind": BINDINGS.kind,
+            "metadata": metadata,
+            "spec": {
+                "resource": {**resource, "uid": str(job.uid)},
+                "clusters": [{"name": row.cluster.name, "replicas": replicas}] if row.cluster else [],
+            },
+            "status": {
+                "schedulerObservedGeneration": row.attempt,
+                "result": row.result,
+                "explanation": row.explanation,
+            },
+        }
+
+
+class Works(_OfJobs):
+    """One member's share of a binding; in the namespace of the job, whose people may read it."""
+
+    served = Served(WORKS)
+    job_field = "job_uid"
+    guesses = True
+    columns = (
+        Column("Cluster", lambda shown, now: shown.get("spec", {}).get("cluster", "")),
+        Column("Applied", lambda shown, now: _applied(shown)),
+        AGE,
+        Column("State", lambda shown, now: shown.get("status", {}).get("state", ""), wide=True),
+        Column("Message", lambda shown, now: shown.get("status", {}).get("message", ""), wide=True),
+    )
+
+    def rows(self) -> QuerySet[Any]:
+        parts = ("name", Value("-"), Lower("kind"), Value("-"), Cast("attempt", CharField()), Value("-"))
+        rows = Work.objects.select_related("cluster").annotate(shown_name=Concat(*parts, "cluster__name"))
+        return rows.defer("cluster__access", "cluster__apis")
+
+    def job_of(self, row: Work) -> object:
+        return row.job_uid
+
+    def former(self, entry: JournalEntry) -> Iterable[Mapping[str, str]]:
+        clusters = list(Cluster.objects.values_list("pk", "name"))
+        for attempt, (pk, cluster) in product(range(1, _ATTEMPTS + 1), clusters):
+            name = f"{entry.name}-{entry.kind.lower()}-{attempt}-{cluster}"
+            yield {"namespace": entry.namespace, "name": name, "uid": _uid("work", entry.object_uid, attempt, pk)}
+
+    def render(self, row: Any) -> Object:
+        applied = row.state in (Work.State.APPLIED, Work.State.SUSPENDED, Work.State.SUSPENDING, Work.State.KEPT)
+        condition = {
+            "type": "Applied",
+            "status": str(applied),
+            "reason": row.state,
+            "message": row.message,
+            "lastTransitionTime": stamp(row.applied_at or row.created_at),
+        }
+        resource = {"apiVersion": row.api_version, "kind": row.kind, "namespace": row.namespace, "name": row.name}
+        return {
+            "apiVersion": WORKS.api_version,
+            "kind": WORKS.kind,
+            "metadata": {
+                "name": row.shown_name,
+                "namespace": row.namespace,
+                "uid": _uid("work", row.job_uid, row.attempt, row.cluster_id),
+                "resourceVersion": str(row.resource_version or 1),
+                "creationTimestamp": stamp(row.created_at),
+            },
+            "spec": {
+                "cluster": row.cluster.name,
+                "attempt": row.attempt,
+                "resource": {**resource, "uid": str(row.job_uid)},
+            },
+            "status": {"state": row.state, "message": row.message, "conditions": [condition]},
+        }
+
+
+def _uid(*parts: object) -> str:
+    return str(uuid.uuid5(_IDENTITY, "/".join(str(part) for part in parts)))
+
+
+def _clusters(shown: Object) -> list[Object]:
+    found: list[Object] = shown.get("spec", {}).get("clusters") or []
+    return found
+
+
+def _applied(shown: Object) -> str:
+    return next((str(each["status"]) for each in shown.get("status", {}).get("conditions", [])), "")
