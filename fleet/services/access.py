@@ -31,8 +31,12 @@ LINK_LIFE = timedelta(minutes=15)
 LONGEST_LIFE = timedelta(days=365)
 
 READ = "read"
-FLEET_WIDE = frozenset({"Cluster", "Node", "ClusterPropagationPolicy", "Process"})
+FLEET_WIDE = frozenset(
+    {"Cluster", "Node", "ClusterPropagationPolicy", "ClusterOverridePolicy", "Process", "Grant", "Audit"}
+)
 """Kinds that live in no namespace. Any role reads them; a fleet admin changes them."""
+FOR_ADMINS = frozenset({"Process", "Grant", "Audit"})
+"""Of those, what a fleet admin alone reads: how Convoy itself runs, who may what, and who did what."""
 ENTITLEMENT = frozenset({"ElasticQuotaTree", "Queue"})
 """Who reads the fleet reads them; a quota admin changes them, and whom `FURTHER` says."""
 FURTHER: dict[str, Callable[[Someone, str], bool]] = {}
@@ -46,6 +50,8 @@ ACTIONS: dict[str, tuple[str, str]] = {
     "detach": ("detach", "Cluster"),
     "cordon": ("cordon", "Cluster"),
     "label": ("label", "Cluster"),
+    "quota": ("apply", "ElasticQuotaTree"),
+    "grant": ("grant", "Grant"),
 }
 """What a person can be shown as possible: name -> (verb, kind)."""
 
@@ -78,6 +84,12 @@ def may(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:
     return by_role or _further(user, verb, kind)
 
 
+def may_write(user: Someone) -> bool:
+    """Whether there is anything at all this user may change."""
+    by_role = any(held.role != Role.VIEWER for held in roles(user))
+    return by_role or any(_further(user, "apply", kind) for kind in FURTHER)
+
+
 def may_somewhere(user: Someone, verb: str, kind: str) -> bool:
     """Whether there is any namespace for which the answer is yes."""
     return any(_allows(held, verb, kind) for held in _of_use(user, kind)) or _further(user, verb, kind)
@@ -96,8 +108,9 @@ def require(user: Someone, verb: str, kind: str, namespace: str = "") -> None:
 def refusal(user: Someone, verb: str, kind: str, namespace: str = "") -> Forbidden:
     """Says which role would do."""
     where = f" in namespace {namespace}" if namespace else ""
+    whose = "" if kind in FLEET_WIDE | ENTITLEMENT else where
     return Forbidden(
-        f"{user.get_username()} may not {verb} {kind}{where}: it takes the role {wanted(verb, kind)}{where}"
+        f"{user.get_username()} may not {verb} {kind}{where}: it takes the role {wanted(verb, kind)}{whose}"
     )
 
 
@@ -190,11 +203,11 @@ def _token(text: str) -> Token | None:
 
 
 def _of_use(user: Someone, kind: str) -> tuple[Held, ...]:
-    """A role in one namespace still reads what lives in none."""
+    """A role in one namespace still reads what is everybody's, and changes none of it."""
     held = roles(user)
-    if kind in ENTITLEMENT:
-        return tuple(Held(each.role if not each.namespace else Role.VIEWER.value, "") for each in held)
-    return tuple(Held(each.role, "") for each in held) if kind in FLEET_WIDE else held
+    if kind not in FLEET_WIDE | ENTITLEMENT:
+        return held
+    return tuple(Held(Role.VIEWER if each.namespace else each.role, "") for each in held)
 
 
 def _further(user: Someone, verb: str, kind: str) -> bool:
@@ -204,7 +217,7 @@ def _further(user: Someone, verb: str, kind: str) -> bool:
 def _allows(held: Held, verb: str, kind: str) -> bool:
     if held.role == Role.FLEET_ADMIN:
         return True
-    if kind == "Process":
+    if kind in FOR_ADMINS:
         return False
     if verb == READ:
         return True

@@ -51,7 +51,7 @@ class DeleteView(APIView):
 
 def _documents(request: Request, verb: str) -> Sequence[dict[str, Any]]:
     """Read, and allowed to this user."""
-    if not access.may_somewhere(request.user, verb, "Job"):
+    if not access.may_write(request.user):
         raise access.refusal(request.user, verb, "Job")
     refuse_forms(request._request)
     body = request.data
