@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ CanPlace = Callable[[frozenset[str]], bool]
 """Would the claimant find a place if the jobs with these keys were gone? More gone never makes a yes a no."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Running:
     """A job the ledger is charged with. One that is on its way out already belongs in neither."""
 
@@ -44,7 +45,7 @@ class Running:
     def leaf(self) -> str:
         return self.charge.leaf
 
-    @property
+    @cached_property
     def cheap_first(self) -> tuple[int, bool, bool, float, str]:
         """Lowest priority, then what loses least work: elastic, checkpointed, most recently started."""
         return self.priority, not self.elastic, not self.checkpointed, -self.started_at.timestamp(), self.key
@@ -116,9 +117,13 @@ class _Search:
         policy = ledger.tree.by_path[claimant.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
         self.places = can_place
-        self.candidates = self._candidates(running)
+        self.running = running
+        self.candidates: list[Running] = []
 
     def run(self) -> list[_Taken] | None:
+        if not self._has_a_right():
+            return None
+        self.candidates = self._candidates()
         taken: list[_Taken] | None = self._until_quota_allows()
         if taken is None:
             return None
@@ -126,10 +131,17 @@ class _Search:
             taken = self._until_placed(taken)
         return taken and self._without_the_unnecessary(taken)
 
-    def _candidates(self, running: Iterable[Running]) -> list[Running]:
+    def _has_a_right(self) -> bool:
+        """Whether a search can find anything: each thing that is short was promised somewhere below where it is."""
+        if self.by_priority:
+            return True
+        promised = np.logical_or.accumulate(self._within(), axis=0)
+        return bool((promised[:-1] | ~self._short()[1:]).all()) and not self._short()[0].any()
+
+    def _candidates(self) -> list[Running]:
         """Borrowers in other queues come before lower priorities in the claimant's own, which it may well keep."""
         mine = self.claimant.leaf
-        found = [job for job in running if job.charge.preemptible and (job.leaf != mine or self._outranked(job))]
+        found = [job for job in self.running if job.charge.preemptible and (job.leaf != mine or self._outranked(job))]
         return sorted(found, key=lambda job: (job.leaf == mine, job.cheap_first))
 
     def _outranked(self, job: Running) -> bool:

@@ -77,19 +77,23 @@ def _admit(
 
 
 def _reclaim(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datetime, places: Places) -> bool:
-    """Lets the first who has the right take what it needs; whether anybody did."""
-    running = [job.running(job.started_at) for job in made.running.values() if job.started_at is not None]
+    """Lets everybody who has the right take what it needs, each from what those before it left; whether anybody did."""
+    running = {key: job.running(job.started_at) for key, job in made.running.items() if job.started_at is not None}
+    hopeless: set[object] = set()
+    before = len(made.reclaims)
     for unit, answer in made.waits:
-        if isinstance(answer, Behind):
+        if isinstance(answer, Behind) or unit.shape in hopeless:
             continue
-        plan = reclaim.plan(ledger, unit, running, partial(places, unit, made.running))
-        if plan is not None and plan.victims:
-            for victim in plan.victims:
-                ledger.release(made.running.pop(victim.key).unit.charge)
-            _start(ledger, every[unit.id], made, now)
-            made.reclaims.append(plan)
-            return True
-    return False
+        plan = reclaim.plan(ledger, unit, running.values(), partial(places, unit, made.running))
+        if plan is None or not plan.victims:
+            hopeless.add(unit.shape)
+            continue
+        for victim in plan.victims:
+            ledger.release(running.pop(victim.key).charge)
+            del made.running[victim.key]
+        _start(ledger, every[unit.id], made, now)
+        made.reclaims.append(plan)
+    return len(made.reclaims) > before
 
 
 def _start(ledger: Ledger, job: Job, made: Settled, now: datetime) -> None:

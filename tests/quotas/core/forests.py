@@ -2,43 +2,71 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import strategies as st
 
+from quotas.core.admission import Admitted, ask
 from quotas.core.amounts import MAX_JOBS, UNLIMITED, of_job
-from quotas.core.ledger import Charge
+from quotas.core.ledger import Charge, Ledger
+from quotas.core.reclaim import Running
 from quotas.core.tree import Node, Tree
-from tests.quotas.core.builders import LEND, quota, tree, unit
+from tests.quotas.core.builders import LEND, NOON, quota, tree, unit
 
 RESOURCES = ("cpu", "nvidia.com/gpu")
 
 
 @st.composite
-def trees(draw, deepest=4, preempts=False):
+def trees(draw, deepest=4, crowded=False):
+    """Crowded: everybody may borrow everything, and some queues preempt by priority."""
     total = {name: draw(st.integers(4, 20)) for name in RESOURCES}
-    top = _inner(draw, total, total, deepest, preempts)
+    top = _inner(draw, total, total, deepest, crowded)
     policy = draw(st.sampled_from(["Priority", "Block", "Round"]))
     return tree(total, *top, attributes={"queue-policy": policy})
 
 
-def _inner(draw, low, ceiling, levels, preempts):
+def _inner(draw, low, ceiling, levels, crowded):
     """One to three children whose mins fit into ``low`` and whose maxes stay below ``ceiling``."""
     left, children = dict(low), []
-    for i in range(draw(st.integers(1, 3))):
+    for i in range(draw(st.integers(1 + crowded, 3))):
         own = {name: draw(st.integers(0, left[name])) for name in RESOURCES}
         left = {name: left[name] - own[name] for name in RESOURCES}
-        high = {name: draw(st.integers(own[name], ceiling[name])) for name in RESOURCES}
+        high = ceiling if crowded else {name: draw(st.integers(own[name], ceiling[name])) for name in RESOURCES}
         fields = {"weight": draw(st.sampled_from(["1", "2", "4"]))}
         if draw(st.booleans()):
             fields[LEND] = json.dumps({name: draw(st.integers(0, own[name])) for name in RESOURCES})
-        if preempts and draw(st.booleans()):
+        if crowded and draw(st.booleans()):
             fields["preempt-policy"] = "PreemptLowerPriority"
-        below = _inner(draw, own, high, levels - 1, preempts) if levels > 1 and draw(st.booleans()) else []
+        below = _inner(draw, own, high, levels - 1, crowded) if levels > 1 and draw(st.booleans()) else []
         if draw(st.integers(0, 3)) == 0:
             high = {**high, MAX_JOBS: draw(st.integers(0, 4))}
             below = []
         children.append(quota(f"n{i}", own, high, *below, attributes=fields))
     return children
+
+
+@st.composite
+def crowds(draw):
+    """A ledger with what came to run while there was room, the running jobs, and one more that asks, mostly by right."""
+    found = Ledger(draw(trees(crowded=True, deepest=3)))
+    leaf = draw(st.sampled_from(found.tree.leaves))
+    jobs = []
+    sizes = st.tuples(st.sampled_from([4, 2, 1, 0, 6]), st.sampled_from([2, 1, 0, 4]))
+    others = [each for each in found.tree.leaves if each is not leaf] or [leaf]
+    for i in range(24):
+        cores, gpus = draw(sizes)
+        amounts = {"cpu": cores * 1000, "nvidia.com/gpu": gpus}
+        into = draw(st.sampled_from([others[-1], *others, leaf]))
+        charge = Charge(into.path, of_job(amounts), draw(st.sampled_from([True, True, True, False])))
+        if isinstance(ask(found, into.path, charge.amounts, preemptible=charge.preemptible), Admitted):
+            found.charge(charge)
+            at = NOON + timedelta(seconds=draw(st.integers(0, 5)))
+            jobs.append(Running(f"r{i}", charge, draw(st.integers(0, 2)), at, draw(st.booleans())))
+    used = found.used(leaf.path)
+    right = {name: max(leaf.min.get(name, 0) - used[name], 0) for name in RESOURCES}
+    amounts = {name: draw(st.sampled_from([part, part // 2, 0, part + 1])) for name, part in right.items()}
+    claimant = unit("claimant", priority=draw(st.integers(0, 2)))
+    return found, jobs, replace(claimant, charge=Charge(leaf.path, of_job(amounts), draw(st.booleans())))
 
 
 @st.composite

@@ -25,7 +25,7 @@ def anywhere(_gone):
 @given(st.data())
 def test_it_comes_to_rest_and_stays_there(data):
     """No-flap: whatever runs and waits, admission and reclaim in turn come to an end, and then do nothing more."""
-    tree = data.draw(forests.trees(preempts=True))
+    tree = data.draw(forests.trees(crowded=True))
     ledger, jobs = Ledger(tree), {}
     for _ in range(data.draw(st.integers(1, 3))):
         jobs |= {unit.id: Job(unit) for unit in data.draw(forests.units(tree, prefix=f"s{len(jobs)}-"))}
@@ -39,18 +39,6 @@ def test_it_comes_to_rest_and_stays_there(data):
             ledger.release(jobs.pop(key).unit.charge)
 
 
-def busy(data):
-    """A ledger with jobs running in it that came while there was room, and one more job that asks."""
-    tree = data.draw(forests.trees(preempts=data.draw(st.booleans())))
-    ledger, running = Ledger(tree), []
-    for unit in data.draw(forests.units(tree)):
-        charge = unit.charge
-        if isinstance(ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible), Admitted):
-            ledger.charge(charge)
-            running.append(Job(unit).running(NOON))
-    return ledger, running, data.draw(forests.units(tree, most=1, prefix="claimant"))[0]
-
-
 def fits_without(ledger, claimant, jobs):
     with ledger.released(job.charge for job in jobs):
         charge = claimant.charge
@@ -61,7 +49,7 @@ def fits_without(ledger, claimant, jobs):
 @given(st.data())
 def test_what_is_promised_can_always_be_had(data):
     """I9: within the min of its leaf no job is refused because of a borrower; job counts that nobody promised aside."""
-    ledger, running, claimant = busy(data)
+    ledger, running, claimant = data.draw(forests.crowds())
     row, asked = ledger.row[claimant.leaf], ledger.vector(claimant.charge.amounts)
     promised = asked <= ledger.min[row] - ledger.held.used[row]
     charge = claimant.charge
@@ -74,7 +62,7 @@ def test_what_is_promised_can_always_be_had(data):
 @given(st.data())
 def test_it_takes_enough_and_nothing_that_could_stay(data):
     """By trying every smaller choice among the victims: none of them would do."""
-    ledger, running, claimant = busy(data)
+    ledger, running, claimant = data.draw(forests.crowds())
     made = reclaim.plan(ledger, claimant, running, anywhere)
     if made is None:
         return
@@ -105,7 +93,7 @@ def in_its_right(ledger, claimant, victims):
 @SOME
 @given(st.data())
 def test_it_stops_only_borrowers_and_lower_priorities_that_may_be_stopped(data):
-    ledger, running, claimant = busy(data)
+    ledger, running, claimant = data.draw(forests.crowds())
     made = reclaim.plan(ledger, claimant, running, anywhere)
     jobs = {job.key: job for job in running}
     for victim in made.victims if made else ():
@@ -121,7 +109,7 @@ def test_it_stops_only_borrowers_and_lower_priorities_that_may_be_stopped(data):
 @SOME
 @given(st.data())
 def test_it_makes_one_plan_of_one_state(data):
-    ledger, running, claimant = busy(data)
+    ledger, running, claimant = data.draw(forests.crowds())
     before = ledger.held.copy()
     one = reclaim.plan(ledger, claimant, running, anywhere)
     two = reclaim.plan(ledger, claimant, data.draw(st.permutations(running)), anywhere)
@@ -133,7 +121,7 @@ def test_it_makes_one_plan_of_one_state(data):
 @given(st.data())
 def test_it_takes_a_place_only_where_that_makes_one(data):
     """Against every choice of the jobs it could see: a plan exists only where the claimant is placed by it."""
-    ledger, running, claimant = busy(data)
+    ledger, running, claimant = data.draw(forests.crowds())
     needed = frozenset(data.draw(st.sets(st.sampled_from([job.key for job in running] or ["none"]), max_size=3)))
     made = reclaim.plan(ledger, claimant, running, needed.issubset)
     if made is not None:
