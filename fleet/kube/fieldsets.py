@@ -6,6 +6,7 @@ are those of structured-merge-diff, so that an object applied here and on a real
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -56,6 +57,16 @@ def _fields(schema: Schema, value: Any, path: Path) -> Iterator[Path]:
         yield from _fields(inner, each, below)
         if element[0] != "f" or each is None or each == {} or element[2:] not in schema.fields:
             yield below
+
+
+def doubled(schema: Schema, value: Any, path: Path = ()) -> Path | None:
+    """Where an entry of a list stands twice that may stand there once."""
+    inside = parts(schema, value)
+    if isinstance(value, list) and inside is not None and len(inside) < len(value):
+        keys = Counter(entry_key(schema, each) for each in value)
+        return (*path, max(keys, key=lambda key: keys[key]))
+    found = (doubled(inner, each, (*path, element)) for element, (each, inner) in (inside or {}).items())
+    return next(filter(None, found), None)
 
 
 def compared(schema: Schema, old: Any, new: Any) -> Comparison:

@@ -62,11 +62,6 @@ class Conflict:
     path: Path
 
 
-def manager_name(field_manager: str, user_agent: str) -> str:
-    """As it is asked for, else what the program that asks calls itself."""
-    return field_manager or user_agent.partition("/")[0][:128] or "unknown"
-
-
 def read(metadata: Mapping[str, Any]) -> Claims:
     """Of ``metadata.managedFields``; entries that make no sense are nobody's."""
     found: Claims = {}
@@ -130,6 +125,9 @@ def applied(schema: Schema, live: Object, config: Object, manager: Manager, now:
     """
     if config["metadata"].get("managedFields"):
         raise KubeError(400, "metadata.managedFields must be nil")
+    if twice := fieldsets.doubled(schema, config):
+        told = f"{fieldsets.spelled(twice[:-1])}: duplicate entries for key {fieldsets.spelled(twice[-1:])}"
+        raise KubeError(400, f"failed to create typed patch object: {told}")
     claims = read(live.get("metadata") or {})
     standing, bare, asked = bool(live.get("metadata", {}).get("uid")), _bare(live), _bare(config)
     if not claims and standing:

@@ -26,18 +26,23 @@ def of(paths: Mapping[str, str], found: Object) -> Object:
     }
 
 
-def scaled(paths: Mapping[str, str], found: Object, wanted: Any) -> Object:
-    """The object as a Scale wants it; under the version the Scale names, if it names one."""
+def scaled(paths: Mapping[str, str], found: Object, wanted: Any, resource: Resource) -> Object:
+    """The object, of that resource, as a Scale wants it; under the version the Scale names, if it names one."""
     if not isinstance(wanted, dict) or wanted.get("kind", SCALE.kind) != SCALE.kind:
         raise KubeError(400, "the object provided is unrecognized: it is no Scale")
     spec, metadata = wanted.get("spec") or {}, wanted.get("metadata") or {}
     if not isinstance(spec, dict) or not isinstance(metadata, dict):
         raise KubeError(400, "a Scale has a spec with replicas, and metadata")
     replicas, name = spec.get("replicas", 0), found["metadata"]["name"]
+    if metadata.get("name", name) != name:
+        told = f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        raise KubeError(400, told)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
         raise KubeError(400, "Scale: spec.replicas must be a whole number")
     if replicas < 0:
-        raise invalid(SCALE, name, "spec.replicas", f"Invalid value: {replicas}: should be a non-negative integer")
+        raise invalid(
+            resource, name, paths["specReplicasPath"], f"Invalid value: {replicas}: should be a non-negative integer"
+        )
     version = metadata.get("resourceVersion") or found["metadata"].get("resourceVersion")
     made = _put(found, _steps(paths["specReplicasPath"]), replicas)
     return {**made, "metadata": {**made["metadata"], "resourceVersion": version}}

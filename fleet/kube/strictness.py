@@ -7,27 +7,12 @@ from collections.abc import Iterable
 
 from fleet.kube import structural
 from fleet.kube.bodies import Body
+from fleet.kube.options import IGNORE, STRICT
 from fleet.kube.resources import Resource
 from fleet.kube.schemas import Schema
 from fleet.kube.status import KubeError
 
-IGNORE, WARN, STRICT = "Ignore", "Warn", "Strict"
 _LONGEST, _MOST = 240, 32
-
-
-def mode(asked: str, options: str) -> str:
-    """Warn unless told; ``options`` is the kind of the request's options, as ``CreateOptions``."""
-    if asked not in ("", IGNORE, WARN, STRICT):
-        told = f'Unsupported value: "{asked}": supported values: "", "Ignore", "Strict", "Warn"'
-        raise options_fault(options, "FieldValueNotSupported", "fieldValidation", told)
-    return asked or WARN
-
-
-def options_fault(options: str, reason: str, field: str, told: str) -> KubeError:
-    """A query parameter that may not be as it is."""
-    causes = [{"reason": reason, "message": told, "field": field}]
-    details = {"group": "meta.k8s.io", "kind": options, "causes": causes}
-    return KubeError(422, f'{options}.meta.k8s.io "" is invalid: {field}: {told}', details=details)
 
 
 def checked(body: Body, schema: Schema, resource: Resource, how: str) -> list[str]:

@@ -6,6 +6,7 @@ import hmac
 from typing import Any
 
 from fleet.kube import discovery
+from fleet.kube.options import APPLY_PATCH
 from fleet.kube.status import KubeError
 from fleet.simulator.apiserver import lists, openapi, streams
 from fleet.simulator.apiserver.faults import Faults
@@ -113,18 +114,32 @@ class Application:
 
     def _verb(self, asked: Request, target: Target) -> tuple[int, dict[str, Any]]:
         ops, where, part = self._ops, (target.served, target.namespace, target.name), target.subresource
-        dry = bool(asked.query.get("dryRun"))
+        if part == "scale":
+            return 200, self._scale(asked, target)
         match asked.method:
             case "POST" if part == "binding":
                 return 201, ops.bind(*where, asked.body())
             case "GET" if part != "binding":
                 return 200, ops.get(*where)
             case "PUT" if part in ("", "status"):
-                return 200, ops.update(*where, asked.body(), part, dry=dry)
+                return 200, ops.update(*where, asked.body(), part, asked.write())
             case "PATCH" if part in ("", "status"):
-                return 200, ops.patch(*where, asked.body(), part, asked.content_type, dry=dry)
+                write = asked.write()
+                if asked.content_type == APPLY_PATCH:
+                    return ops.apply(*where, asked.body(), part, write)
+                return 200, ops.patch(*where, asked.body(), part, asked.content_type, write)
             case "DELETE" if not part:
                 return 200, ops.delete(*where, _options(asked))
+        raise _NOT_ALLOWED
+
+    def _scale(self, asked: Request, target: Target) -> dict[str, Any]:
+        ops, where = self._ops, (target.served, target.namespace, target.name)
+        match asked.method:
+            case "GET":
+                return ops.scale(*where)
+            case "PUT" | "PATCH":
+                style = asked.content_type if asked.method == "PATCH" else ""
+                return ops.rescale(*where, asked.body(), style, asked.write())
         raise _NOT_ALLOWED
 
     def _collection_verb(self, asked: Request, target: Target) -> tuple[int, dict[str, Any]]:
@@ -133,9 +148,9 @@ class Application:
             case "GET":
                 return 200, lists.page(ops.store, served, namespace, asked.query)
             case "POST":
-                dry = bool(asked.query.get("dryRun"))
-                made = ops.create(served, namespace, asked.body(), dry=dry)
-                if not dry and made["metadata"].get("ownerReferences"):
+                write = asked.write()
+                made = ops.create(served, namespace, asked.body(), write)
+                if not write.options.dry and made["metadata"].get("ownerReferences"):
                     asyncio.get_running_loop().call_later(_COLLECT_S, ops.collect, served, made)
                 return 201, made
             case "DELETE":
@@ -146,8 +161,8 @@ class Application:
 
 
 def _reviewed(asked: Request) -> dict[str, Any]:
-    """Everything is allowed to everybody; kubectl asks in protobuf and takes the answer in JSON."""
-    review = {} if asked.raw.startswith(b"k8s\x00") else asked.body()
+    """Everything is allowed to everybody."""
+    review = asked.body()
     kind = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1"}
     return {**kind, **(review if isinstance(review, dict) else {}), "status": {"allowed": True}}
 

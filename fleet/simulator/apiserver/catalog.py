@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from fleet.kube import resources
+from fleet.kube import builtin, resources
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
+from fleet.kube.schemas import Schema, of_kind
 
 _ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints")
 _LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
@@ -35,6 +36,8 @@ class Catalog:
     def __init__(self) -> None:
         self._served = {(s.resource.group, s.resource.version, s.resource.plural): s for s in BUILT_IN}
 
+        self._schemas: dict[Resource, Schema] = {}
+
     def find(self, group: str, version: str, plural: str) -> Served | None:
         return self._served.get((group, version, plural))
 
@@ -43,6 +46,13 @@ class Catalog:
 
     def versions(self, group: str) -> list[str]:
         return list(dict.fromkeys(s.resource.version for s in self._served.values() if s.resource.group == group))
+
+    def schema(self, served: Served) -> Schema:
+        """What the objects of the kind are made of."""
+        resource = served.resource
+        if resource not in self._schemas:
+            self._schemas[resource] = builtin.schema(resource) or of_kind(served.document)
+        return self._schemas[resource]
 
     def custom(self, group: str) -> bool:
         return group not in {s.resource.group for s in BUILT_IN}
@@ -54,6 +64,7 @@ class Catalog:
         for served in _of_definition(definition):
             resource = served.resource
             self._served[(resource.group, resource.version, resource.plural)] = served
+            self._schemas.pop(resource, None)
 
     def unlearn(self, definition: dict[str, Any]) -> None:
         for served in _of_definition(definition):
@@ -66,10 +77,13 @@ def _of_definition(definition: dict[str, Any]) -> Iterator[Served]:
     names = spec["names"]
     for version in spec["versions"]:
         if version.get("served", True):
+            parts = version.get("subresources") or {}
             yield Served(
                 Resource(spec["group"], version["name"], names["plural"], names["kind"], spec["scope"] == "Namespaced"),
                 tuple(names.get("shortNames") or ()),
                 tuple(names.get("categories") or ()),
-                ("status",) if "status" in (version.get("subresources") or {}) else (),
+                tuple(part for part in ("status", "scale") if part in parts),
                 tuple(version.get("additionalPrinterColumns") or ()),
+                (version.get("schema") or {}).get("openAPIV3Schema"),
+                parts.get("scale"),
             )

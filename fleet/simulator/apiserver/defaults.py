@@ -29,6 +29,13 @@ def apply(resource: Resource, body: Object) -> None:
         default(body)
 
 
+def complete(resource: Resource, body: Object) -> None:
+    """What the server adds that is no default, and so nobody's; changes ``body``."""
+    add = _COMPLETED.get((resource.group, resource.plural))
+    if add is not None:
+        add(body)
+
+
 def check_pod_update(old: Object, new: Object) -> None:
     """A pod stays what it is; only its images, deadline, grace and tolerations may change. Changes ``new``, as `apply` does."""
     name, spec = old["metadata"]["name"], {**(new.get("spec") or {})}
@@ -53,8 +60,11 @@ def _lasting(spec: Object) -> Object:
 def _default_pod(pod: Object) -> None:
     spec = pod.setdefault("spec", {})
     _default_pod_spec(spec, PODS, pod["metadata"]["name"], "spec")
-    spec.setdefault("serviceAccountName", "default")
-    pod["status"] = {"phase": "Pending", "qosClass": _quality(spec["containers"])}
+
+
+def _complete_pod(pod: Object) -> None:
+    pod["spec"].setdefault("serviceAccountName", "default")
+    pod["status"] = {"phase": "Pending", "qosClass": _quality(pod["spec"]["containers"])}
 
 
 def _default_pod_spec(spec: Object, resource: Resource, name: str, field: str) -> None:
@@ -106,6 +116,11 @@ def _default_job(job: Object) -> None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
     spec.setdefault("backoffLimit", 6)
+
+
+def _complete_job(job: Object) -> None:
+    spec, metadata = job["spec"], job["metadata"]
+    template = spec["template"] = {**spec["template"]}
     own = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
     template["metadata"] = {**(template.get("metadata") or {})}
     template["metadata"]["labels"] = {**(template["metadata"].get("labels") or {}), **own}
@@ -117,6 +132,9 @@ def _default_namespace(namespace: Object) -> None:
     name = namespace["metadata"]["name"]
     labels = namespace["metadata"].get("labels") or {}
     namespace["metadata"]["labels"] = {**labels, "kubernetes.io/metadata.name": name}
+
+
+def _complete_namespace(namespace: Object) -> None:
     namespace["spec"] = {"finalizers": ["kubernetes"]}
     namespace["status"] = {"phase": "Active"}
 
@@ -128,6 +146,9 @@ def _default_service(service: Object) -> None:
     for port in spec.get("ports") or []:
         port.setdefault("protocol", "TCP")
         port.setdefault("targetPort", port.get("port"))
+
+
+def _complete_service(service: Object) -> None:
     service["status"] = {"loadBalancer": {}}
 
 
@@ -136,4 +157,10 @@ _DEFAULTS: dict[tuple[str, str], Callable[[Object], None]] = {
     (JOBS.group, JOBS.plural): _default_job,
     (NAMESPACES.group, NAMESPACES.plural): _default_namespace,
     (SERVICES.group, SERVICES.plural): _default_service,
+}
+_COMPLETED: dict[tuple[str, str], Callable[[Object], None]] = {
+    (PODS.group, PODS.plural): _complete_pod,
+    (JOBS.group, JOBS.plural): _complete_job,
+    (NAMESPACES.group, NAMESPACES.plural): _complete_namespace,
+    (SERVICES.group, SERVICES.plural): _complete_service,
 }

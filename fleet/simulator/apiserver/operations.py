@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from fleet.kube import patches, shapes, status
+from fleet.kube import patches, scale, shapes, status, structural
 from fleet.kube.discovery import Served
 from fleet.kube.resources import CRDS, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, VOLUME_CLAIMS
 from fleet.kube.status import KubeError
-from fleet.simulator.apiserver import deletion, rules
+from fleet.simulator.apiserver import deletion, rules, writes
 from fleet.simulator.apiserver.catalog import Catalog
 from fleet.simulator.apiserver.lists import Wanted, in_version
 from fleet.simulator.apiserver.store import Object, Store
+from fleet.simulator.apiserver.writes import Write
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 MERGE, JSON, STRATEGIC = (
@@ -39,17 +41,24 @@ class Operations:
             raise status.not_found(served.resource, name)
         return in_version(found, served.resource.api_version)
 
-    def create(self, served: Served, namespace: str, body: Any, *, dry: bool = False) -> Object:
-        """``dry``, here and below: everything but the writing."""
+    def create(self, served: Served, namespace: str, body: Any, write: Write | None = None) -> Object:
+        """A dry ``write``, here and below, does everything but the writing."""
+        write, schema = write or Write(), self.catalog.schema(served)
         made = rules.checked(body, served.resource, namespace)
         self._check_namespace(served, namespace)
-        made = rules.created(made, served)
-        name = made["metadata"]["name"]
+        made = writes.taken(made, served, schema, write)
+        made["metadata"].pop("managedFields", None)
+        return self._add(served, made, write, lambda new: writes.noted(None, new, served, schema, write))
+
+    def _add(self, served: Served, made: Object, write: Write, noted: Callable[[Object], Object]) -> Object:
+        made = rules.created(made, served, noted)
+        namespace, name = made["metadata"].get("namespace", ""), made["metadata"]["name"]
         if self.store.get(_kind(served), namespace, name) is not None:
             raise status.already_exists(served.resource, name)
+        writes.judged(made, served, self.catalog.schema(served))
         if served.resource == CRDS:
             made = _established(made)
-        if dry:
+        if write.options.dry:
             return made
         if served.resource == CRDS:
             self.catalog.learn(made)
@@ -65,11 +74,15 @@ class Operations:
             raise KubeError(403, f"namespace {namespace} is being terminated", reason="Forbidden")
 
     def update(
-        self, served: Served, namespace: str, name: str, body: Any, subresource: str = "", *, dry: bool = False
+        self, served: Served, namespace: str, name: str, body: Any, subresource: str = "", write: Write | None = None
     ) -> Object:
-        old = self.get(served, namespace, name)
-        new = rules.checked(body, served.resource, namespace)
-        return self._write(served, old, rules.updated(old, new, served, subresource), dry=dry)
+        return self._replace(served, self.get(served, namespace, name), body, subresource, write or Write())
+
+    def _replace(self, served: Served, old: Object, body: Any, subresource: str, write: Write) -> Object:
+        schema = self.catalog.schema(served)
+        new = rules.checked(body, served.resource, old["metadata"].get("namespace", ""))
+        new = rules.updated(old, writes.taken(new, served, schema, write), served, subresource)
+        return self._write(served, old, writes.noted(old, new, served, schema, write, subresource), write)
 
     def patch(
         self,
@@ -79,29 +92,59 @@ class Operations:
         patch: Any,
         subresource: str = "",
         style: str = MERGE,
-        *,
-        dry: bool = False,
+        write: Write | None = None,
     ) -> Object:
         """``style`` is the content type of the patch."""
         old = self.get(served, namespace, name)
+        return self._replace(served, old, self._patched(served, old, patch, style), subresource, write or Write())
+
+    def _patched(self, served: Served, old: Object, patch: Any, style: str) -> Any:
         if style not in self.patch_styles(served):
             raise KubeError(415, f"the body of the request was in an unknown format - {style} is not accepted here")
         if style != JSON and not isinstance(patch, dict):
             raise KubeError(400, "the patch is not an object")
         try:
-            patched = _PATCHES[style](old, patch)
+            return _PATCHES[style](old, patch)
         except patches.PatchError as e:
             raise KubeError(422, str(e)) from e
-        new = rules.checked(patched, served.resource, namespace)
-        return self._write(served, old, rules.updated(old, new, served, subresource), dry=dry)
+
+    def apply(
+        self, served: Served, namespace: str, name: str, body: Any, subresource: str, write: Write
+    ) -> tuple[int, Object]:
+        """Server-side: creates what is not there, but not through a subresource."""
+        schema, live = self.catalog.schema(served), self.store.get(_kind(served), namespace, name)
+        config = rules.checked(writes.check_applied(body, served, name), served.resource, namespace)
+        if live is None and subresource:
+            raise status.not_found(served.resource, name)
+        self._check_namespace(served, namespace)
+        made = writes.applied(live, config, served, schema, write, subresource)
+        made = structural.with_defaults(schema, made)
+        if live is None:
+            return 201, self._add(served, made, write, lambda new: new)
+        new = rules.updated(live, {**made, "metadata": {**made["metadata"], **_version(config)}}, served, subresource)
+        if subresource:
+            new["metadata"] = {**new["metadata"], "managedFields": made["metadata"].get("managedFields", [])}
+        return 200, self._write(served, live, new, write)
+
+    def scale(self, served: Served, namespace: str, name: str) -> Object:
+        return scale.of(served.scale or {}, self.get(served, namespace, name))
+
+    def rescale(self, served: Served, namespace: str, name: str, wanted: Any, style: str, write: Write) -> Object:
+        """``style`` of a patch of the Scale; empty when it is replaced."""
+        old, paths = self.get(served, namespace, name), served.scale or {}
+        if style:
+            wanted = self._patched(served, scale.of(paths, old), wanted, style)
+        made = self._replace(served, old, scale.scaled(paths, old, wanted, served.resource), "", write)
+        return scale.of(paths, made)
 
     def patch_styles(self, served: Served) -> list[str]:
         return [style for style in _PATCHES if style != STRATEGIC or not self.catalog.custom(served.resource.group)]
 
-    def _write(self, served: Served, old: Object, new: Object, *, dry: bool) -> Object:
+    def _write(self, served: Served, old: Object, new: Object, write: Write) -> Object:
+        writes.judged(new, served, self.catalog.schema(served))
         if served.resource == CRDS:
             _established(new)
-        if dry or new == old:
+        if write.options.dry or new == old:
             return new
         stored = self.store.put(_kind(served), new)
         deletion.after_update(self.store, _kind(served), stored)
@@ -169,6 +212,12 @@ class Operations:
         """To be called some time after a creation: removes what belongs to nobody who is still there."""
         metadata = found["metadata"]
         deletion.collect_orphan(self.store, _kind(served), metadata.get("namespace", ""), metadata["name"])
+
+
+def _version(config: Object) -> Object:
+    """The version an apply insists on, if it does."""
+    version = config["metadata"].get("resourceVersion")
+    return {"resourceVersion": version} if version else {}
 
 
 def _kind(served: Served) -> tuple[str, str]:

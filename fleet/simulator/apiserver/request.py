@@ -2,48 +2,21 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-import yaml
-
+from fleet.kube import bodies, options, strictness
+from fleet.kube.bodies import Body
 from fleet.kube.status import KubeError
 from fleet.simulator.apiserver.faults import Faults
+from fleet.simulator.apiserver.writes import Write
 
 Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 MAX_BODY = 3 * 1024 * 1024
-
-
-class _Plain(yaml.SafeLoader):
-    """YAML as far as it is JSON: dates stay text, and nothing is said once and meant many times."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not taken")
-        return super().compose_node(parent, index)
-
-
-_Plain.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _of_yaml(raw: bytes) -> Any:
-    found = yaml.load(raw, Loader=_Plain)  # noqa: S506  (derived from the safe loader)
-    return json.loads(json.dumps(found, allow_nan=False))
-
-
-def _of_json(raw: bytes) -> Any:
-    return json.loads(raw, parse_constant=_no_number)
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON number")
 
 
 @dataclass(slots=True)
@@ -56,6 +29,7 @@ class Request:
     faults: Faults
     """What goes wrong with this request."""
     raw: bytes = b""
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def method(self) -> str:
@@ -89,15 +63,17 @@ class Request:
             raise KubeError(413, f"Request entity too large: limit is {MAX_BODY}")
         self.raw = b"".join(parts)
 
+    def read_body(self) -> Body:
+        return bodies.read(self.raw, self.content_type)
+
     def body(self) -> Any:
-        if not self.raw:
-            return {}
-        if self.raw.startswith(b"k8s\x00"):
-            raise KubeError(415, "the body is protobuf: this server speaks JSON")
-        try:
-            return _of_yaml(self.raw) if "yaml" in self.content_type else _of_json(self.raw)
-        except (TypeError, ValueError, yaml.YAMLError, RecursionError) as e:
-            raise KubeError(400, f"the object provided is unrecognized: {e}") from e
+        return self.read_body().value
+
+    def write(self) -> Write:
+        """How it is to be written; its warnings go into the answer."""
+        agent = self.headers.get(b"user-agent", b"").decode("latin-1")
+        asked = options.read(self.method, self.query, self.content_type, agent)
+        return Write(asked, self.read_body().duplicates, self.warnings)
 
     @property
     def wants_table(self) -> bool:
@@ -116,6 +92,7 @@ class Request:
             await self.hang_up()
             return
         headers = [(b"content-type", content_type), (b"content-length", str(len(body)).encode())]
+        headers += strictness.headers(self.warnings)
         if code == 429:
             headers.append((b"retry-after", b"1"))
         await self.send({"type": "http.response.start", "status": code, "headers": headers})

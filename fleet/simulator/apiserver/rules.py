@@ -6,6 +6,7 @@ kube-apiserver differ, the real one is right.
 
 import secrets
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,22 +46,25 @@ def checked(body: Any, resource: Resource, namespace: str) -> Object:
     return {**body, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
 
 
-def created(body: Object, served: Served) -> Object:
-    """A new object: named, identified, defaulted, its status as servers start it."""
-    resource, metadata = served.resource, body["metadata"]
+def created(body: Object, served: Served, noted: Callable[[Object], Object] = lambda made: made) -> Object:
+    """A new object: named, identified, defaulted, its status as servers start it; ``noted`` keeps book of its fields."""
+    resource, metadata = served.resource, {**body["metadata"]}
+    body = {**body, "metadata": metadata}
     if not metadata.get("name") and metadata.get("generateName"):
         suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
         metadata["name"] = str(metadata["generateName"])[:58] + suffix
     _check_names(metadata, resource)
     metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": timestamp()}
-    for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"):
+    for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(field, None)
     if "status" in served.subresources and resource.plural != NODES.plural:
         body.pop("status", None)
     if _has_generation(served):
         metadata["generation"] = 1
     defaults.apply(resource, body)
-    return body
+    made = noted(body)
+    defaults.complete(resource, made)
+    return made
 
 
 def _check_names(metadata: Object, resource: Resource) -> None:
@@ -114,7 +118,6 @@ def updated(old: Object, new: Object, served: Served, subresource: str) -> Objec
             if "status" in old:
                 made["status"] = old["status"]
     made["metadata"] = {**kept, "name": name, **{f: old["metadata"][f] for f in _FIXED if f in old["metadata"]}}
-    made["metadata"].pop("managedFields", None)
     _check_names(made["metadata"], resource)
     _check_finalizers(old["metadata"], made["metadata"], resource)
     if _has_generation(served):
