@@ -1,0 +1,234 @@
+"""Why a gang goes to a cluster, or cannot: per cluster the filter that said no, or what is short, where, and whether ever.
+
+Only looks; asked for gangs that wait and by people, so it may take its time. What is told is computed from the same counts
+the decision is made from.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+import numpy as np
+
+from jobs.core import placement, reasons
+from jobs.core.placing import scoring
+from jobs.core.placing.asks import Demand, NodeClass
+from jobs.core.placing.engine import Engine
+from jobs.core.placing.facts import Mode
+from jobs.core.placing.fit import Group, Prepared, place
+from jobs.core.placing.fleet import Bucket, Fleet, Site
+from jobs.core.placing.packing import Unsure
+from jobs.core.policy import Affinity
+from jobs.core.reasons import Amounts, Code, Verdict
+from jobs.core.world import Gang
+
+
+class Cause(StrEnum):
+    """What stands in the way, finer than the code."""
+
+    NONE = "None"
+    FILTER = "Filter"
+    NO_NODE_ALLOWED = "NoNodeAllowed"
+    """Labels, affinity, taints or readiness keep its pods off every node."""
+    NODE_TOO_SMALL = "NodeTooSmall"
+    """No node is large enough for one pod, even empty."""
+    SHORT = "Short"
+    """The sum of what is free does not suffice."""
+    FRAGMENTED = "Fragmented"
+    """The sum suffices, but not where it lies."""
+    NOT_TOGETHER = "NotTogether"
+    """Every role fits alone, not all at once."""
+    NO_DOMAIN = "NoDomain"
+    """The cluster holds it, but no single network domain does."""
+    UNSURE = "Unsure"
+    """Neither a packing nor a proof that there is none was found within the effort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One cluster looked at."""
+
+    cluster: str
+    code: Code
+    cause: Cause
+    message: str
+    short: Amounts = field(default_factory=dict)
+    role: str = ""
+    nodes: str = ""
+    """The class of nodes it is about: of those that may run the pods, the most frequent."""
+    never: bool = False
+    """Proven: not even when the cluster is empty."""
+    score: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(self.cluster, self.code, self.message, self.short, self.score)
+
+
+def explain(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
+    """Every cluster: those that hold it first, best first; then the others by name."""
+    prepared = engine.prepared(demand)
+    looks = [_look(engine, gang, prepared, name, now) for name in sorted(engine.members)]
+    return tuple(sorted(looks, key=lambda look: (look.code is not Code.FITS, -look.score, look.cluster)))
+
+
+def nearest(looks: Sequence[Look]) -> Look | None:
+    """The cluster that is short of least, of those that could hold the gang one day."""
+    hopeful = [look for look in looks if look.short and not look.never]
+    return min(hopeful, key=lambda look: (max(look.short.values()), look.cluster), default=None)
+
+
+def never(looks: Sequence[Look]) -> bool:
+    """No cluster that its policy allows could hold it even empty."""
+    asked = [look for look in looks if look.code is not Code.NOT_SELECTED]
+    return bool(asked) and all(look.never for look in asked)
+
+
+def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: datetime) -> Look:
+    member, site = engine.members[cluster], engine.fleet.sites[cluster]
+    affinities = gang.policy.affinities if gang.policy else (Affinity(),)
+    refusals = [placement.refused(gang, member, affinity, now) for affinity in affinities]
+    if all(refusals):
+        code, message = next(
+            (r for r in refusals if r and r[0] is not Code.NOT_SELECTED), refusals[0] or (Code.NOT_READY, "")
+        )
+        return Look(cluster, code, Cause.FILTER, message)
+    aggregate = member.mode is Mode.AGGREGATE
+    for obstacle in _obstacles(engine.fleet, site, prepared, aggregate=aggregate):
+        return obstacle
+    if not aggregate:
+        try:
+            if place(engine.fleet, site, prepared) is None:
+                return _not_together(site, prepared)
+        except Unsure:
+            told = "may hold it, but no way to pack its roles was found in reasonable time"
+            return Look(cluster, Code.NO_NODE_FOR_POD, Cause.UNSURE, told)
+    index = np.array([site.index])
+    parts = engine.shares(prepared, index)
+    each = {name: round(float(np.broadcast_to(part, (1,))[0]), 4) for name, part in parts.items()}
+    score = float(scoring.total(parts, engine.weights)[0])
+    return Look(cluster, Code.FITS, Cause.NONE, "fits", score=score, parts=each)
+
+
+def _not_together(site: Site, gang: Prepared) -> Look:
+    if gang.demand.within.required:
+        told = "holds it, but not inside one network domain as its topology requires"
+        return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, told)
+    told = "holds each of its roles alone, but not all of them together"
+    return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NOT_TOGETHER, told)
+
+
+def _obstacles(fleet: Fleet, site: Site, gang: Prepared, *, aggregate: bool) -> Iterator[Look]:
+    """The first is the one to tell."""
+    short = _short(fleet, site, gang)
+    for group in gang.groups:
+        allowed = [b for b in site.buckets if b.names and group.shape.ask.refusal(_kind(fleet, b)) is None]
+        role = gang.demand.parts[group.parts[0]].role
+        if not allowed:
+            yield Look(
+                site.name,
+                Code.NO_NODE_FOR_POD,
+                Cause.NO_NODE_ALLOWED,
+                _told_refusals(fleet, site, group, role),
+                short,
+                role,
+            )
+            return
+        nodes, largest = _frequent(fleet, allowed), _when_empty(fleet, allowed, group)
+        if not max(largest.values()):
+            told = f"has no node large enough for one {role} pod of {_of(group)}, even when empty"
+            yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.NODE_TOO_SMALL, told, short, role, nodes, never=True)
+            return
+        empty = sum(largest[b.state.kind] * len(b.names) for b in allowed)
+        lost = not aggregate and empty < group.need
+        if short:
+            never = lost or _beyond(fleet, site, gang)
+            told = _told_short(gang, short) + (" even when empty" if never else "")
+            yield Look(site.name, Code.NOT_ENOUGH_FREE, Cause.SHORT, told, short, role, nodes, never=never)
+        slots = int(fleet.slots[site.index, 2 * group.column])
+        if slots < (1 if aggregate else group.need):
+            told, missing = _told_fragments(fleet, allowed, group, role, slots)
+            told += ", not even when empty" if lost else ""
+            yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.FRAGMENTED, told, missing, role, nodes, never=lost)
+
+
+def _kind(fleet: Fleet, bucket: Bucket) -> NodeClass:
+    return fleet.states.classes[bucket.state.kind]
+
+
+def _short(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
+    """What the sum over the usable nodes lacks, promises without nodes counted."""
+    found = {}
+    for resource, asked in gang.demand.total.items():
+        index = fleet.states.index.get(resource)
+        have = 0 if index is None else int(fleet.room[site.index, index] - fleet.promised[site.index, index])
+        if asked > have:
+            found[resource] = asked - max(have, 0)
+    return found
+
+
+def _beyond(fleet: Fleet, site: Site, gang: Prepared) -> bool:
+    total = gang.demand.total.items()
+    index = fleet.states.index
+    return any(r not in index or asked > fleet.capacity[site.index, index[r]] for r, asked in total)
+
+
+def _told_short(gang: Prepared, short: Amounts) -> str:
+    total = gang.demand.total
+    return "is short of " + ", ".join(
+        f"{reasons.amount(r, missing)} (asked {reasons.amount(r, total[r])}, free {reasons.amount(r, total[r] - missing)})"
+        for r, missing in short.items()
+    )
+
+
+def _told_refusals(fleet: Fleet, site: Site, group: Group, role: str) -> str:
+    """``has no node that may run worker pods: 12 nodes lack the label ...; 3 nodes are not ready or cordoned``."""
+    counted: Counter[str] = Counter()
+    for bucket in site.buckets:
+        if bucket.names and (refusal := group.shape.ask.refusal(_kind(fleet, bucket))):
+            counted[refusal] += len(bucket.names)
+    told = "; ".join(f"{n} node{'s' if n > 1 else ''} {why}" for why, n in counted.most_common(3))
+    return f"has no node that may run {role} pods" + (f": {told}" if told else ": it has no nodes")
+
+
+def _told_fragments(
+    fleet: Fleet, allowed: list[Bucket], group: Group, role: str, slots: int
+) -> tuple[str, dict[str, int]]:
+    """``has 12 nvidia.com/gpu free, but at most 3 on a node: 2 worker pods of 8 nvidia.com/gpu are asked, 0 fit``."""
+    request, states = dict(group.shape.ask.request), fleet.states
+    tight = max(request, key=lambda r: (request[r] * states.weight(r), r))
+    if tight in states.index:
+        column = states.index[tight]
+        each = [(int(states.free[b.state.row, column]), len(b.names)) for b in allowed]
+        free, most = sum(f * n for f, n in each), max(f for f, _ in each)
+    else:
+        free = most = 0
+    told = (
+        f"has {reasons.amount(tight, free)} free, but at most {reasons.amount(tight, most)} on a node:"
+        f" {group.need} {role} pods of {_of(group)} are asked, {slots} fit"
+    )
+    return told, {tight: (group.need - slots) * request[tight]}
+
+
+def _when_empty(fleet: Fleet, allowed: list[Bucket], group: Group) -> dict[int, int]:
+    """Per node class, the pods that an empty node holds."""
+    found = {}
+    for kind in {bucket.state.kind for bucket in allowed}:
+        allocatable = dict(fleet.states.classes[kind].allocatable)
+        fits = min((allocatable.get(r, 0) // asked for r, asked in group.shape.ask.request), default=group.need)
+        found[kind] = min(fits, 1) if group.shape.lone else fits
+    return found
+
+
+def _frequent(fleet: Fleet, buckets: list[Bucket]) -> str:
+    counted: Counter[str] = Counter()
+    for bucket in buckets:
+        counted[str(_kind(fleet, bucket))] += len(bucket.names)
+    return min(counted, key=lambda name: (-counted[name], name))
+
+
+def _of(group: Group) -> str:
+    return reasons.amounts({r: n for r, n in group.shape.ask.request if r != "pods"}) or "nothing"
