@@ -31,7 +31,7 @@ class Job:
 
 
 Places = Callable[[Unit, Mapping[str, Job], frozenset[str]], bool]
-"""Would this job find a place beside these running ones, with those gone?"""
+"""Would this job find a place beside these running ones, with those gone? Asked once for all that ask the same of one leaf."""
 
 
 def anywhere(_unit: Unit, _running: Mapping[str, Job], _gone: frozenset[str]) -> bool:
@@ -39,11 +39,21 @@ def anywhere(_unit: Unit, _running: Mapping[str, Job], _gone: frozenset[str]) ->
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """The quota would have it."""
+
+    code: str = "NoClusterFits"
+    message: str = "the quota has room for it, and no cluster"
+
+
+Wait = tuple[Unit, Refused | Behind | NoPlace]
+
+
 @dataclass(slots=True)
 class Settled:
     running: dict[str, Job]
-    waits: list[tuple[Unit, Refused | Behind | None]] = field(default_factory=list)
-    """None: the quota would have it, and it finds no place."""
+    waits: list[Wait] = field(default_factory=list)
     reclaims: list[Reclaim] = field(default_factory=list)
 
 
@@ -60,9 +70,9 @@ def settle(ledger: Ledger, jobs: Iterable[Job], now: datetime, places: Places = 
 
 def _admit(
     ledger: Ledger, waiting: list[Unit], every: Mapping[str, Job], made: Settled, now: datetime, places: Places
-) -> list[tuple[Unit, Refused | Behind | None]]:
+) -> list[Wait]:
     turns = Turns(ledger, waiting)
-    homeless: list[tuple[Unit, Refused | Behind | None]] = []
+    homeless: list[Wait] = []
     while (unit := turns.next()) is not None:
         answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
         if isinstance(answer, Refused):
@@ -71,7 +81,7 @@ def _admit(
             _start(ledger, every[unit.id], made, now)
             turns.admitted(unit)
         else:
-            homeless.append((unit, None))
+            homeless.append((unit, NoPlace()))
             turns.passed(unit)
     return homeless + turns.waits
 
