@@ -60,6 +60,8 @@ class Look:
     """The class of nodes it is about: of those that may run the pods, the most frequent."""
     never: bool = False
     """Proven: not even when the cluster is empty."""
+    term: int = 0
+    """Which of the policy's ordered cluster affinities lets it in."""
     score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
 
@@ -69,10 +71,10 @@ class Look:
 
 
 def explain(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
-    """Every cluster: those that hold it first, best first; then the others by name."""
+    """Every cluster: those that hold it first, as they would be chosen; then the others by name."""
     prepared = engine.prepared(demand)
     looks = [_look(engine, gang, prepared, name, now) for name in sorted(engine.members)]
-    return tuple(sorted(looks, key=lambda look: (look.code is not Code.FITS, -look.score, look.cluster)))
+    return tuple(sorted(looks, key=lambda look: (look.code is not Code.FITS, look.term, -look.score, look.cluster)))
 
 
 def nearest(looks: Sequence[Look]) -> Look | None:
@@ -110,7 +112,7 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
     parts = engine.shares(prepared, index)
     each = {name: round(float(np.broadcast_to(part, (1,))[0]), 4) for name, part in parts.items()}
     score = float(scoring.total(parts, engine.weights)[0])
-    return Look(cluster, Code.FITS, Cause.NONE, "fits", score=score, parts=each)
+    return Look(cluster, Code.FITS, Cause.NONE, "fits", term=refusals.index(None), score=score, parts=each)
 
 
 def _not_together(site: Site, gang: Prepared) -> Look:
@@ -185,13 +187,13 @@ def _told_short(gang: Prepared, short: Amounts) -> str:
 
 
 def _told_refusals(fleet: Fleet, site: Site, group: Group, role: str) -> str:
-    """``has no node that may run worker pods: 12 nodes lack the label ...; 3 nodes are not ready or cordoned``."""
+    """``has no node that may run worker pods: they lack the label ... (12 nodes); are not ready or cordoned (1 node)``."""
     counted: Counter[str] = Counter()
     for bucket in site.buckets:
         if bucket.names and (refusal := group.shape.ask.refusal(_kind(fleet, bucket))):
             counted[refusal] += len(bucket.names)
-    told = "; ".join(f"{n} node{'s' if n > 1 else ''} {why}" for why, n in counted.most_common(3))
-    return f"has no node that may run {role} pods" + (f": {told}" if told else ": it has no nodes")
+    told = "; ".join(f"{why} ({n} node{'s' if n > 1 else ''})" for why, n in counted.most_common(3))
+    return f"has no node that may run {role} pods: " + (f"they {told}" if told else "it has no nodes")
 
 
 def _told_fragments(

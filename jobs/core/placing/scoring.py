@@ -55,6 +55,12 @@ class Standing:
     mixed: bool = False
     """Some cluster is aggregate."""
 
+    @property
+    def cheap(self) -> Shares:
+        """1 for the cheapest cluster of the fleet, half for one that costs twice as much."""
+        known = self.cost[self.cost > 0]
+        return np.asarray(known.min() / np.where(self.cost > 0, self.cost, known.max()), dtype=np.float64)
+
     @classmethod
     def empty(cls, clusters: int) -> Self:
         return cls(np.zeros(clusters), np.zeros(clusters), np.zeros(clusters, dtype=np.bool_))
@@ -78,7 +84,7 @@ def parts(
         "whole": _whole(fleet, gang, clusters),
         "spread": left,
         "near": _near(fleet, gang, clusters) if fleet.domains else 0.0,
-        "cost": _cost(standing.cost[clusters]) if standing.priced else 1.0,
+        "cost": standing.cheap[clusters] if standing.priced else 1.0,
         "trust": 1 / (1 + standing.failures[clusters]) if standing.failed else 1.0,
         "data": 1.0 if data is None else data[clusters],
     }
@@ -120,10 +126,3 @@ def _near(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
     depth = np.zeros(len(fleet.slots), dtype=np.int64)
     np.maximum.at(depth, of[holds, 0], of[holds, 1] + 1)
     return np.asarray(depth[clusters] / (of[:, 1].max() + 1), dtype=np.float64)
-
-
-def _cost(costs: Shares) -> Shares:
-    known = costs[costs > 0]
-    if not len(known):
-        return np.ones(len(costs))
-    return np.asarray(known.min() / np.where(costs > 0, costs, known.max()), dtype=np.float64)
