@@ -14,9 +14,24 @@ from fleet.errors import FieldFault
 from fleet.kube.resources import Resource
 from jobs.core.faults import Faults, Manifest
 
-__all__ = ["Amounts", "Faults", "Kind", "Manifest", "Phase", "Reading", "Role", "State", "marked"]
+__all__ = [
+    "Amounts",
+    "Faults",
+    "Kind",
+    "Manifest",
+    "Phase",
+    "Reading",
+    "Role",
+    "State",
+    "held_back",
+    "hold_back",
+    "marked",
+    "note",
+]
 
 Amounts = dict[str, int]
+SUSPEND_ANNOTATION = "scheduling.x-k8s.io/suspend"
+"""What KubeQueue puts on jobs whose kind has no field for it."""
 
 
 class Phase(StrEnum):
@@ -51,6 +66,8 @@ class Reading:
     faults: tuple[FieldFault, ...] = ()
     together: int = 0
     """How many pods must start at once, where the rest is made by or after them; 0: all."""
+    warnings: tuple[str, ...] = ()
+    """What is not a fault, and not what was probably meant."""
 
     @property
     def pods(self) -> int:
@@ -115,6 +132,10 @@ class Kind(Protocol):
         """Sets the kind's own suspend switch in place."""
         ...
 
+    def suspend_command(self, copy: Manifest) -> tuple[Resource, Manifest] | None:
+        """An object to make beside the copy so that it is suspended, for a kind whose switch alone does nothing."""
+        return None
+
     def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
         """Role and index of a pod, from the labels the kind's operator gives it; ``""`` when it gave none."""
         ...
@@ -129,8 +150,19 @@ def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
     return made
 
 
+def held_back(manifest: Manifest) -> bool:
+    """Whether a job of a kind without a suspend field is suspended by annotation."""
+    notes = (manifest.get("metadata") or {}).get("annotations")
+    return isinstance(notes, dict) and notes.get(SUSPEND_ANNOTATION) == "true"
+
+
+def hold_back(manifest: Manifest, on: bool) -> None:
+    note(manifest, "annotations", {SUSPEND_ANNOTATION: "true" if on else "false"})
+
+
 def note(target: Manifest, field: str, values: dict[str, str]) -> None:
     """Adds to the labels or annotations of an object or a template, in place."""
     metadata = target["metadata"] = target.get("metadata") or {}
-    held = metadata[field] = metadata.get(field) or {}
-    held.update(values)
+    if metadata.get(field) is None:
+        metadata[field] = {}
+    metadata[field].update(values)

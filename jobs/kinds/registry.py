@@ -2,11 +2,29 @@
 
 from jobs.kinds.base import Kind
 from jobs.kinds.batchjob import BatchJob
+from jobs.kinds.elasticjob import ElasticJob
+from jobs.kinds.jobset import JobSet
 from jobs.kinds.mpijob import MPIJobV1, MPIJobV2
 from jobs.kinds.pytorchjob import PyTorchJob
+from jobs.kinds.rayjob import RayJob
+from jobs.kinds.sparkapplication import SparkApplication
 from jobs.kinds.tfjob import TFJob
+from jobs.kinds.trainingjob import TrainingJob
+from jobs.kinds.volcanojob import VolcanoJob
 
-_KINDS: tuple[Kind, ...] = (PyTorchJob(), TFJob(), MPIJobV1(), MPIJobV2(), BatchJob())
+_KINDS: tuple[Kind, ...] = (
+    PyTorchJob(),
+    TFJob(),
+    MPIJobV1(),
+    MPIJobV2(),
+    TrainingJob(),
+    ElasticJob(),
+    RayJob(),
+    JobSet(),
+    SparkApplication(),
+    VolcanoJob(),
+    BatchJob(),
+)
 """In the order in which they are asked whose a pod is: a plain Job last, for others make Jobs too."""
 _BY_NAME = {(kind.resource.api_version, kind.resource.kind): kind for kind in _KINDS}
 

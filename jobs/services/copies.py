@@ -134,6 +134,10 @@ def suspend(client: MemberClient, resource: Resource, kind: Kind, namespace: str
     kind.suspend(switch, True)
     try:
         client.merge_patch(path, switch)
+        if command := kind.suspend_command(found):
+            client.create(command[0].path(namespace), command[1])
+    except MemberExists:
+        return
     except MemberMissing:
         return
 

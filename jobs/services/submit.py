@@ -100,7 +100,7 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
         reading = job_kind.read(manifest)
-        return _Document(manifest, _write_job, warnings, reading), faults + list(reading.faults)
+        return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults + list(reading.faults)
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.read(manifest, snapshot.known_kinds())
         told = [] if spec.faults else policies.warnings(manifest)
@@ -203,6 +203,8 @@ def _fill(job: Job, document: _Document) -> None:
 
 def _update_job(job: Job, document: _Document, now: datetime) -> None:
     """A waiting job may change altogether; one that has been placed only by its suspend switch and its labels."""
+    if job.api_version != document.manifest["apiVersion"]:
+        raise Conflict(f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew")
     placed = job.attempt > 0
     if placed and _essence(job.manifest, job) != _essence(document.manifest, job):
         raise Conflict(f"{job} has been placed; its spec cannot change any more: delete it and apply it anew")

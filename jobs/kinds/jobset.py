@@ -1,0 +1,82 @@
+"""jobset.x-k8s.io JobSet: several groups of like batch Jobs, started and judged as one; each group is a role."""
+
+from collections.abc import Iterable, Iterator
+
+from fleet.kube.resources import JOB_SETS
+from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
+from jobs.kinds.pods import read_template
+
+_PREFIX = "jobset.sigs.k8s.io/"
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_ENDS = (("Failed", Phase.FAILED), ("Completed", Phase.SUCCEEDED), ("Suspended", Phase.SUSPENDED))
+
+
+class JobSet(Kind):
+    resource = JOB_SETS
+    chiefs = ()
+
+    def chief(self, roles: Iterable[str]) -> str:
+        """The first group, as JobSet has it where no coordinator is named."""
+        return next(iter(roles), "")
+
+    def read(self, manifest: Manifest) -> Reading:
+        faults = Faults()
+        spec = faults.mapping(manifest.get("spec"), "spec", required=True)
+        listed = spec.get("replicatedJobs")
+        if not isinstance(listed, list) or not listed:
+            faults.add("spec.replicatedJobs", "must list at least one replicated job")
+            listed = []
+        roles = [self._read_group(each, f"spec.replicatedJobs[{i}]", faults) for i, each in enumerate(listed)]
+        names = [role.name for role in roles]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                faults.add(f"spec.replicatedJobs[{i}].name", f"{name!r} is given twice")
+        success = faults.mapping(spec.get("successPolicy"), "spec.successPolicy")
+        faults.one_of(success.get("operator"), "spec.successPolicy.operator", ("All", "Any"))
+        targets = success.get("targetReplicatedJobs") or []
+        for target in targets if isinstance(targets, list) else ():
+            faults.one_of(target, "spec.successPolicy.targetReplicatedJobs", tuple(names))
+        failure = faults.mapping(spec.get("failurePolicy"), "spec.failurePolicy")
+        faults.whole(failure.get("maxRestarts"), "spec.failurePolicy.maxRestarts", default=0)
+        manager = ("jobset.sigs.k8s.io/jobset-controller",)
+        faults.one_of(spec.get("managedBy") or None, "spec.managedBy", manager)
+        given = tuple(role for role in roles if role.replicas)
+        if not given and not faults.found:
+            faults.add("spec.replicatedJobs", "must ask for at least one pod")
+        return Reading(given, faults.flag(spec.get("suspend"), "spec.suspend"), tuple(faults.found))
+
+    def _read_group(self, given: object, path: str, faults: Faults) -> Role:
+        group = faults.mapping(given, path, required=True)
+        if not isinstance(group.get("name"), str) or not group["name"]:
+            faults.add(f"{path}.name", "is required")
+        jobs = faults.whole(group.get("replicas"), f"{path}.replicas", default=1)
+        template = faults.mapping(group.get("template"), f"{path}.template", required=True)
+        job = faults.mapping(template.get("spec"), f"{path}.template.spec", required=True)
+        parallelism = faults.whole(job.get("parallelism"), f"{path}.template.spec.parallelism", default=1)
+        completions = faults.whole(job.get("completions"), f"{path}.template.spec.completions", default=parallelism)
+        where = f"{path}.template.spec.template"
+        request = read_template(job.get("template"), where, faults, restart=("", "Never", "OnFailure"))
+        return Role(str(group.get("name") or ""), jobs * min(parallelism, completions), request)
+
+    def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
+        for group in manifest["spec"]["replicatedJobs"]:
+            yield group["name"], group["template"]["spec"]["template"]
+
+    def read_status(self, status: Manifest, running_pods: int) -> State:
+        """There is no condition for running: what runs is asked of the pods themselves."""
+        true = {c.get("type"): c for c in status.get("conditions") or [] if c.get("status") == "True"}
+        for condition, phase in _ENDS:
+            if words := true.get(condition):
+                ended = str(words.get("lastTransitionTime") or "") if phase is not Phase.SUSPENDED else ""
+                told = str(words.get("message") or words.get("reason") or "")
+                return State(phase, told, completed_at=ended)
+        return State(Phase.RUNNING if running_pods else Phase.CREATED)
+
+    def suspend(self, manifest: Manifest, on: bool) -> None:
+        manifest.setdefault("spec", {})["suspend"] = on
+
+    def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
+        """The index is that of the pod in a group of one Job, of the Job in a group of several."""
+        job, pod = labels.get(f"{_PREFIX}job-index", "0"), labels.get(_INDEX, "0")
+        index = job if job != "0" else pod
+        return labels.get(f"{_PREFIX}replicatedjob-name", ""), int(index) if index.isdigit() else 0

@@ -1,0 +1,68 @@
+"""kai.alibabacloud.com TrainingJob (et-operator): elastic Horovod, a launcher that starts once its workers are ready.
+
+Suspending is an annotation, and the public operator knows no way back from it: a resumed job is a new copy.
+"""
+
+from collections.abc import Iterator
+
+from fleet.kube.resources import TRAINING_JOBS
+from jobs.kinds import kubeflow
+from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, State, held_back, hold_back
+
+_KEY = "etReplicaSpecs"
+_GROUP, _ROLE, _INDEX = "group-name", "training-job-role", "replica-index"
+_PHASES = {"Scaling": Phase.RUNNING, **{phase.value: phase for phase in Phase}}
+
+
+class TrainingJob(Kind):
+    resource = TRAINING_JOBS
+    chiefs = ("launcher",)
+
+    def read(self, manifest: Manifest) -> Reading:
+        faults = Faults()
+        spec = faults.mapping(manifest.get("spec"), "spec", required=True)
+        roles = kubeflow.read_replicas(spec, _KEY, ("Launcher", "Worker"), faults, container="")
+        counts = {role.name: role.replicas for role in roles}
+        for name in ("launcher", "worker"):
+            if not counts.get(name) and not faults.found:
+                faults.add(f"spec.{_KEY}.{name}", "is required, with at least one replica")
+        kubeflow.exactly_one(roles, "launcher", f"spec.{_KEY}.launcher", faults)
+        self._read_bounds(spec, counts.get("worker", 0), faults)
+        faults.one_of(spec.get("cleanPodPolicy") or None, "spec.cleanPodPolicy", kubeflow.CLEAN_POD_POLICIES)
+        faults.one_of(spec.get("launcherAttachMode") or None, "spec.launcherAttachMode", ("ssh", "kubexec"))
+        faults.one_of(spec.get("restartPolicy") or None, "spec.restartPolicy", ("Never", "OnFailure"))
+        faults.whole(spec.get("backoffLimit"), "spec.backoffLimit", default=6)
+        faults.whole(spec.get("slotsPerWorker"), "spec.slotsPerWorker", default=1, at_least=1)
+        return Reading(roles, held_back(manifest), tuple(faults.found), counts.get("worker", 0))
+
+    def _read_bounds(self, spec: Manifest, workers: int, faults: Faults) -> None:
+        if faults.found:
+            return
+        worker = next(body for name, body in spec[_KEY].items() if name.lower() == "worker")
+        path = f"spec.{_KEY}.worker"
+        least = faults.whole(worker.get("minReplicas"), f"{path}.minReplicas", default=workers, at_least=1)
+        most = faults.whole(worker.get("maxReplicas"), f"{path}.maxReplicas", default=workers, at_least=1)
+        if not least <= workers <= most:
+            faults.add(f"{path}.replicas", f"must be from minReplicas ({least}) to maxReplicas ({most}), not {workers}")
+
+    def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
+        for role, replica in manifest["spec"][_KEY].items():
+            yield role.lower(), replica["template"]
+
+    def gang_templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
+        return ((role, template) for role, template in self.templates(manifest) if role == "worker")
+
+    def read_status(self, status: Manifest, running_pods: int) -> State:
+        phase = _PHASES.get(str(status.get("phase") or ""), Phase.CREATED)
+        last = (status.get("conditions") or [{}])[-1]
+        message = str(last.get("message") or last.get("reason") or "")
+        return State(phase, message, str(status.get("startTime") or ""), str(status.get("completionTime") or ""))
+
+    def suspend(self, manifest: Manifest, on: bool) -> None:
+        hold_back(manifest, on)
+
+    def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
+        if labels.get(_GROUP) != self.resource.group:
+            return "", 0
+        index = labels.get(_INDEX, "0")
+        return labels.get(_ROLE, ""), int(index) if index.isdigit() else 0

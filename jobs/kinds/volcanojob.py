@@ -1,0 +1,103 @@
+"""batch.volcano.sh Job: tasks of pods that Volcano starts together.
+
+It has no field to suspend it: a Command object asks Volcano to abort it, and the fleet remembers by annotation. Its operator
+makes the PodGroup.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from fleet.kube.resources import VOLCANO_COMMANDS, VOLCANO_JOBS, Resource
+from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State, held_back, hold_back
+from jobs.kinds.pods import read_template
+
+_TASK, _INDEX = "volcano.sh/task-spec", "volcano.sh/task-index"
+_PHASES = {
+    "Running": Phase.RUNNING,
+    "Restarting": Phase.RESTARTING,
+    "Completing": Phase.RUNNING,
+    "Completed": Phase.SUCCEEDED,
+    "Aborting": Phase.SUSPENDED,
+    "Aborted": Phase.SUSPENDED,
+    "Terminating": Phase.FAILED,
+    "Terminated": Phase.FAILED,
+    "Failed": Phase.FAILED,
+}
+
+
+class VolcanoJob(Kind):
+    resource = VOLCANO_JOBS
+    own_gang = True
+    chiefs = ("master", "launcher", "chief", "ps")
+
+    def chief(self, roles: Iterable[str]) -> str:
+        given = list(roles)
+        return super().chief(given) or next(iter(given), "")
+
+    def read(self, manifest: Manifest) -> Reading:
+        faults = Faults()
+        spec = faults.mapping(manifest.get("spec"), "spec", required=True)
+        listed = spec.get("tasks")
+        if not isinstance(listed, list) or not listed:
+            faults.add("spec.tasks", "must list at least one task")
+            listed = []
+        roles = tuple(self._read_task(each, i, faults) for i, each in enumerate(listed))
+        names = [role.name for role in roles]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                faults.add(f"spec.tasks[{i}].name", f"{name!r} is given twice")
+        pods = sum(role.replicas for role in roles)
+        if not pods and not faults.found:
+            faults.add("spec.tasks", "must ask for at least one pod")
+        least = faults.whole(spec.get("minAvailable"), "spec.minAvailable", default=pods)
+        if least > pods:
+            faults.add(
+                "spec.minAvailable", f"must be at most the number of pods ({pods}), not {least}: it never starts"
+            )
+        faults.whole(spec.get("maxRetry"), "spec.maxRetry", default=3)
+        faults.whole(spec.get("minSuccess"), "spec.minSuccess", default=1, at_least=1)
+        return Reading(tuple(r for r in roles if r.replicas), held_back(manifest), tuple(faults.found), least)
+
+    def _read_task(self, given: object, number: int, faults: Faults) -> Role:
+        path = f"spec.tasks[{number}]"
+        task = faults.mapping(given, path, required=True)
+        replicas = faults.whole(task.get("replicas"), f"{path}.replicas", default=1)
+        least = faults.whole(task.get("minAvailable"), f"{path}.minAvailable", default=replicas)
+        if least > replicas:
+            faults.add(f"{path}.minAvailable", f"must be at most replicas ({replicas}), not {least}")
+        request = read_template(task.get("template"), f"{path}.template", faults)
+        return Role(str(task.get("name") or f"default{number}"), replicas, request)
+
+    def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
+        for number, task in enumerate(manifest["spec"]["tasks"]):
+            yield str(task.get("name") or f"default{number}"), task["template"]
+
+    def read_status(self, status: Manifest, running_pods: int) -> State:
+        state = status.get("state") or {}
+        phase = _PHASES.get(str(state.get("phase") or ""), Phase.CREATED)
+        return State(phase, str(state.get("message") or state.get("reason") or ""))
+
+    def suspend(self, manifest: Manifest, on: bool) -> None:
+        hold_back(manifest, on)
+
+    def suspend_command(self, copy: Manifest) -> tuple[Resource, Manifest]:
+        metadata = copy["metadata"]
+        owner = {"name": metadata["name"], "uid": metadata["uid"], "controller": True}
+        target = {"apiVersion": self.resource.api_version, "kind": self.resource.kind, **owner}
+        body = {
+            "apiVersion": VOLCANO_COMMANDS.api_version,
+            "kind": VOLCANO_COMMANDS.kind,
+            "metadata": {
+                "name": f"{metadata['name']}-abort",
+                "namespace": metadata["namespace"],
+                "ownerReferences": [target],
+            },
+            "action": "AbortJob",
+            "target": target,
+        }
+        return VOLCANO_COMMANDS, body
+
+    def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
+        if "volcano.sh/job-name" not in labels:
+            return "", 0
+        index = labels.get(_INDEX, "0")
+        return labels.get(_TASK, ""), int(index) if index.isdigit() else 0
