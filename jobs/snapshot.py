@@ -2,21 +2,22 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 import numpy as np
-from django.db.models import Q, QuerySet, TextField
+from django.db.models import Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
-from fleet.models import Cluster, Hold, Node
+from fleet.models import Cluster, Hold, Node, Pod
 from jobs.core import policy as policies
 from jobs.core.failover import Past, excluded_until
 from jobs.core.policy import PolicySpec
 from jobs.core.taints import Taint
-from jobs.core.world import Axis, Closed, Gang, Quota, World
+from jobs.core.world import Axis, Closed, Gang, Quota, Runner, World
 from jobs.core.world import Cluster as Member
 from jobs.kinds import registry
 from jobs.models import Attempt, Job, Policy
@@ -29,6 +30,14 @@ _WAITING = (
     "pk", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
     "generation", "leaf", "leaf_fault", "preemptible", "charged",
 )  # fmt: skip
+_RUNNING = (
+    "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
+    "total", "roles", "attempt", "reclaim",
+)  # fmt: skip
+LIVE = ("Pending", "Running", "Unknown")
+"""Phases of a pod that holds what it asked for."""
+_JUST_NOW = datetime.max.replace(tzinfo=UTC)
+"""When a job started that has not: there is no work to lose."""
 
 
 def waiting_jobs() -> QuerySet[Job]:
@@ -41,7 +50,9 @@ def load() -> World:
     found = load_quota()
     version = found.version if found else 0
     axis, clusters = load_clusters()
-    return World(axis, load_gangs(waiting_jobs().filter(tree_version=version)), clusters, found)
+    waiting = load_gangs(waiting_jobs().filter(tree_version=version))
+    leaving = load_runners(leaving_jobs(), found) if found else ()
+    return World(axis, waiting, clusters, found, leaving)
 
 
 def load_gangs(waiting: QuerySet[Job]) -> tuple[Gang, ...]:
@@ -91,8 +102,41 @@ def charged_jobs() -> QuerySet[Job]:
     return Job.objects.filter(charge__isnull=False).order_by()
 
 
-def closed_leaves(tree: Tree) -> dict[str, Closed]:
-    rows = quotas.queues().exclude(state=Queue.State.OPEN).order_by("path")
+def leaving_jobs() -> QuerySet[Job]:
+    """Who makes room: charged until their pods are gone."""
+    return charged_jobs().filter(state=Job.State.RECLAIMING, deleting_at__isnull=True)
+
+
+def running_jobs() -> QuerySet[Job]:
+    """Who might be asked to make room."""
+    rows = charged_jobs().filter(state__in=Job.ON_MEMBER, preemptible=True, suspended=False)
+    return rows.filter(deleting_at__isnull=True, cluster__isnull=False)
+
+
+def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[Runner, ...]:
+    jobs = [job for job in rows.values(*_RUNNING) if job["leaf"] in found.ledger.way]
+    requests = {job["uid"]: {role["name"]: role["request"] for role in job["roles"]} for job in jobs}
+    pods: dict[UUID, list[tuple[str, Mapping[str, int]]]] = defaultdict(list)
+    bound = Pod.objects.filter(job_uid__in=Subquery(rows.values("uid")), phase__in=LIVE).exclude(node="")
+    for uid, role, node in bound.values_list("job_uid", "role", "node").order_by():
+        if request := requests.get(uid, {}).get(role):
+            pods[uid].append((node, request))
+    return tuple(_runner(job, pods[job["uid"]]) for job in jobs)
+
+
+def stopped_leaves() -> dict[str, Closed]:
+    """The leaves whose jobs may not go on."""
+    if not quotas.queues().filter(state=Queue.State.STOPPED).exists():
+        return {}
+    tree, _ = tree_in_force()
+    return closed_leaves(tree, [Queue.State.STOPPED]) if tree else {}
+
+
+_CLOSED = (Queue.State.HELD, Queue.State.DRAINING, Queue.State.STOPPED)
+
+
+def closed_leaves(tree: Tree, states: Sequence[str] = _CLOSED) -> dict[str, Closed]:
+    rows = quotas.queues().filter(state__in=states).order_by("path")
     closed = {row.path: Closed(row.path, row.name, row.state) for row in rows}
     if not closed:
         return {}
@@ -155,6 +199,24 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
     )
 
 
+def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]]) -> Runner:
+    reclaim = job["reclaim"] or {}
+    return Runner(
+        job_id=job["pk"],
+        name=f"{job['namespace']}/{job['name']}",
+        charge=Charge(job["leaf"], job["charge"], job["preemptible"]),
+        priority=job["priority"],
+        started_at=job["started_at"] or _JUST_NOW,
+        cluster=job["cluster__name"] or "",
+        total=job["total"],
+        attempt=job["attempt"],
+        pods=tuple(pods),
+        leaves_for=reclaim.get("job") or 0,
+        goes_to=reclaim.get("to") or "",
+        until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
+    )
+
+
 def _member(row: Cluster, nodes: list[Node], held: list[Mapping[str, int]], axis: Axis) -> Member:
     allocatable = np.zeros((len(nodes), len(axis.names)), dtype=np.int64)
     free = np.zeros_like(allocatable)
@@ -178,6 +240,7 @@ def _member(row: Cluster, nodes: list[Node], held: list[Mapping[str, int]], axis
         taints=taints_of(row.taints),
         apis=row.apis,
         nodes=free,
+        names=tuple(node.name for node in nodes),
         capacity=allocatable.sum(axis=0),
         free=left,
     )

@@ -1,5 +1,7 @@
 """Demand's background work: each task is one call of a service."""
 
+from uuid import UUID
+
 from celery import shared_task
 from django.utils import timezone
 
@@ -20,6 +22,11 @@ def push(work_id: int) -> None:
 @shared_task(name="jobs.check_health")
 def check_health() -> None:
     health.check(timezone.now())
+
+
+@shared_task(name="jobs.reclaim")
+def reclaim(job_uid: str) -> None:
+    scheduling.let_go(timezone.now(), [UUID(job_uid)])
 
 
 @shared_task(name="jobs.sweep")

@@ -5,6 +5,7 @@ database nor members. Quota and placement are decided together: a gang that the 
 not charged, and one that waits for its quota is told what the clusters say as well.
 """
 
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,8 +13,14 @@ from datetime import datetime
 from jobs.core import gate, placement, reasons
 from jobs.core.gate import Gate
 from jobs.core.placement import Spot
+from jobs.core.promises import Promises
 from jobs.core.reasons import Code, QuotaVerdict, Reason, Verdict
 from jobs.core.world import Gang, World
+from quotas.core.admission import Bound, Refused
+from quotas.core.admission import Code as Quota
+
+ALIKE = 20
+"""How many of one shape and queue may have a place taken back for them in one cycle; the next ones come in the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,8 @@ class Waits:
 class Plan:
     placed: list[Placed] = field(default_factory=list)
     waits: list[Waits] = field(default_factory=list)
+    claimants: list[Gang] = field(default_factory=list)
+    """Of those who wait, in their order, who might have a place taken back for them."""
     tree_version: int = 0
     """Of the quota tree it was made by; 0: there was none."""
 
@@ -56,32 +65,43 @@ class _Pass:
         self.gate = Gate(world.quota, (gang for gang, reason in held_back if not reason))
         self.refused: dict[object, Reason] = {}
         """Gangs of one shape get the same answer: room only shrinks within a cycle, so a no stays a no."""
+        self.promises = Promises(world)
+        self.claimed: Counter[object] = Counter()
         self.looked: dict[object, tuple[Verdict, ...]] = {}
 
     def run(self) -> Plan:
         while (gang := self.gate.next()) is not None:  # 1. who is next
-            answer = self.gate.ask(gang)  # 2. may it
+            answer = self.gate.ask(gang) or self.promises.forbid(gang)  # 2. may it
             if answer is not None:
                 self.gate.refused(answer)
                 continue
             spot = self.find(gang)  # 3. where
             if isinstance(spot, Reason):
                 self.gate.passed()
+                self.claims(gang, _crowded(spot))
                 self.plan.waits.append(Waits(gang, replace(spot, quota=_admits(gang))))
                 continue
             self.gate.admitted(gang)  # 4. write it down
+            self.promises.placed(gang)
             self.plan.placed.append(Placed(gang, spot))
             self.world = self.world.after(spot.cluster.name, spot.asked)  # 5. the next gang sees it
         for gang, no in self.gate.waits():
             told = gate.verdict(no)
+            self.claims(gang, isinstance(no, Refused) and no.code is not Quota.NEVER_FITS and no.bound is Bound.MAX)
             self.plan.waits.append(Waits(gang, Reason(told.code, told.message, self.look(gang), told)))
         return self.plan
+
+    def claims(self, gang: Gang, crowded_out: bool) -> None:
+        alike = (gang.leaf, self.shape(gang))
+        if crowded_out and gang.asks_quota and self.claimed[alike] < ALIKE:
+            self.claimed[alike] += 1
+            self.plan.claimants.append(gang)
 
     def find(self, gang: Gang) -> Spot | Reason:
         alike = self.shape(gang)
         if alike in self.refused:
             return self.refused[alike]
-        spot = find(gang, self.world, self.now)
+        spot = find(gang, self.promises.seen_by(gang, self.world), self.now)
         if isinstance(spot, Reason):
             self.refused[alike] = spot
         return spot
@@ -89,7 +109,15 @@ class _Pass:
     def shape(self, gang: Gang) -> object:
         roles = tuple((name, replicas, tuple(sorted(request.items()))) for name, replicas, request in gang.roles)
         excluded = tuple(sorted(gang.excluded.items()))
-        return gang.api_version, gang.kind, roles, id(gang.policy), excluded, _only(gang, self.world)
+        return (
+            gang.api_version,
+            gang.kind,
+            roles,
+            id(gang.policy),
+            excluded,
+            _only(gang, self.world),
+            self.promises.claim(gang),
+        )
 
     def look(self, gang: Gang) -> tuple[Verdict, ...]:
         """What the clusters say to one whom the quota refuses: their noes are worth knowing before the quota's yes."""
@@ -120,6 +148,11 @@ def _only(gang: Gang, world: World) -> tuple[str, ...]:
 
 def _barred(cluster: str, leaf: str, only: tuple[str, ...]) -> Verdict:
     return Verdict(cluster, Code.NOT_SELECTED, f"is not for queue {leaf}, which uses {', '.join(only)} alone")
+
+
+def _crowded(reason: Reason) -> bool:
+    """Whether it would fit somewhere if others were gone, as far as can be told without trying."""
+    return any(verdict.code in (Code.NOT_ENOUGH_FREE, Code.NO_NODE_FOR_POD) for verdict in reason.clusters)
 
 
 def _admits(gang: Gang) -> QuotaVerdict | None:

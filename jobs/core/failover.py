@@ -31,6 +31,7 @@ class Outcome(StrEnum):
     VANISHED = "Vanished"
     SUSPENDED = "Suspended"
     DELETED = "Deleted"
+    RECLAIMED = "Reclaimed"
 
 
 BLAMED = frozenset({Outcome.FAILED, Outcome.REFUSED})

@@ -88,6 +88,6 @@ def verdict(answer: Refused | Behind) -> QuotaVerdict:
             "kept": answer.kept,
             answer.bound.value: answer.limit,
             "bound": answer.bound.value,
-            "entitled": answer.entitled,
+            "entitled": bool(answer.entitled),
         }
     return QuotaVerdict(Code(answer.code), answer.path, answer.message, facts)

@@ -1,6 +1,13 @@
-"""Which action a job allows in which state: one table, used by the services and shown by every door."""
+"""Which action a job allows in which state, and how long it may take to stop: used by the services, shown by every door."""
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Any
+
+CHECKPOINT_GRACE = "convoy.dev/checkpoint-grace"
+"""Annotation of a job: how many seconds its pods may take to save their work once they are told to stop."""
+_GRACE_S = 30.0
+_LONGEST_GRACE_S = 3600.0
 
 
 class Action(StrEnum):
@@ -22,3 +29,13 @@ def refusal(action: Action, *, state: str, suspended: bool, finished: bool, dele
     if action is Action.RESUME and not suspended:
         return "the job is not suspended"
     return ""
+
+
+def grace_s(manifest: Mapping[str, Any], templates: Iterable[tuple[str, Mapping[str, Any]]]) -> float:
+    """Seconds until a job that has to leave is removed: as it says, else the longest termination grace of its pods."""
+    said = (manifest["metadata"].get("annotations") or {}).get(CHECKPOINT_GRACE, "").removesuffix("s")
+    if said.isascii() and said.isdecimal():
+        return min(float(said), _LONGEST_GRACE_S)
+    asked = [(template.get("spec") or {}).get("terminationGracePeriodSeconds") for _, template in templates]
+    graces = [float(grace) for grace in asked if isinstance(grace, int) and grace >= 0]
+    return min(max(graces, default=_GRACE_S), _LONGEST_GRACE_S)

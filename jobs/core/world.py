@@ -4,7 +4,7 @@ Built by `jobs.snapshot` from the database, changed only by `World.after`, which
 whole units in int64 vectors over ``World.axis``; names become indices once, when the picture is made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -39,6 +39,10 @@ class Axis:
             if value:
                 made[self.index[name]] = value
         return made
+
+    def known(self, amounts: Amounts) -> Vector:
+        """Of these amounts what has an index."""
+        return self.vector({name: value for name, value in amounts.items() if name in self.index})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,27 @@ class Gang:
 
 
 @dataclass(frozen=True, slots=True)
+class Runner:
+    """A job that its leaf is charged for and that has a place: who may be asked to leave it, or is leaving it."""
+
+    job_id: int
+    name: str
+    charge: Charge
+    priority: int
+    started_at: datetime
+    cluster: str
+    total: Amounts
+    attempt: int = 0
+    pods: tuple[tuple[str, Amounts], ...] = ()
+    """(node, one pod's request) of those that are bound."""
+    leaves_for: int = 0
+    """The job that is to have its place; 0: it stays, or leaves for nobody."""
+    goes_to: str = ""
+    """The cluster where that job is to go."""
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """A member as the placement sees it."""
 
@@ -107,8 +132,19 @@ class Cluster:
     def serves(self, api_version: str, kind: str) -> bool:
         return kind in self.apis.get(api_version, {})
 
+    names: tuple[str, ...] = ()
+    """Of ``nodes``, row by row."""
+
     def minus(self, asked: Vector) -> "Cluster":
         return replace(self, free=self.free - asked)
+
+    def without(self, runner: Runner, axis: Axis) -> "Cluster":
+        """The cluster once all pods of the runner are gone."""
+        nodes = self.nodes.copy()
+        for name, request in runner.pods:
+            if name in self.names:
+                nodes[self.names.index(name)] += axis.known(request)
+        return replace(self, nodes=nodes, free=self.free + axis.known(runner.total))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +175,17 @@ class World:
     clusters: tuple[Cluster, ...]
     quota: Quota | None = None
     """None: no tree, no quota."""
+    leaving: tuple[Runner, ...] = ()
+    """Those who make room; their leaves are charged until their pods are gone."""
 
     def after(self, cluster: str, asked: Vector) -> "World":
         """The same world with ``asked`` held on ``cluster``."""
         return replace(self, clusters=tuple(c.minus(asked) if c.name == cluster else c for c in self.clusters))
+
+    def without(self, gone: Iterable[Runner]) -> "World":
+        """The same world once these have left their clusters."""
+        clusters = {cluster.name: cluster for cluster in self.clusters}
+        for runner in gone:
+            if runner.cluster in clusters:
+                clusters[runner.cluster] = clusters[runner.cluster].without(runner, self.axis)
+        return replace(self, clusters=tuple(clusters.values()))

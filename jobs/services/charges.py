@@ -20,7 +20,6 @@ from jobs.services import scheduling
 _OFF_MEMBER = (Job.State.QUEUED, Job.State.SUSPENDED)
 _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
 """States of a work without running pods; of a suspended one they may still be on their way out."""
-_LIVE = ("Pending", "Running", "Unknown")
 
 
 def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
@@ -37,6 +36,6 @@ def _over() -> QuerySet[Job]:
     works = Work.objects.filter(job_uid=OuterRef("uid"))
     same = {name: OuterRef(name) for name in ("job_uid", "attempt", "cluster")}
     suspended = Exists(Work.objects.filter(state=Work.State.SUSPENDED, **same))
-    leaving = Pod.objects.filter(suspended, job_uid=OuterRef("uid"), phase__in=_LIVE)
+    leaving = Pod.objects.filter(suspended, job_uid=OuterRef("uid"), phase__in=snapshot.LIVE)
     gone = Q(state__in=_OFF_MEMBER) & ~Exists(works.exclude(state__in=_LETS_GO)) & ~Exists(leaving)
     return snapshot.charged_jobs().filter(Q(state__in=Job.FINISHED) | gone)

@@ -126,6 +126,7 @@ def _suspend(work: Work, clock: Clock) -> None:
         if works.advance(work, to=State.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
             works.release_hold(work.job_uid, work.attempt, clock())
             charges.release(clock(), [work.job_uid])
+            scheduling.let_go(clock(), [work.job_uid])
             scheduling.request()
         else:
             works.give_back(work, clock(), wait_s=0)

@@ -34,24 +34,16 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     job = _locked(job, Action.SUSPEND)
     reason = Reason(Code.SUSPENDED, f"suspended by {by}")
     job.state, job.suspended, job.reason = Job.State.SUSPENDED, True, reason.as_json()
-    job.unhealthy_since = None
+    job.unhealthy_since, job.reclaim = None, None
     _switch(job, True)
-    job.save(update_fields=["state", "suspended", "reason", "unhealthy_since", "manifest"])
+    job.save(update_fields=["state", "suspended", "reason", "unhealthy_since", "reclaim", "manifest"])
     works.end_attempt(job, Outcome.SUSPENDED, f"suspended by {by}", now)
-    _suspend_copies(job, now)
+    works.suspend_copies(job, now)
     charges.release(now, [job.uid])
     say(job, "Suspended", f"Suspended by {by}", now)
     announce_jobs([job], now)
     scheduling.request()
     return job
-
-
-def _suspend_copies(job: Job, now: datetime) -> None:
-    works.drop_unsent(job, now)
-    sent = Work.objects.filter(job_uid=job.uid, state__in=[State.PENDING, State.SENDING, State.APPLIED])
-    for pk in list(sent.values_list("pk", flat=True)):
-        Work.objects.filter(pk=pk).update(state=State.SUSPENDING, due_at=now, tries=0)
-        events.enqueue("jobs.push", pk)
 
 
 @transaction.atomic

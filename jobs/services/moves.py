@@ -113,6 +113,7 @@ def after_removal(work: Work, now: datetime) -> None:
         Work.objects.filter(pk=pk).update(due_at=now)
         events.enqueue("jobs.push", pk)
     charges.release(now, [work.job_uid])
+    scheduling.let_go(now, [work.job_uid])
     job = Job.objects.filter(uid=work.job_uid).first()
     if job is not None and job.deleting_at is not None:
         finish_deletion(job, now)

@@ -6,8 +6,9 @@ dropped because the epoch has moved on.
 """
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -15,12 +16,15 @@ from django.db.models import F, Q
 from fleet import events
 from fleet.models import Cluster, Hold, Lease
 from jobs import snapshot
-from jobs.core import cycle
+from jobs.core import cycle, takeback
 from jobs.core.cycle import Placed, Plan, Waits
-from jobs.core.reasons import Code, Reason
+from jobs.core.reasons import Code, QuotaVerdict, Reason
+from jobs.core.takeback import Takeback
+from jobs.core.world import World
 from jobs.events import announce_jobs, change
 from jobs.models import Attempt, Binding, Job, Work
-from jobs.services import entitlements
+from jobs.services import entitlements, reclaiming
+from jobs.services.reclaiming import Leaving
 from quotas import queries
 from quotas.models import Queue, QuotaTree
 
@@ -41,6 +45,12 @@ def _want() -> None:
     events.enqueue("jobs.schedule")
 
 
+def let_go(now: datetime, uids: Sequence[UUID] | None = None) -> None:
+    """Brings those who leave, or these, one step on; a cycle follows when one of them is gone."""
+    if reclaiming.advance(now, uids):
+        request()
+
+
 def run(clock: Callable[[], datetime]) -> int:
     """Runs cycles until nothing more is wanted; returns how many gangs were placed. 0 as well when another one runs."""
     holder = uuid.uuid4().hex
@@ -52,7 +62,10 @@ def run(clock: Callable[[], datetime]) -> int:
         wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
         entitlements.refit_stale()
         now = clock()
-        count = apply(cycle.run(snapshot.load(), now), lease, now)
+        reclaiming.take_back_stopped(now)
+        world = snapshot.load()
+        plan = cycle.run(world, now)
+        count = apply(plan, lease, now, _takeback(world, plan, now))
         if count is None:
             return placed
         placed += count
@@ -77,8 +90,15 @@ def _still_ours(epoch: int) -> bool:
     return Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").exists()
 
 
+def _takeback(world: World, plan: Plan, now: datetime) -> Takeback:
+    """Who runs is looked at only when somebody might have a place taken back."""
+    if world.quota is None or not plan.claimants:
+        return Takeback()
+    return takeback.plan(world, plan, snapshot.load_runners(snapshot.running_jobs(), world.quota), now)
+
+
 @transaction.atomic
-def apply(plan: Plan, epoch: int, now: datetime) -> int | None:
+def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> int | None:
     """Writes a plan down in one guarded step; None when the lease is no longer ours and nothing was written."""
     if not Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").update(expires_at=now + _TERM):
         return None
@@ -90,7 +110,8 @@ def apply(plan: Plan, epoch: int, now: datetime) -> int | None:
     won = [each for each in plan.placed if each.spot.cluster.id in standing and not closed(each) and _claim(each)]
     if won:
         _write_placed(won, now)
-    _write_waiting(plan.waits, now)
+    waits = reclaiming.order(orders, now) if orders else {}
+    _write_waiting([_waits_for(each, waits) for each in plan.waits], now)
     return len(won)
 
 
@@ -207,6 +228,22 @@ def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None
     for pk in list(left.values_list("pk", flat=True)):
         Work.objects.filter(pk=pk).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
         events.enqueue("jobs.push", pk)
+
+
+def _waits_for(each: Waits, leaving: Mapping[int, Sequence[Leaving]]) -> Waits:
+    """Of a claimant: that room is being made for it, by whom and until when."""
+    found = leaving.get(each.gang.job_id)
+    if not found:
+        return each
+    until = max((one.until for one in found if one.until), default=None)
+    names = [one.name for one in found]
+    time = f", at the latest at {until:%H:%M:%S} UTC" if until else ""
+    told = f"waits for {', '.join(names)} to give back what {each.gang.leaf} was promised{time}"
+    quota = each.reason.quota
+    facts = {**(quota.facts if quota else {}), "from": names, "until": until.isoformat() if until else None}
+    path = quota.path if quota else each.gang.leaf
+    verdict = QuotaVerdict(Code.WAITING_FOR_RECLAIM, path, told, facts)
+    return Waits(each.gang, Reason(Code.WAITING_FOR_RECLAIM, told, each.reason.clusters, verdict))
 
 
 def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:

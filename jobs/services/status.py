@@ -28,7 +28,7 @@ from jobs.services import charges, health, moves, scheduling, works
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
-_FOLLOWED = (Job.State.PLACED, Job.State.DISPATCHED, Job.State.RUNNING, Job.State.MOVING, Job.State.BACKOFF)
+_FOLLOWED = (*Job.ON_MEMBER, Job.State.MOVING, Job.State.RECLAIMING)
 
 
 class JobsFollower:
@@ -84,7 +84,9 @@ class JobsFollower:
             if current and _take(job, job.status, running[job.uid, job.attempt], now):
                 changed.append(job)
         announce_jobs(changed, now)
-        charges.release(now, [job.uid for job in jobs.values() if job.charge is not None])
+        charged = [job.uid for job in jobs.values() if job.charge is not None]
+        charges.release(now, charged)
+        scheduling.let_go(now, charged)
 
 
 def register() -> None:
@@ -126,6 +128,8 @@ def _take(job: Job, status: Manifest, running: int, now: datetime) -> bool:
     if job.state not in _FOLLOWED or job.suspended:
         return False
     state = registry.of(job.api_version, job.kind).read_status(status, running)
+    if job.state == Job.State.RECLAIMING and state.phase is not Phase.SUCCEEDED:
+        return False
     if job.state == Job.State.MOVING and not _comes_back(job, state, now):
         return False
     before = (job.state, job.status, job.reason, job.unhealthy_since)

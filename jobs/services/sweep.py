@@ -18,6 +18,7 @@ def run(now: datetime) -> None:
     _push_due(now)
     _finish_deletions(now)
     charges.release(now)
+    scheduling.let_go(now)
     if snapshot.waiting_jobs().exists():
         scheduling.request()
 

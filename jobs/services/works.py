@@ -68,6 +68,15 @@ def drop_unsent(job: Job, now: datetime) -> None:
             release_hold(job.uid, attempt, now)
 
 
+def suspend_copies(job: Job, now: datetime) -> None:
+    """Asks for every copy that was sent to be suspended."""
+    drop_unsent(job, now)
+    sent = Work.objects.filter(job_uid=job.uid, state__in=[State.PENDING, State.SENDING, State.APPLIED])
+    for pk in list(sent.values_list("pk", flat=True)):
+        Work.objects.filter(pk=pk).update(state=State.SUSPENDING, due_at=now, tries=0)
+        events.enqueue("jobs.push", pk)
+
+
 def withdraw(job: Job, now: datetime) -> int:
     """Asks for every copy of the job to be removed; how many are not gone yet."""
     drop_unsent(job, now)
