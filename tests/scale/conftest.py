@@ -1,0 +1,43 @@
+"""What the benchmarks share: where the traces are, and where results go."""
+
+import json
+import os
+import platform
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.bootstrap.home import ROOT
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--traces", default=os.environ.get("CONVOY_TRACES", str(ROOT.parent / "shared" / "traces")))
+
+
+@pytest.fixture
+def traces(request: pytest.FixtureRequest) -> Path:
+    """The folder of workload traces; a benchmark that needs one is skipped where there is none."""
+    folder = Path(str(request.config.getoption("--traces")))
+    if not folder.is_dir():
+        pytest.skip(f"no traces at {folder}: give their folder with --traces DIR")
+    return folder
+
+
+@pytest.fixture
+def report() -> Callable[[str, dict[str, Any]], None]:
+    """Writes a benchmark's result with the machine it was measured on."""
+
+    def write(name: str, found: dict[str, Any]) -> None:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
+        result = {**found, "peak_mib": round(peak), "machine": machine}
+        folder = ROOT / ".convoy" / "bench"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.json").write_text(json.dumps(result, indent=2))
+        print(f"\n{name}: {json.dumps(result)}", file=sys.stderr)
+
+    return write
