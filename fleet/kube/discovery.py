@@ -1,12 +1,15 @@
 """Discovery documents: what an API server serves, in the shapes clients look it up with."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fleet.kube.resources import Resource
+from fleet.kube.scale import SCALE
 
-VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_BINDING = Resource("", "v1", "bindings", "Binding")
 _SUBRESOURCE_VERBS = {
     "status": ("get", "patch", "update"),
     "scale": ("get", "patch", "update"),
@@ -96,10 +99,65 @@ def _entry(served: Served) -> dict[str, Any]:
 
 
 def _sub_entry(served: Served, name: str) -> dict[str, Any]:
+    answered = _answered(served, name)
+    elsewhere = {"group": answered.group, "version": answered.version} if answered == SCALE else {}
     return {
         "name": f"{served.resource.plural}/{name}",
         "singularName": "",
         "namespaced": served.resource.namespaced,
-        "kind": {"scale": "Scale", "binding": "Binding"}.get(name, served.resource.kind),
+        **elsewhere,
+        "kind": answered.kind,
         "verbs": list(_SUBRESOURCE_VERBS[name]),
     }
+
+
+def _answered(served: Served, subresource: str) -> Resource:
+    """What a subresource answers with."""
+    return {"scale": SCALE, "binding": _BINDING}.get(subresource, served.resource)
+
+
+def wants_aggregated(accept: str) -> bool:
+    """Whether a client would rather have everything at once; it names that first."""
+    return accept.partition(",")[0].replace(" ", "") == AGGREGATED
+
+
+def aggregated(served: Iterable[Served], verbs: Callable[[Served], Sequence[str]] = lambda _: VERBS) -> dict[str, Any]:
+    """``GET /api`` (of the core kinds) and ``GET /apis`` (of the others) at once, to be sent as `AGGREGATED`."""
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for each in served:
+        versions = groups.setdefault(each.resource.group, {})
+        versions.setdefault(each.resource.version, []).append(_discovered(each, verbs(each)))
+    items = [
+        {
+            "metadata": {"name": name} if name else {},
+            "versions": [
+                {"version": version, "resources": found, "freshness": "Current"} for version, found in each.items()
+            ],
+        }
+        for name, each in groups.items()
+    ]
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+
+
+def _discovered(served: Served, verbs: Sequence[str]) -> dict[str, Any]:
+    resource = served.resource
+    found: dict[str, Any] = {
+        "resource": resource.plural,
+        "responseKind": _kind(resource),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": served.singular,
+        "verbs": list(verbs),
+    }
+    if served.short_names:
+        found["shortNames"] = list(served.short_names)
+    if served.categories:
+        found["categories"] = list(served.categories)
+    inner = [
+        {"subresource": name, "responseKind": _kind(_answered(served, name)), "verbs": list(_SUBRESOURCE_VERBS[name])}
+        for name in served.subresources
+    ]
+    return {**found, "subresources": inner} if inner else found
+
+
+def _kind(resource: Resource) -> dict[str, str]:
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}

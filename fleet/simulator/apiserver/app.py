@@ -5,14 +5,14 @@ import contextlib
 import hmac
 from typing import Any
 
-from fleet.kube import discovery
+from fleet.kube import discovery, openapi
 from fleet.kube.options import APPLY_PATCH
 from fleet.kube.status import KubeError
-from fleet.simulator.apiserver import lists, openapi, streams
+from fleet.simulator.apiserver import lists, streams
 from fleet.simulator.apiserver.faults import Faults
 from fleet.simulator.apiserver.operations import Operations
 from fleet.simulator.apiserver.paths import Target, parse
-from fleet.simulator.apiserver.request import Receive, Request, Scope, Send, request
+from fleet.simulator.apiserver.request import Receive, Request, Scope, Send, encoded, request
 from fleet.simulator.apiserver.streams import LogSource
 
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
@@ -71,9 +71,11 @@ class Application:
                 await asyncio.wait_for(self._stopped.wait(), seconds)
 
     async def _answer(self, asked: Request) -> None:
-        document = self._document(asked.path) if asked.method == "GET" else None
+        document = self._document(asked) if asked.method == "GET" else None
         if isinstance(document, str):
             return await asked.whole(200, document.encode(), b"text/plain")
+        if document is not None and document.get("kind") == "APIGroupDiscoveryList":
+            return await asked.whole(200, encoded(document), discovery.AGGREGATED.encode())
         if document is not None:
             return await asked.answer(200, document)
         if asked.path.endswith("/selfsubjectaccessreviews") and asked.method == "POST":
@@ -89,19 +91,23 @@ class Application:
             answer = lists.printed(target.served, answer)
         return await asked.answer(code, answer)
 
-    def _document(self, path: str) -> dict[str, Any] | str | None:
+    def _document(self, asked: Request) -> dict[str, Any] | str | None:
         """Everything that is not an object: health, version, discovery, OpenAPI."""
-        path = path.rstrip("/")
+        path = asked.path.rstrip("/")
         if path in ("/healthz", "/livez", "/readyz"):
             return "ok"
         if path == "/version":
             return discovery.version(self._version)
+        if path in ("/api", "/apis") and discovery.wants_aggregated(asked.accept):
+            core = path == "/api"
+            return discovery.aggregated(each for each in self._ops.catalog if (each.resource.group == "") == core)
         if path == "/api":
             return discovery.core_versions()
         if path == "/apis":
             return discovery.groups(self._ops.catalog)
         if path.startswith("/openapi/v3"):
-            return openapi.document(path, self._ops.catalog)
+            root = path.removeprefix("/openapi/v3").strip("/")
+            return openapi.document(root, self._ops.catalog) if root else openapi.index(self._ops.catalog)
         parts = path.strip("/").split("/")
         if parts[0] == "apis" and len(parts) == 2 and (versions := self._ops.catalog.versions(parts[1])):
             return discovery.group(parts[1], versions)

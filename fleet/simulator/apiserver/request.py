@@ -76,16 +76,19 @@ class Request:
         return Write(asked, self.read_body().duplicates, self.warnings)
 
     @property
+    def accept(self) -> str:
+        return self.headers.get(b"accept", b"").decode("latin-1")
+
+    @property
     def wants_table(self) -> bool:
         """kubectl names a table first among what it accepts; others never do."""
-        return b"as=Table" in self.headers.get(b"accept", b"").partition(b",")[0]
+        return "as=Table" in self.accept.partition(",")[0]
 
     def truth(self, parameter: str) -> bool:
         return self.query.get(parameter) in ("1", "true", "True")
 
     async def answer(self, code: int, document: dict[str, Any]) -> None:
-        body = json.dumps(document, separators=(",", ":")).encode()
-        await self.whole(code, body, b"application/json")
+        await self.whole(code, encoded(document), b"application/json")
 
     async def whole(self, code: int, body: bytes, content_type: bytes) -> None:
         if self.faults.away or self.faults.breaks_answer():
@@ -118,6 +121,10 @@ class Request:
         self.scope["transport"].abort()
         while (await self.receive())["type"] != "http.disconnect":
             continue
+
+
+def encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def request(scope: Scope, receive: Receive, send: Send, faults: Faults) -> Request:
