@@ -131,7 +131,8 @@ class SparkApplication(Kind):
 
 
 def _metadata(body: Manifest) -> Manifest:
-    return {field: body.get(field) or {} for field in ("labels", "annotations")}
+    """The very labels and annotations of the driver or executor, so that marks reach them."""
+    return {field: {} if body.get(field) is None else body[field] for field in ("labels", "annotations")}
 
 
 def _bytes(given: object, path: str, faults: Faults) -> int:
