@@ -26,6 +26,7 @@ class QuotaNodeSerializer(serializers.Serializer[Any]):
     queue = serializers.CharField(allow_blank=True, help_text="the name of its queue")
     queue_state = serializers.CharField(allow_blank=True)
     may_edit = serializers.BooleanField(help_text="whether you may change it")
+    may_add = serializers.BooleanField(help_text="whether you may put nodes below it")
     resources = serializers.DictField(child=QuotaAmountSerializer())
 
 

@@ -22,6 +22,7 @@ class NodeView:
     queue: str
     queue_state: str
     may_edit: bool
+    may_add: bool
     resources: dict[str, usage.Amount]
 
 
@@ -54,6 +55,7 @@ def of(row: QuotaTree, user: Any) -> TreeView:
             queue=queues[node.path].name if node.path in queues else "",
             queue_state=queues[node.path].state if node.path in queues else "",
             may_edit=scope.may_edit(node.path),
+            may_add=scope.may_edit(f"{node.path}/"),
             resources=report[node.path],
         )
         for node in tree.nodes

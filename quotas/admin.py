@@ -1,0 +1,111 @@
+"""The admin console of quotas: the tree as a tree, the queues, the history, and who leads what.
+
+The tree's page only shows a shell: what it reads and saves goes through REST, so that nobody may do here what they may not do
+there. Rights are those of `fleet.services.access` and `quotas.services.scopes`, not Django's own.
+"""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from unfold.admin import ModelAdmin
+
+from fleet.errors import ConvoyError
+from fleet.services import access
+from quotas.models import Queue, QuotaGrant, QuotaRevision, QuotaTree
+from quotas.services import queues, scopes
+
+State = Queue.State
+
+
+class ReadableAdmin(ModelAdmin):  # type: ignore[misc]
+    """For everybody who may read quotas; changed by services alone."""
+
+    list_per_page = 50
+    show_full_result_count = False
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return access.may(request.user, access.READ, QuotaTree.kind)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return access.may(request.user, access.READ, QuotaTree.kind)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+@admin.register(QuotaTree)
+class QuotaTreeAdmin(ReadableAdmin):
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {**self.admin_site.each_context(request), "title": "Quota tree", "is_fullwidth": "1"}
+        return TemplateResponse(request, "admin/quotas/tree.html", context)
+
+
+@admin.register(Queue)
+class QueueAdmin(ReadableAdmin):
+    list_display = ("name", "path", "state", "state_by", "state_at", "state_comment")
+    list_filter = ("state", "leaf")
+    search_fields = ("name", "path")
+    actions = ("hold", "drain", "stop", "reopen")
+
+    @admin.action(description="Hold: admit nothing, what runs goes on")
+    def hold(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        self._each(request, queryset, State.HELD)
+
+    @admin.action(description="Drain: take no more jobs, what runs goes on")
+    def drain(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        self._each(request, queryset, State.DRAINING)
+
+    @admin.action(description="Stop: take back what runs")
+    def stop(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        self._each(request, queryset, State.STOPPED)
+
+    @admin.action(description="Open")
+    def reopen(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        self._each(request, queryset, State.OPEN)
+
+    def _each(self, request: HttpRequest, queryset: QuerySet[Queue], state: Queue.State) -> None:
+        """One refused queue does not keep the others from being changed."""
+        done = 0
+        for queue in queryset:
+            try:
+                done += queues.set_state(queue, state, by=request.user.get_username(), now=timezone.now())
+            except ConvoyError as e:
+                self.message_user(request, e.message, messages.WARNING)
+        self.message_user(request, f"{done} changed to {state}", messages.SUCCESS if done else messages.INFO)
+
+
+@admin.register(QuotaRevision)
+class RevisionAdmin(ReadableAdmin):
+    list_display = ("generation", "by", "at", "source", "comment")
+    search_fields = ("by", "comment")
+
+
+@admin.register(QuotaGrant)
+class QuotaGrantAdmin(ReadableAdmin):
+    """Given by whoever may change the whole tree."""
+
+    list_display = ("user", "path")
+    search_fields = ("user__username", "path")
+    list_select_related = ("user",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return scopes.of(request.user) == scopes.EVERYTHING
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.has_add_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.has_add_permission(request)
