@@ -67,6 +67,24 @@ def _truth(values: list[Value]) -> bool:
     return bool(values[-1])
 
 
+def _number(values: list[Value]) -> int:
+    value = values[-1]
+    if not isinstance(value, int):
+        raise TypeError(value)
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _each(reader: Reader) -> Reader:
+    """A list, of one value an entry."""
+    return lambda values: [reader([value]) for value in values]
+
+
+def _either(values: list[Value]) -> int | str:
+    """A port: by number, or by name where the first field says so."""
+    parts = _grouped(_bytes(values[-1]))
+    return _text(parts.get(3, [b""])) if any(parts.get(1, [0])) else _number(parts.get(2, [0]))
+
+
 def _unread(values: list[Value]) -> str:
     """The status of a question: the answer's business."""
     return ""
@@ -128,6 +146,65 @@ _METADATA: Fields = {
     11: ("labels", _entries(_text)),
     12: ("annotations", _entries(_text)),
 }
+_ENV: Fields = _texts("name", "value")
+_PORT: Fields = {1: ("name", _text), 2: ("hostPort", _number), 3: ("containerPort", _number), 4: ("protocol", _text)}
+_CONTAINER: Fields = {
+    1: ("name", _text),
+    2: ("image", _text),
+    3: ("command", _each(_text)),
+    4: ("args", _each(_text)),
+    5: ("workingDir", _text),
+    6: ("ports", _each(_message(_PORT))),
+    7: ("env", _each(_message(_ENV))),
+    8: ("resources", _message({})),
+    13: ("terminationMessagePath", _text),
+    14: ("imagePullPolicy", _text),
+    20: ("terminationMessagePolicy", _text),
+}
+_POD: Fields = {
+    2: ("containers", _each(_message(_CONTAINER))),
+    3: ("restartPolicy", _text),
+    4: ("terminationGracePeriodSeconds", _number),
+    5: ("activeDeadlineSeconds", _number),
+    6: ("dnsPolicy", _text),
+    7: ("nodeSelector", _entries(_text)),
+    8: ("serviceAccountName", _text),
+    10: ("nodeName", _text),
+    19: ("schedulerName", _text),
+}
+_JOB: Fields = {
+    1: ("parallelism", _number),
+    2: ("completions", _number),
+    3: ("activeDeadlineSeconds", _number),
+    6: ("template", _message({1: ("metadata", _message(_METADATA)), 2: ("spec", _message(_POD))})),
+    7: ("backoffLimit", _number),
+    8: ("ttlSecondsAfterFinished", _number),
+    9: ("completionMode", _text),
+    10: ("suspend", _truth),
+}
+_SERVICE_PORT: Fields = {
+    1: ("name", _text),
+    2: ("protocol", _text),
+    3: ("port", _number),
+    4: ("targetPort", _either),
+    5: ("nodePort", _number),
+    6: ("appProtocol", _text),
+}
+_SERVICE: Fields = {
+    1: ("ports", _each(_message(_SERVICE_PORT))),
+    2: ("selector", _entries(_text)),
+    3: ("clusterIP", _text),
+    4: ("type", _text),
+    7: ("sessionAffinity", _text),
+    10: ("externalName", _text),
+}
+_DELETION: Fields = {
+    1: ("gracePeriodSeconds", _number),
+    2: ("preconditions", _message(_texts("uid", "resourceVersion"))),
+    3: ("orphanDependents", _truth),
+    4: ("propagationPolicy", _text),
+    5: ("dryRun", _each(_text)),
+}
 _NAMED: Fields = {1: ("metadata", _message(_METADATA))}
 _ASKING: Fields = {**_NAMED, 3: ("status", _unread)}
 _ASKED = _texts("namespace", "verb", "group", "version", "resource", "subresource", "name")
@@ -150,6 +227,17 @@ _KNOWN: Mapping[tuple[str, str], Fields] = {
         5: ("immutable", _truth),
     },
     ("v1", "ServiceAccount"): _NAMED,
+    ("v1", "Namespace"): {**_ASKING, 2: ("spec", _message({1: ("finalizers", _each(_text))}))},
+    ("v1", "Service"): {**_ASKING, 2: ("spec", _message(_SERVICE))},
+    ("batch/v1", "Job"): {**_ASKING, 2: ("spec", _message(_JOB))},
+    ("scheduling.k8s.io/v1", "PriorityClass"): {
+        **_NAMED,
+        2: ("value", _number),
+        3: ("globalDefault", _truth),
+        4: ("description", _text),
+        5: ("preemptionPolicy", _text),
+    },
+    **{(version, "DeleteOptions"): _DELETION for version in ("v1", "batch/v1", "meta.k8s.io/v1")},
     ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {**_ASKING, 2: ("spec", _message(_ACCESS))},
     ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): {
         **_ASKING,

@@ -3,6 +3,7 @@
 Only what clients rely on or run into. Works on a body nobody else holds.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,9 @@ def check_pod_update(old: Object, new: Object) -> None:
     new["spec"] = spec
     _default_pod_spec(spec, PODS, name, "spec")
     spec.setdefault("serviceAccountName", "default")
-    if _lasting(spec) != _lasting(old["spec"]):
+    before = copy.deepcopy(old["spec"])
+    _default_pod_spec(before, PODS, name, "spec")
+    if _lasting(spec) != _lasting(before):
         told = (
             "Forbidden: pod updates may not change fields other than `spec.containers[*].image`, "
             "`spec.initContainers[*].image`, `spec.activeDeadlineSeconds` or `spec.tolerations`"
@@ -77,12 +80,24 @@ def _default_pod_spec(spec: Object, resource: Resource, name: str, field: str) -
         if fault := names.label_fault(container["name"]):
             told = f"Invalid value: {container['name']!r}: {fault}"
             raise invalid(resource, name, f"{field}.containers[{index}].name", told)
+    for container in [*containers, *(spec.get("initContainers") or [])]:
+        _default_container(container)
     if spec.get("restartPolicy", "Always") not in ("Always", "OnFailure", "Never"):
         told = f"Unsupported value: {spec['restartPolicy']!r}: supported values: Always, Never, OnFailure"
         raise invalid(resource, name, f"{field}.restartPolicy", told)
     for key, value in _POD.items():
         spec.setdefault(key, value)
     spec.setdefault("securityContext", {})
+
+
+def _default_container(container: Object) -> None:
+    tag = str(container.get("image") or "").rpartition("/")[2].partition(":")[2]
+    container.setdefault("imagePullPolicy", "IfNotPresent" if tag not in ("", "latest") else "Always")
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    asked = container["resources"] = {**(container.get("resources") or {})}
+    if limits := asked.get("limits"):
+        asked["requests"] = {**limits, **(asked.get("requests") or {})}
 
 
 def _quality(containers: list[Object]) -> str:
