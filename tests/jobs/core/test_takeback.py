@@ -1,0 +1,86 @@
+"""Whom the cycle takes back from: only for one that could then be placed, never twice for the same, and never for nothing."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+
+from jobs.core import cycle, takeback
+from jobs.core.world import Runner
+from tests.jobs.core.builders import NOON, cluster, node
+from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
+from tests.quotas.core.builders import quota
+
+TOTAL = {**PLENTY, GPU: 6}
+LEAVES = [quota("a", {GPU: 3}, {GPU: 6}), quota("b", {GPU: 3}, {GPU: 6})]
+
+
+def runner(name: str, job_id: int, leaf: str = "b", at: str = "north", **fields) -> Runner:
+    made = mine(name, leaf)
+    started = NOON + timedelta(seconds=job_id)
+    return Runner(job_id, made.name, made.charge, 0, started, at, made.total, **fields)
+
+
+def full(runners, claimants, free: int = 0, leaving=()):
+    rules = a_quota(*LEAVES, charges=[each.charge for each in (*runners, *leaving)], total=TOTAL)
+    north = cluster("north", [node(6)])
+    used = np.array([6000, 6 * 2**30, 6 - free, 6], dtype=np.int64)
+    return under(rules, claimants, [replace(north, free=north.free - used)], leaving)
+
+
+def play(world, runners):
+    return takeback.plan(world, cycle.run(world, NOON), runners, NOON)
+
+
+def test_it_takes_the_one_that_started_last_and_says_where_the_claimant_goes():
+    runners = [runner("old", 1), runner("young", 2)]
+    made = play(full(runners, [mine("claimant")]), runners)
+    assert [(each.runner.name, each.goes_to) for each in made.taken] == [("default/young", "north")]
+
+
+def test_it_takes_nobody_for_one_that_no_cluster_could_hold():
+    runners = [runner("old", 1), runner("young", 2, at="elsewhere")]
+    assert play(full(runners, [mine("claimant", gpus=1, workers=2)]), runners[:1]).taken != []
+    lost = [replace(each, cluster="elsewhere") for each in runners]
+    assert play(full(lost, [mine("claimant")]), lost).taken == []
+
+
+def test_it_waits_for_those_who_leave_already_instead_of_taking_more():
+    claimant, stays = mine("claimant"), runner("old", 1)
+    leaving = runner("young", 2, leaves_for=claimant.job_id, goes_to="north", until=NOON)
+    made = play(full([stays], [claimant], leaving=[leaving]), [stays])
+    assert made.taken == [] and made.content == {claimant.job_id: [leaving]}
+
+
+def test_it_takes_nobody_for_one_whose_own_queue_is_above_its_min():
+    runners = [runner("mine", 1, "a"), runner("other", 2, "b")]
+    assert play(full(runners, [mine("more")]), runners).taken == []
+
+
+def test_it_takes_back_a_place_from_a_borrower_when_the_quota_allows_but_no_cluster_has_room():
+    total = {**PLENTY, GPU: 12}
+    runners = [runner("old", 1), runner("young", 2)]
+    leaves = [quota("a", {GPU: 3}, {GPU: 12}), quota("b", {GPU: 3}, {GPU: 12})]
+    rules = a_quota(*leaves, charges=[each.charge for each in runners], total=total)
+    north = cluster("north", [node(6)])
+    seen = under(rules, [mine("claimant")], [replace(north, free=north.free * 0)])
+    assert [each.runner.name for each in play(seen, runners).taken] == ["default/young"]
+
+
+def test_it_leaves_alone_whoever_may_not_be_preempted():
+    runners = [replace(each, charge=replace(each.charge, preemptible=False)) for each in (runner("old", 1),)]
+    assert play(full([*runners, runner("young", 2)], [mine("claimant")]), runners).taken == []
+
+
+def test_it_serves_many_claimants_in_one_go_without_taking_one_victim_twice():
+    total = {**PLENTY, GPU: 12}
+    runners = [runner(f"v{i}", i) for i in range(1, 5)]
+    leaves = [quota("a", {GPU: 6}, {GPU: 12}), quota("b", {GPU: 6}, {GPU: 12})]
+    rules = a_quota(*leaves, charges=[each.charge for each in runners], total=total)
+    north = cluster("north", [node(12)])
+    claimants = [mine("one"), mine("two", after_s=1), mine("three", after_s=2)]
+    made = play(under(rules, claimants, [replace(north, free=north.free * 0)]), runners)
+    assert [(each.claimant.name, each.runner.name) for each in made.taken] == [
+        ("default/one", "default/v4"),
+        ("default/two", "default/v3"),
+    ]
