@@ -17,9 +17,10 @@ from jobs.core.placing import scoring
 from jobs.core.placing.asks import Demand, NodeClass
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.facts import Mode
-from jobs.core.placing.fit import Group, Prepared, place
+from jobs.core.placing.fit import Prepared, place
 from jobs.core.placing.fleet import Bucket, Fleet, Site
 from jobs.core.placing.packing import Unsure
+from jobs.core.placing.picking import Group
 from jobs.core.policy import Affinity
 from jobs.core.reasons import Amounts, Code, Verdict
 from jobs.core.world import Gang

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.core.placing.asks import ANY_NAME, HOSTNAME, NODE_NAME, Demand, NodeClass
-from jobs.core.placing.fit import Load
+from jobs.core.placing.picking import Load
 from jobs.core.taints import Taint
 
 

@@ -1,44 +1,20 @@
 """A gang on one cluster's nodes: which nodes take how many pods of it, or that they cannot.
 
-Pods that all ask alike fit if and only if the counts say so. They go to one node when one holds them (the one that is left
-with least, a broken node before a whole one), else to the nodes that hold most, which is the fewest nodes; inside the
-smallest network domain that holds them all. Pods of several shapes go through `packing`. Nothing is changed here.
+Prepares the gang in the fleet's own columns, goes through the network domains from the smallest that may hold it, and asks
+`picking`, then, for several roles, `packing`: the answer is exact. Nothing is changed here.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jobs.core.placing import packing
 from jobs.core.placing.asks import HOSTNAME, Demand
 from jobs.core.placing.fleet import Bucket, Fleet, Site
 from jobs.core.placing.packing import Bin, Problem, Use
-from jobs.core.placing.states import Shape, Table, Vector
-
-_BREAKING = 1e9
-"""Worth more than any node: a whole node is broken only when no broken one will do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """``each`` pods of one shape on each of these nodes."""
-
-    shape: int
-    names: tuple[str, ...]
-    each: int
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Parts of a gang that ask alike."""
-
-    parts: tuple[int, ...]
-    need: int
-    shape: Shape
-    column: int
-    asked: Vector
+from jobs.core.placing.picking import Group, Load, Picker
+from jobs.core.placing.states import Shape, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +29,6 @@ class Prepared:
     """Every resource it asks is known somewhere."""
     apart: frozenset[tuple[int, int]]
     zones: tuple[tuple[str, frozenset[tuple[int, int]]], ...]
-    devices: int
-    """Of one pod of the only group."""
     scarce: int
     """Index of the resource that decides how full a cluster is for it."""
 
@@ -82,9 +56,10 @@ def prepare(fleet: Fleet, demand: Demand) -> Prepared:
         need = sum(demand.parts[i].replicas for i in parts)
         known = all(name in states.index for name, _ in shape.ask.request)
         asked = states.vector(dict(shape.ask.request)) if known else ()
-        groups.append(Group(tuple(parts), need, shape, fleet.column(shape), asked))
+        worth = sum(amount * states.weight(name) for name, amount in shape.ask.request)
+        devices = sum(amount for name, amount in shape.ask.request if "/" in name)
+        groups.append(Group(tuple(parts), need, shape, fleet.column(shape), asked, worth, devices))
     total = demand.total
-    first = demand.parts[0].ask.request
     return Prepared(
         demand=demand,
         groups=tuple(groups),
@@ -92,7 +67,6 @@ def prepare(fleet: Fleet, demand: Demand) -> Prepared:
         possible=all(name in states.index for name in total),
         apart=apart,
         zones=tuple((key, frozenset(found)) for key, found in sorted(pairs.items())),
-        devices=sum(amount for name, amount in first if "/" in name),
         scarce=max(
             (i for name, i in states.index.items() if total.get(name)),
             key=lambda i: (total[states.names[i]] * states.weight(states.names[i]), -i),
@@ -104,7 +78,9 @@ def prepare(fleet: Fleet, demand: Demand) -> Prepared:
 def place(fleet: Fleet, site: Site, gang: Prepared) -> list[Load] | None:
     """Where the gang goes on this cluster; None: proven to fit nowhere. Raises `packing.Unsure`."""
     for domain in _domains(fleet, site, gang):
-        found = _alike(fleet, site, gang, domain) if gang.alike else _mixed(fleet, site, gang, domain)
+        found = _quick(fleet, site, gang, domain)
+        if found is None and not gang.alike:
+            found = _mixed(fleet, site, gang, domain)
         if found is not None:
             return found
     return None
@@ -113,12 +89,12 @@ def place(fleet: Fleet, site: Site, gang: Prepared) -> list[Load] | None:
 def _domains(fleet: Fleet, site: Site, gang: Prepared) -> Iterable[tuple[int, int] | None]:
     """(level, domain) that may hold it, smallest first; None is the whole cluster."""
     within = gang.demand.within
-    if site.domains and not (gang.alike and _one_node(fleet, site, gang)):
+    if site.domains and not (_one_node(fleet, site, gang)):
         floor = (within.level or 0) if within.required else 0
         yield from _sufficient(fleet, site, gang, floor)
     elif within.required and not site.domains:
         return
-    if not within.required or (gang.alike and _one_node(fleet, site, gang)):
+    if not within.required or (_one_node(fleet, site, gang)):
         yield None
 
 
@@ -133,51 +109,21 @@ def _sufficient(fleet: Fleet, site: Site, gang: Prepared, floor: int) -> list[tu
 
 
 def _one_node(fleet: Fleet, site: Site, gang: Prepared) -> bool:
-    group = gang.groups[0]
-    fits = fleet.states.counts[site.rows[: len(site.buckets)], 2 * group.column]
-    return bool(((fits >= group.need) & (site.sizes[: len(site.buckets)] > 0)).any())
+    """Narrower than any domain."""
+    if gang.demand.apart:
+        return False
+    return Picker(fleet, site).together(gang.groups, gang.total) is not None
 
 
-def _alike(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None) -> list[Load] | None:
-    states, group, used = fleet.states, gang.groups[0], len(site.buckets)
-    rows = site.rows[:used]
-    fits = states.counts[rows, 2 * group.column] * (site.sizes[:used] > 0)
-    if domain is not None:
-        fits *= site.paths[:used, domain[0]] == domain[1]
-    need, loads = group.need, []
-    taken: dict[int, int] = {}
-    while need:
-        enough = (fits >= need).nonzero()[0]
-        if len(enough):
-            bucket = _least_left(fleet, site, gang, enough, need)
-            start = taken.get(bucket.index, 0)
-            loads.append(Load(0, tuple(bucket.names[start : start + 1]), need))
-            return loads
-        most = int(fits.max(initial=0))
-        if not most:
-            return None
-        bucket = _least_left(fleet, site, gang, (fits == most).nonzero()[0], most)
-        start = taken.get(bucket.index, 0)
-        nodes = min(len(bucket.names) - start, need // most)
-        loads.append(Load(0, tuple(bucket.names[start : start + nodes]), most))
-        taken[bucket.index] = start + nodes
-        need -= nodes * most
-        if start + nodes == len(bucket.names):
-            fits[bucket.index] = 0
-    return loads
-
-
-def _least_left(fleet: Fleet, site: Site, gang: Prepared, indices: NDArray[np.int64], pods: int) -> Bucket:
-    """Of these buckets the one whose nodes keep least after ``pods`` pods; equal ones by name."""
-    if len(indices) == 1:
-        return site.buckets[int(indices[0])]
-    states = fleet.states
-    rows = site.rows[indices]
-    left = states.worth[rows] + _BREAKING * (states.devices[rows] > pods * gang.devices)
-    best = indices[left <= left.min() + 1e-9]
-    if len(best) == 1:
-        return site.buckets[int(best[0])]
-    return min((site.buckets[int(i)] for i in best), key=lambda bucket: bucket.names[0])
+def _quick(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None) -> list[Load] | None:
+    """A good way without search; None says nothing unless all pods ask alike."""
+    if gang.alike:
+        return Picker(fleet, site, domain).alike(gang.groups[0])
+    if gang.zones:
+        return None
+    if not gang.apart and (found := Picker(fleet, site, domain).together(gang.groups, gang.total)) is not None:
+        return found
+    return Picker(fleet, site, domain).several(gang.groups, beside=not gang.apart)
 
 
 def _mixed(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None) -> list[Load] | None:
