@@ -11,7 +11,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from quotas.core.amounts import MAX_JOBS, Amounts, told
+from quotas.core.amounts import MAX_JOBS, UNLIMITED, Amounts, told
 from quotas.core.ledger import Held, Ledger, Units
 
 
@@ -60,6 +60,8 @@ class Refused:
 
 
 Answer = Admitted | Refused
+_BORROWS, _WITHIN_MIN = Admitted(borrows=True), Admitted(borrows=False)
+_NOTHING = -UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def ask(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible: bool = True
     asked, way = ledger.vector(amounts), ledger.way[leaf]
     block = _block(ledger, ledger.held, asked, way, preemptible)
     if block is None:
-        return Admitted(bool((~_within_min(ledger, asked, way)).any()))
+        return _BORROWS if (_wanted(asked) > ledger.floor[way] - ledger.held.used[way]).any() else _WITHIN_MIN
     never = _block(ledger, ledger.idle, asked, way, preemptible)
     if never is not None:
         return _refused(ledger, ledger.idle, asked, way, never, Code.NEVER_FITS)
@@ -85,42 +87,47 @@ def ask(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible: bool = True
     return _refused(ledger, ledger.held, asked, way, block, code)
 
 
-def _within_min(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step]
-    """At which steps of the way everything asked is still within min."""
-    fits = asked <= ledger.min[way] - ledger.held.used[way]
-    return np.asarray((fits | ~ledger.guarded[way] | (asked == 0)).all(axis=1))
+def _wanted(asked: Units) -> Units:
+    """Less than any limit where nothing is asked for: what is not asked for cannot stand in the way."""
+    return np.where(asked > 0, asked, _NOTHING)
 
 
 def short(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step, resource]
-    """Where on the way up the max has no room for what is asked, with what idle siblings keep back counted as used.
-
-    ``grows`` is what the step below newly takes of this one: less than what is asked where it had kept some back itself,
-    and what it had kept back for itself it may always have.
-    """
-    held = ledger.held
-    over = np.asarray((asked > ledger.max[way] - held.used[way]) & (asked > 0))
-    if ledger.lends_all:
-        return over
-    grows = asked
-    for step, row in enumerate(way.tolist()):
-        claims = held.claims[row]
-        over[step] |= (grows > ledger.max[row] - claims) & (grows > 0)
-        grows = ledger.counted(claims + grows, row) - ledger.counted(claims, row)
+    """Where on the way up the max has no room for what is asked, with what idle siblings keep back counted as used."""
+    wanted = _wanted(asked)
+    over = np.asarray(wanted > ledger.max[way] - ledger.held.used[way])
+    if not ledger.lends_all:
+        grows = growth(ledger, ledger.held, asked, way)
+        over |= (grows > ledger.max[way] - ledger.held.claims[way]) & (grows > 0)
     return over
 
 
 def within_min(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step, resource]
-    """Where on the way up what is asked stays within min, resource by resource."""
-    return np.asarray(asked <= ledger.min[way] - ledger.held.used[way])
+    """Where on the way up what is asked stays within min, with what idle children keep back counted as used."""
+    grows = asked if ledger.lends_all else growth(ledger, ledger.held, asked, way)
+    return np.asarray(grows <= ledger.min[way] - ledger.held.claims[way])
+
+
+def growth(ledger: Ledger, held: Held, asked: Units, way: Units) -> Units:  # [step, resource]
+    """What the step below newly takes of each: less than what is asked where it had kept some back itself.
+
+    And what it had kept back for itself it may always have.
+    """
+    grows = np.empty((len(way), len(asked)), dtype=np.int64)
+    for step, row in enumerate(way.tolist()):
+        grows[step] = asked
+        claims = held.claims[row]
+        asked = ledger.counted(claims + asked, row) - ledger.counted(claims, row)
+    return grows
 
 
 def _block(ledger: Ledger, held: Held, asked: Units, way: Units, preemptible: bool) -> _Block | None:
-    wanted = asked > 0  # [resource]: what is not asked for cannot stand in the way
+    wanted = _wanted(asked)
     if not preemptible:
-        over = (asked > ledger.min[way] - held.firm[way]) & ledger.guarded[way] & wanted
+        over = wanted > ledger.floor[way] - held.firm[way]
         if over.any():
             return _first(over, Bound.MIN)
-    over = (asked > ledger.max[way] - held.used[way]) & wanted
+    over = wanted > ledger.max[way] - held.used[way]
     if ledger.lends_all:
         return _first(over, Bound.MAX) if over.any() else None
     return _kept_block(ledger, held, asked, way, over)
@@ -132,28 +139,20 @@ def _first(over: NDArray[np.bool_], bound: Bound) -> _Block:
 
 
 def _kept_block(ledger: Ledger, held: Held, asked: Units, way: Units, over: NDArray[np.bool_]) -> _Block | None:
-    """As the max of each step, with what idle siblings keep back counted as used.
-
-    ``grows`` is what the step below newly takes of this one: less than what is asked where it had kept some back itself,
-    and what it had kept back for itself it may always have.
-    """
-    grows = asked
-    for step, row in enumerate(way.tolist()):
-        claims = held.claims[row]
-        short = over[step] | ((grows > ledger.max[row] - claims) & (grows > 0))
-        if short.any():
-            column = int(short.argmax())
-            kept = int(claims[column] + grows[column] - asked[column] - held.used[row, column])
-            return _Block(step, column, Bound.MAX, max(kept, 0))
-        grows = ledger.counted(claims + grows, row) - ledger.counted(claims, row)
-    return None
+    """As the max of each step, with what idle siblings keep back counted as used."""
+    grows, claims = growth(ledger, held, asked, way), held.claims[way]
+    short = over | ((grows > ledger.max[way] - claims) & (grows > 0))
+    if not short.any():
+        return None
+    step, column = divmod(int(short.argmax()), short.shape[1])
+    kept = int(claims[step, column] + grows[step, column] - asked[column] - held.used[way[step], column])
+    return _Block(step, column, Bound.MAX, max(kept, 0))
 
 
 def _refused(ledger: Ledger, held: Held, asked: Units, way: Units, block: _Block, code: Code) -> Refused:
     row, column = int(way[block.step]), block.column
     limits, used = (ledger.max, held.used) if block.bound is Bound.MAX else (ledger.min, held.firm)
-    below = int(way[block.step - 1])
-    promised = ledger.min[below, column] - held.used[below, column]
+    entitled = code is not Code.NEVER_FITS and block.bound is Bound.MAX and block.step > 0
     return Refused(
         code=code,
         path=ledger.tree.nodes[row].path,
@@ -163,8 +162,5 @@ def _refused(ledger: Ledger, held: Held, asked: Units, way: Units, block: _Block
         kept=block.kept,
         limit=int(limits[row, column]),
         bound=block.bound,
-        entitled=code is not Code.NEVER_FITS
-        and block.bound is Bound.MAX
-        and block.step > 0
-        and asked[column] <= promised,
+        entitled=entitled and bool(within_min(ledger, asked, way)[block.step - 1, column]),
     )

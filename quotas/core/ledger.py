@@ -60,6 +60,8 @@ class Ledger:
         self.guarded = np.array([[name not in COUNTS for name in self.resources]] * shape[0])  # [node, resource]
         """Where min is a limit: a count that a node does not state in its min is neither guaranteed nor borrowed."""
         self._fill()
+        self.floor = np.where(self.guarded, self.min, UNLIMITED)  # [node, resource]
+        """Min where it is a limit, and no limit elsewhere."""
         self.lends_all = not self.kept.any()
         self.way = self._ways()
         self.idle = Held.nothing(*shape)
@@ -116,7 +118,9 @@ class Ledger:
         return dict(zip(self.resources, row, strict=True))
 
     def vector(self, amounts: Amounts) -> Units:  # [resource]
-        ask = [min(amounts.get(name, 0), UNLIMITED) for name in self.resources]
+        ask = [amounts.get(name, 0) for name in self.resources]
+        if max(ask) > UNLIMITED:
+            ask = [min(amount, UNLIMITED) for amount in ask]
         return np.array(ask, dtype=np.int64)
 
     def counted(self, claims: Units, row: int) -> Units:  # [resource]

@@ -42,9 +42,9 @@ class Unit:
         return self.charge.leaf
 
     @cached_property
-    def shape(self) -> tuple[str, bool, frozenset[tuple[str, int]]]:
+    def shape(self) -> tuple[str, bool, tuple[tuple[str, int], ...]]:
         """Units of one shape get the same answer from the same ledger."""
-        return self.leaf, self.charge.preemptible, frozenset(self.charge.amounts.items())
+        return self.leaf, self.charge.preemptible, tuple(self.charge.amounts.items())
 
 
 class Claims:

@@ -114,6 +114,7 @@ class _Search:
         self.step_of = {row: step for step, row in enumerate(self.way.tolist())}
         self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
         self.promised = ledger.min[1:].any(axis=0)
+        self.own = ledger.held.used[self.way[0]].copy()
         policy = ledger.tree.by_path[claimant.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
         self.places = can_place
@@ -150,22 +151,37 @@ class _Search:
     def _short(self) -> Columns:  # [step, resource]
         return admission.short(self.ledger, self.asked, self.way)
 
+    def _grows(self, taken: Iterable[_Taken]) -> Columns:
+        """Where the queue would have more than its min and than before, if it preempts in its own ranks.
+
+        Priority decides who in a queue uses what it has; it is no right to more of what was promised to others.
+        """
+        mine = [each.job.charge.amounts for each in taken if each.victim.cause is Cause.LOWER_PRIORITY]
+        after = self.own + self.asked - sum(self.ledger.vector(amounts) for amounts in mine)
+        most = np.maximum(self.own, self.ledger.min[self.way[0]])
+        return np.asarray((after > most) & self.promised) if mine else np.zeros_like(self.promised)
+
+    def _missing(self, taken: Iterable[_Taken]) -> Columns:  # [step, resource]
+        missing = self._short()
+        missing[0] |= self._grows(taken)
+        return missing
+
     def _within(self) -> Columns:  # [step, resource]
         return admission.within_min(self.ledger, self.asked, self.way)
 
-    def _placed(self, taken: Iterable[_Taken]) -> bool:
-        return self.places(frozenset(each.job.key for each in taken))
+    def _placed(self, taken: Sequence[_Taken]) -> bool:
+        return not self._grows(taken).any() and self.places(frozenset(each.job.key for each in taken))
 
     def _until_quota_allows(self) -> list[_Taken] | None:
         taken: list[_Taken] = []
-        short, within = self._short(), self._within()
+        short, within = self._missing(taken), self._within()
         left = iter(self.candidates)
         while short.any() and (job := next(left, None)) is not None:
             found = self._look(job, short, within)
             if found is None:
                 continue
             taken.append(self._take(found))
-            before, short, within = within, self._short(), self._within()
+            before, short, within = within, self._missing(taken), self._within()
             if (before != within).any():
                 left = self._left(taken)
         return None if short.any() else taken
@@ -235,11 +251,11 @@ class _Search:
         return self._fated(job, Cause.ABOVE_MIN, int(way[apart - 1]), int(above.argmax()), needs)
 
     def _above(self, rows: Units) -> Columns:
-        """Of which resources every node of these has more than its min."""
-        return np.asarray((self.ledger.held.used[rows] > self.ledger.min[rows]).all(axis=0))
+        """Of which resources every node of these has more than its min, with what its idle children keep back."""
+        return np.asarray((self.ledger.held.claims[rows] > self.ledger.min[rows]).all(axis=0))
 
     def _fated(self, job: Running, cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]) -> _Taken:
-        over = int(self.ledger.held.used[row, column] - self.ledger.min[row, column])
+        over = int(self.ledger.held.claims[row, column] - self.ledger.min[row, column])
         path, resource = self.ledger.tree.nodes[row].path, self.ledger.resources[column]
         victim = Victim(job.key, job.leaf, cause, path, resource, over if cause is Cause.ABOVE_MIN else 0)
         return _Taken(job, victim, needs)

@@ -167,6 +167,28 @@ def test_it_reclaims_past_what_an_idle_sibling_keeps_back():
     assert taken(found, unit("claims", cores=5), jobs) == ["b3", "b2", "b1"]
 
 
+def test_it_counts_what_a_borrowers_sister_keeps_back_against_the_borrower():
+    keeps = quota("idle", 3, 10, attributes={LEND: "{}"})
+    found = ledger(10, quota("team", 6, 10, quota("x", 0, 10), keeps), quota("b", 4, 10))
+    jobs = occupied(found, running("x0", "team/x", 6))
+    made = plan(found, unit("claims", "b", 4), jobs, anywhere)
+    assert [(each.key, each.path, each.over) for each in made.victims] == [("x0", "root/team", 3000)]
+
+
+def test_it_preempts_in_its_queue_to_swap_what_is_borrowed_and_not_to_borrow_more():
+    found = ledger(10, quota("a", 0, 10, attributes=PREEMPTS), quota("b", 5, 10))
+    jobs = occupied(found, running("low", cores=3), running("low2", cores=3, at_s=9), running("b0", "b", 2))
+    assert taken(found, unit("high", cores=3, priority=9), jobs) == ["low2"]
+    assert taken(found, unit("high", cores=6, priority=9), jobs) == ["low2", "low"]
+    assert taken(found, unit("high", cores=7, priority=9), jobs) is None
+
+
+def test_it_preempts_in_its_queue_for_whatever_that_queue_was_promised():
+    found = ledger(10, quota("a", 4, 4, attributes=PREEMPTS), quota("b"))
+    jobs = occupied(found, running("low", cores=2))
+    assert taken(found, unit("high", cores=4, priority=9), jobs) == ["low"]
+
+
 def test_it_preempts_lower_priorities_of_its_own_queue_where_the_policy_says_so():
     found = ledger(10, quota("a", 0, 4, attributes=PREEMPTS), quota("b"))
     jobs = occupied(found, running("low", cores=2, priority=1), running("low2", cores=2, priority=1, at_s=9))
