@@ -66,6 +66,7 @@ class Engine:
 
     def set_node(self, cluster: str, node: NodeFacts) -> None:
         """A node as its cluster tells it now. What is held there stays held beside what it tells."""
+        self.fleet.tidy()
         vector = self.fleet.states.vector
         free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}
         kind = node.kind(by_name=node.name in self._by_name)
@@ -79,6 +80,7 @@ class Engine:
     def bind(self, job: Hashable, found: Assignment) -> None:
         """Holds the assignment for ``job``, in place of what it held."""
         self.release(job)
+        self.fleet.tidy()
         if found.mode is Mode.AGGREGATE:
             self._promise(found.cluster, vector := self.fleet.states.vector(found.demand.total), 1)
             self._sums[job] = (found.cluster, vector)

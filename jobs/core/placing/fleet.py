@@ -17,6 +17,8 @@ from jobs.core.placing.states import Shape, State, States, Table, Vector, minus
 
 SHAPES_KEPT = 256
 """Columns counted at a time; a fleet asks far fewer shapes in an hour."""
+MANY_STATES = 20_000
+"""Buckets made before those without nodes are looked for."""
 
 GONE = NodeClass((), (), (), usable=False)
 
@@ -59,7 +61,11 @@ class Site:
         found = self.table.get((state.row, path))
         if found is not None:
             return found
-        index = len(self.buckets)
+        return self.put(Bucket(state, path, 0), state)
+
+    def put(self, bucket: Bucket, state: State) -> Bucket:
+        """Into the tables, as it is."""
+        index, path = len(self.buckets), bucket.path
         if index >= len(self.rows):
             self.rows, self.sizes = np.resize(self.rows, 2 * index), np.resize(self.sizes, 2 * index)
             self.paths = np.resize(self.paths, (2 * index, self.paths.shape[1]))
@@ -67,12 +73,13 @@ class Site:
             wider = np.full((len(self.rows), len(path)), -1, dtype=np.int64)
             wider[:, : self.paths.shape[1]] = self.paths
             self.paths = wider
-        self.rows[index], self.sizes[index] = state.row, 0
+        self.rows[index], self.sizes[index] = state.row, len(bucket.names)
         self.paths[index] = -1
         self.paths[index, : len(path)] = path
-        made = self.table[state.row, path] = Bucket(state, path, index)
-        self.buckets.append(made)
-        return made
+        bucket.state, bucket.index = state, index
+        self.table[state.row, path] = bucket
+        self.buckets.append(bucket)
+        return bucket
 
 
 class Fleet:
@@ -91,6 +98,7 @@ class Fleet:
         """Promised to gangs without naming nodes, ``[cluster, resource]``."""
         self.domains: list[tuple[int, int]] = []
         """(cluster, level) of each domain."""
+        self._made, self._tidy_at = 0, MANY_STATES
 
     def site(self, name: str) -> Site:
         found = self.sites.get(name)
@@ -127,6 +135,7 @@ class Fleet:
         path = self._path(site, tuple(domain))
         self.fit_tables()
         target = site.bucket(state, path)
+        self._made += 1
         site.base[name] = base
         if node.usable:
             self.capacity[site.index, : len(allocatable)] += allocatable
@@ -165,6 +174,7 @@ class Fleet:
         if target is None:
             state = self.states.state(bucket.state.kind, minus(bucket.state.free, asked, times))
             self.fit_tables()
+            self._made += 1
             target = bucket.nexts[asked, times] = site.bucket(state, bucket.path)
         self._move(site, bucket, names, target)
         return target
@@ -188,6 +198,20 @@ class Fleet:
                 inside = site.paths[:used, level] >= 0
                 np.add.at(self.near[:, pair], site.paths[:used, level][inside], each[inside])
         return column
+
+    def tidy(self) -> None:
+        """Forgets states and buckets without nodes, once many were made: between two changes only."""
+        if self._made < self._tidy_at:
+            return
+        live = {site: [bucket for bucket in site.buckets if bucket.names] for site in self.sites.values()}
+        states = {bucket.state.row: bucket.state for buckets in live.values() for bucket in buckets}
+        kept = self.states.keep(list(states.values()))
+        for site, buckets in live.items():
+            site.clear()
+            for bucket in buckets:
+                bucket.nexts.clear()
+                site.put(bucket, kept[bucket.state.row])
+        self._made, self._tidy_at = 0, max(MANY_STATES, 4 * sum(map(len, live.values())))
 
     def held(self, cluster: str, name: str) -> Vector:
         site = self.sites[cluster]

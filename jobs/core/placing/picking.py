@@ -86,9 +86,9 @@ class Picker:
         used, states = len(self.site.buckets), self.fleet.states
         rows = self.site.rows[:used]
         width = len(total)
-        holds: NDArray[np.bool_] = (states.free[rows, :width] >= total).all(axis=1)
+        holds = np.asarray((states.free[rows, :width] >= total).all(axis=1))
         for group in groups:
-            holds = holds & (self._fits(group) > 0)
+            holds &= self._fits(group) > 0
         found = holds.nonzero()[0]
         if not len(found):
             return None

@@ -1,9 +1,12 @@
 """What the engine chooses and keeps: nodes, clusters, promises. That it fits exactly is in test_engine_laws."""
 
+from random import Random
+
 import pytest
 
+from jobs.core.placing import fleet as placing_fleet
 from jobs.core.placing.asks import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, read
-from jobs.core.placing.facts import Member, Mode
+from jobs.core.placing.facts import Assignment, Member, Mode
 from jobs.core.placing.scoring import Weights
 from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.taints import Taint
@@ -171,6 +174,24 @@ def test_it_reads_what_pod_templates_ask() -> None:
     one, two = (node(f"n{i}", labels={"model": "a100"}, taints=(Taint("spot", "NoSchedule"),)) for i in (1, 2))
     assert find(fleet({"north": [one]}), wanted) is None
     assert used(find(fleet({"north": [one, two]}), wanted)) == {"worker": ["n1", "n2"]}
+
+
+def test_it_forgets_states_that_no_node_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing_fleet, "MANY_STATES", 10)
+    world = {name: [node(f"n{i}", domain=(f"p{i % 2}",)) for i in range(4)] for name in ("a", "b")}
+    engine, rng, bound = fleet(world), Random(3), dict[int, Assignment]()  # noqa: S311
+    for job in range(2000):
+        if (found := find(engine, demand(("worker", rng.randint(1, 3), ask(rng.randint(0, 8), job % 50))))) is not None:
+            engine.bind(job, found)
+            bound[job] = found
+        if len(bound) > 5:
+            engine.release(gone := rng.choice(list(bound)))
+            del bound[gone]
+    anew = fleet(world)
+    for job, found in bound.items():
+        anew.bind(job, found)
+    assert len(engine.fleet.states.rows) < 100
+    assert all(find(engine, workers(n, 2)) == find(anew, workers(n, 2)) for n in range(1, 20))
 
 
 RACKS = {"r1": ("p1", "r1"), "r2": ("p1", "r2"), "r3": ("p2", "r3")}
