@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F
 from kombu.exceptions import OperationalError
 
-from fleet import journal
+from fleet import journal, trail
 from fleet.models import Event
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ def announce(changes: Sequence[journal.Change], now: datetime) -> list[int]:
     if not changes:
         return []
     versions = journal.append(changes, now)
+    trail.changed(changes, now)
     transaction.on_commit(partial(_push, list(zip(changes, versions, strict=True))), robust=True)
     return versions
 

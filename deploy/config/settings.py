@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
+    "fleet.api.auditing.AuditMiddleware",
 ]
 ROOT_URLCONF = "deploy.config.urls"
 WSGI_APPLICATION = "deploy.config.wsgi.application"

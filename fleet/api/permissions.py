@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from fleet.services import access
+from fleet.services import access, audit
 
 UNSAFE_WITHOUT_VERB = "change"
 
@@ -26,6 +26,7 @@ class ByRole(BasePermission):
 
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
         access.require(request.user, _verb(request, view), *view.subject(obj))
+        audit.seen(obj)
         return True
 
 

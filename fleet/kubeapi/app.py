@@ -18,7 +18,7 @@ from django.utils import timezone
 from fleet import journal
 from fleet.errors import ConvoyError, Forbidden
 from fleet.kube.status import KubeError
-from fleet.kubeapi import documents, lists, proxy, refusals, request, reviews
+from fleet.kubeapi import auditing, documents, lists, proxy, refusals, request, reviews
 from fleet.kubeapi.catalog import Catalog, Target, parse
 from fleet.kubeapi.feed import Feed
 from fleet.kubeapi.kinds import NOT_ALLOWED, Kind, Object
@@ -78,7 +78,8 @@ class Application:
         try:
             if asked.method == "GET" and not target.name and asked.truth("watch"):
                 return self._asked_watch(asked, target, user)
-            return Verbs(target, asked, user, self._clock()).answer()
+            with auditing.asking(asked, target, user):
+                return Verbs(target, asked, user, self._clock()).answer()
         except ConvoyError as e:
             raise refusals.of(e, target, asked.meant) from e
         except RecursionError as e:

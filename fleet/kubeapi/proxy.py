@@ -13,6 +13,7 @@ from typing import Any
 
 from fleet.errors import ConvoyError
 from fleet.kube.status import KubeError
+from fleet.kubeapi import auditing
 from fleet.kubeapi.request import Receive, Request, Scope, Send, gone
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
@@ -54,7 +55,9 @@ class Proxy:
             user, cluster = await self._in_thread(self._admitted, asked, name, call)
             with _Place(self._open, user.pk):
                 stream = _Stream(self, asked, call)
-                await stream.open(scope, cluster)
+                status = await stream.open(scope, cluster)
+                if call.writes:
+                    await self._in_thread(auditing.proxied, asked, name, call, user, status)
                 await stream.pass_on(receive, send)
         except ConvoyError as e:
             details = {"name": name, "group": "cluster.karmada.io", "kind": "clusters"}
@@ -62,8 +65,13 @@ class Proxy:
 
     def _admitted(self, asked: Request, name: str, call: proxying.Call) -> tuple[Any, Any]:
         user = self._user_of(asked)
-        proxying.require(user, call)
-        return user, proxying.find(name)
+        try:
+            proxying.require(user, call)
+            return user, proxying.find(name)
+        except ConvoyError as e:
+            if call.writes:
+                auditing.proxied(asked, name, call, user, e.status, e.message)
+            raise
 
     async def still_admitted(self, asked: Request, call: proxying.Call) -> bool:
         def ask() -> bool:
@@ -87,7 +95,8 @@ class _Stream:
         self._lasting = asked.truth("watch") or call.subresource == "log"
         self._look_at = 0.0
 
-    async def open(self, scope: Scope, cluster: Any) -> None:
+    async def open(self, scope: Scope, cluster: Any) -> int:
+        """The status the member answered with."""
         headers = {key.title(): self._asked.headers[key.encode()].decode("latin-1") for key in ASKED if self._has(key)}
         query = scope["query_string"].decode("latin-1")
         opening = partial(
@@ -104,6 +113,7 @@ class _Stream:
         if size.isdigit() and self._too_much(int(size)):
             self._answer.close()
             raise KubeError(413, f"the answer is larger than {LARGEST} bytes: ask for it in pages (limit, continue)")
+        return int(self._answer.status)
 
     async def pass_on(self, receive: Receive, send: Send) -> None:
         """Until it ends or its reader leaves, whichever is first."""

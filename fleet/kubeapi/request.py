@@ -27,6 +27,8 @@ class Request:
     headers: dict[bytes, bytes]
     raw: bytes = b""
     too_large: bool = False
+    address: str = ""
+    """Where it came from."""
     warnings: list[str] = field(default_factory=list)
     """Told to the person beside the answer, whatever the answer is."""
     meant: Object = field(default_factory=dict)
@@ -90,6 +92,7 @@ async def read(scope: Scope, receive: Receive) -> Request:
     """The whole body, always: what is left unread would be taken for the next request."""
     query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     asked = Request(scope["method"], scope["path"], query, dict(scope["headers"]))
+    asked.address = (scope.get("client") or ("",))[0]
     parts, size, more = [], 0, True
     while more:
         message = await receive()

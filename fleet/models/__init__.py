@@ -1,6 +1,7 @@
 """Supply as rows: clusters, their nodes and pods, what is held of them, and the fleet's own bookkeeping."""
 
 from fleet.models.access import Grant, SigninLink, Token
+from fleet.models.audit import AuditEntry
 from fleet.models.cluster import Cluster
 from fleet.models.event import Event
 from fleet.models.hold import Hold
@@ -11,6 +12,7 @@ from fleet.models.pod import Pod
 from fleet.models.process import Heartbeat, Lease
 
 __all__ = [
+    "AuditEntry",
     "Cluster",
     "Event",
     "Grant",

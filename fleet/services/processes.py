@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from fleet import journal
 from fleet.models import Event, Heartbeat, SigninLink
+from fleet.services import audit
 
 JOURNAL_KEEP = 100_000
 EVENTS_KEEP = timedelta(days=14)
@@ -31,5 +32,6 @@ def tidy(now: datetime) -> None:
     """Forgets what nobody needs any more."""
     journal.compact(JOURNAL_KEEP)
     Event.objects.filter(last_at__lt=now - EVENTS_KEEP).delete()
+    audit.forget_old(now)
     SigninLink.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=now)).delete()
     Heartbeat.objects.filter(at__lt=now - SILENT).delete()

@@ -13,6 +13,7 @@ from django.db import transaction
 from fleet import events, journal
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
+from fleet.services import audit
 from jobs import snapshot
 from jobs.core import policy as policies
 from jobs.core.reasons import Code, Reason
@@ -160,6 +161,7 @@ def _write_job(document: _Document, by: str, now: datetime) -> Applied:
         raise Conflict(f"{job} is being deleted; apply it again when it is gone")
     if job.manifest == document.manifest:
         return document.applied(job.uid, "unchanged")
+    audit.seen(job)
     _update_job(job, document, now)
     return document.applied(job.uid, "configured")
 
@@ -248,6 +250,7 @@ def _write_row(model: type[Policy] | type[Dependent], document: _Document, now: 
         return _announced(document, row, journal.Action.ADDED, now)
     if row.manifest == document.manifest:
         return document.applied(row.uid, "unchanged")
+    audit.seen(row)
     row.manifest, row.generation = document.manifest, row.generation + 1
     row.save(update_fields=["manifest", "generation"])
     return _announced(document, row, journal.Action.MODIFIED, now)

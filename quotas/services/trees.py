@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 
 from fleet import events, journal
 from fleet.errors import Conflict, InvalidInput, NotFound
+from fleet.services import audit
 from quotas import queries, signals
 from quotas.core import reading
 from quotas.core.naming import queue_name
@@ -111,6 +112,7 @@ def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
         row = QuotaTree.objects.select_for_update().filter(name=name).first()
         if row is None:
             raise NotFound(f"There is no quota tree {name}.")
+        audit.seen(row)
         scopes.require_edits(by, row.manifest, None)
         _ask_others(queries.parsed(row), None)
         _remember(row.generation + 1, None, Saving(by, now, source=source))
@@ -171,6 +173,7 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
         _remember(row.generation, manifest, saving)
         events.record(change(row), "QuotaTreeCreated", f"{by} created the quota tree", now)
         return row, "created"
+    audit.seen(row)
     if row.name != name:
         raise Conflict(
             f"The quota tree is {row.name} and there is one only: apply it under that name, or delete it first."

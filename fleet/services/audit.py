@@ -1,0 +1,163 @@
+"""The audit of writes: what each looked like before and after, those that were refused, and how long all that is kept.
+
+Doors say who is asking with `asking`; what changes meanwhile is written down by `fleet.trail`. A request that changes
+nothing and is not refused leaves nothing. Before and after are filled in when the request is over, so a process that dies
+in between leaves the line without them.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from django.apps import apps
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.utils import timezone
+
+from fleet.errors import ConvoyError
+from fleet.kube.status import KubeError
+from fleet.models import AuditEntry
+from fleet.models.encrypted import EncryptedJSONField
+from fleet.trail import Asking, current
+
+KEEP = timedelta(days=180)
+LARGEST = 32 * 1024
+"""Of one side of a line, as JSON."""
+BLOT = "(not shown)"
+_DULL = frozenset({"id", "uid", "resource_version", "created_at", "last_heartbeat", "synced_at", "digest"})
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_TELLING = ("password", "passwd", "token", "secret", "credential", "apikey", "api_key", "access_key", "private_key")
+"""In the name of an environment variable: its value is not for the audit."""
+
+_WIDTHS = {"verb": 32, "cluster": 253, "kind": 63, "namespace": 63, "name": 253, "uid": 64}
+
+Document = dict[str, Any]
+Outcome = AuditEntry.Outcome
+
+
+@contextmanager
+def asking(actor: Callable[[], str], *, door: str, address: str, request: str, verb: str = "") -> Iterator[Asking]:
+    """Everything announced inside is this person's doing; a refusal that leaves it is written down and goes on."""
+    this = Asking(actor, door, address, request, verb)
+    token = current.set(this)
+    try:
+        yield this
+    except ConvoyError as e:
+        refused(this, e.status, e.message)
+        raise
+    except KubeError as e:
+        refused(this, e.code, e.message)
+        raise
+    finally:
+        current.reset(token)
+        _complete(this)
+
+
+def refused(this: Asking, status: int, message: str, **about: str) -> None:
+    """A write that was not done, by somebody we know: what strangers try is for the log, not for the database."""
+    if this.actor():
+        outcome = Outcome.FAILED if status >= 500 else Outcome.REFUSED
+        told = _short({**this.about, **about})
+        this.line(timezone.now(), outcome, message=message[:500], **told).save(force_insert=True)
+
+
+def done(this: Asking, **about: str) -> None:
+    """A write that no object of the fleet shows: one to a member, a token, a grant."""
+    this.line(timezone.now(), Outcome.DONE, **_short({**this.about, **about})).save(force_insert=True)
+
+
+def seen(row: models.Model) -> None:
+    """What a row looks like before somebody changes it; the first look counts."""
+    this = current.get()
+    if this is not None and (uid := str(getattr(row, "uid", ""))) and uid not in this.before:
+        this.before[uid] = document(row)
+
+
+def seen_named(kind: str, namespace: str, name: str) -> None:
+    """The same, of the object of that name, if there is one."""
+    for model in _journaled():
+        names = {field.name for field in model._meta.concrete_fields}
+        if "name" not in names or ("kind" not in names and getattr(model, "kind", model.__name__) != kind):
+            continue
+        known = {"kind": kind, "namespace": namespace, "name": name}
+        row = model._default_manager.filter(**{key: text for key, text in known.items() if key in names}).first()
+        if row is not None:
+            return seen(row)
+    return None
+
+
+def forget_old(now: datetime) -> None:
+    AuditEntry.objects.filter(at__lt=now - KEEP).delete()
+
+
+def document(row: models.Model) -> Document:
+    """A row as the audit shows it: nothing that is encrypted at rest, nothing that changes by itself."""
+    hidden = row.get_deferred_fields()
+    shown = {
+        field.name: getattr(row, field.attname)
+        for field in row._meta.concrete_fields
+        if field.name not in _DULL and field.attname not in hidden and not isinstance(field, EncryptedJSONField)
+    }
+    return dict(blotted(json.loads(json.dumps(shown, cls=DjangoJSONEncoder))))
+
+
+def blotted(value: Any) -> Any:
+    """Without what kubectl last applied, and the values of telling environment variables."""
+    if isinstance(value, list):
+        return [blotted(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    hidden = {"value": BLOT} if isinstance(value.get("value"), str) and _tells(value.get("name")) else {}
+    return {key: hidden.get(key) or blotted(each) for key, each in value.items() if key != _LAST_APPLIED}
+
+
+def difference(before: Document | None, after: Document | None) -> tuple[Document | None, Document | None]:
+    """Of two looks at an object, the fields of both that differ."""
+    if before is None or after is None:
+        return before, after
+    differ = [key for key in before if key in after and before[key] != after[key]]
+    return {key: before[key] for key in differ}, {key: after[key] for key in differ}
+
+
+def _tells(name: object) -> bool:
+    return isinstance(name, str) and any(word in name.lower() for word in _TELLING)
+
+
+def _short(about: Mapping[str, str]) -> dict[str, str]:
+    """Names come from URLs here and may be of any length."""
+    return {key: text[: _WIDTHS[key]] for key, text in about.items()}
+
+
+def _complete(this: Asking) -> None:
+    """What the lines' objects look like now, in one query a kind of row. Lines of a change taken back are gone already."""
+    if not this.lines:
+        return
+    now = _documents({line.uid for line in this.lines})
+    for line in this.lines:
+        line.before, line.after = map(_capped, difference(this.before.get(line.uid), now.get(line.uid)))
+    AuditEntry.objects.bulk_update(this.lines, ["before", "after"], batch_size=100)
+
+
+def _documents(uids: set[str]) -> dict[str, Document]:
+    found: dict[str, Document] = {}
+    for model in _journaled():
+        if missing := sorted(uids - found.keys()):
+            rows = model._default_manager.filter(uid__in=missing[:500])
+            found |= {str(row.uid): document(row) for row in rows}  # type: ignore[attr-defined]
+    return found
+
+
+@cache
+def _journaled() -> tuple[type[models.Model], ...]:
+    """The models of objects the journal speaks of."""
+    fields = {model: {field.name for field in model._meta.concrete_fields} for model in apps.get_models()}
+    return tuple(model for model, names in fields.items() if {"uid", "resource_version"} <= names)
+
+
+def _capped(side: Document | None) -> Document | None:
+    if side is None or len(json.dumps(side)) <= LARGEST:
+        return side
+    return {key: each if len(json.dumps(each)) <= LARGEST // 8 else "(too large to keep)" for key, each in side.items()}
