@@ -17,7 +17,6 @@ _POD = {
     "terminationGracePeriodSeconds": 30,
     "dnsPolicy": "ClusterFirst",
     "schedulerName": "default-scheduler",
-    "enableServiceLinks": True,
 }
 _CHANGING = ("activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations")
 _COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
@@ -42,9 +41,11 @@ def check_pod_update(old: Object, new: Object) -> None:
     name, spec = old["metadata"]["name"], {**(new.get("spec") or {})}
     new["spec"] = spec
     _default_pod_spec(spec, PODS, name, "spec")
-    spec.setdefault("serviceAccountName", "default")
     before = copy.deepcopy(old["spec"])
     _default_pod_spec(before, PODS, name, "spec")
+    for field, value in (("serviceAccountName", "default"), ("enableServiceLinks", True)):
+        spec.setdefault(field, value)
+        before.setdefault(field, value)
     if _lasting(spec) != _lasting(before):
         told = (
             "Forbidden: pod updates may not change fields other than `spec.containers[*].image`, "
@@ -63,6 +64,7 @@ def _lasting(spec: Object) -> Object:
 def _default_pod(pod: Object) -> None:
     spec = pod.setdefault("spec", {})
     _default_pod_spec(spec, PODS, pod["metadata"]["name"], "spec")
+    spec.setdefault("enableServiceLinks", True)
 
 
 def _complete_pod(pod: Object) -> None:
