@@ -59,6 +59,8 @@ class Change:
     shown: Object | None
     guessed: bool = False
     """It is gone if it ever was: told to those who knew it only."""
+    encoded: dict[str, bytes] = field(default_factory=dict, compare=False)
+    """As it is sent, by event: many watches tell the same."""
 
 
 class Kind(ABC):

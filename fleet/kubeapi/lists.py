@@ -14,7 +14,6 @@ from fleet import journal
 from fleet.kube import selectors
 from fleet.kube.selectors import Selector
 from fleet.kube.status import KubeError, expired
-from fleet.kube.strictness import options_fault
 from fleet.kubeapi.kinds import Key, Kind, Object
 from fleet.kubeapi.request import Request
 
@@ -94,14 +93,20 @@ def check_version(asked: Request, head: int) -> None:
     match, version = asked.query.get("resourceVersionMatch", ""), asked.number("resourceVersion")
     if match and (match not in _MATCHES or "resourceVersion" not in asked.query or "continue" in asked.query):
         told = f'Invalid value: "{match}": must be Exact or NotOlderThan, beside a resourceVersion and no continue'
-        raise options_fault("ListOptions", "FieldValueInvalid", "resourceVersionMatch", told)
+        raise _match_fault("FieldValueInvalid", told)
     if match == "Exact" and not version:
         told = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
-        raise options_fault("ListOptions", "FieldValueForbidden", "resourceVersionMatch", told)
+        raise _match_fault("FieldValueForbidden", told)
     if version > head:
         raise too_large(version, head)
     if match == "Exact" and version != head:
         raise expired(f"The resourceVersion for the provided list is too old: {version} ({head})")
+
+
+def _match_fault(reason: str, told: str) -> KubeError:
+    cause = {"reason": reason, "message": told, "field": "resourceVersionMatch"}
+    details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause]}
+    return KubeError(422, f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {told}', details=details)
 
 
 def too_large(version: int, head: int) -> KubeError:

@@ -37,7 +37,7 @@ class Watch:
     """Asked now and then: a token may expire or be revoked meanwhile."""
     clock: Callable[[], datetime]
     known: set[str] = field(default_factory=set)
-    """The uids the reader was told of or, from its list, knows."""
+    """The uids the reader was told of or, from its list, knows; kept only where news does not say it."""
     headed: bool = False
     old: int = 0
     """Changes up to here were before the watch began."""
@@ -85,7 +85,7 @@ class Watch:
         if whole or self._keeps_book:
             for shown in self.kind.objects(self.namespaces, None, self.wanted.exact):
                 if self.wanted.takes(shown):
-                    self.known.add(shown["metadata"]["uid"])
+                    self.known.update([shown["metadata"]["uid"]] if self._keeps_book else ())
                     first += [self._event("ADDED", shown)] if whole else []
         if self.initial:
             first.append(self._bookmark(version, {"k8s.io/initial-events-end": "true"}))
@@ -97,11 +97,17 @@ class Watch:
         shown = change.shown or self._remains(change)
         shown = {**shown, "metadata": {**shown["metadata"], "resourceVersion": str(change.version)}}
         now = change.action is not journal.Action.DELETED and self.wanted.takes(shown)
-        was = change.uid in self.known or not (change.action is journal.Action.ADDED or self._keeps_book)
+        was = change.uid in self.known if self._keeps_book else change.action is not journal.Action.ADDED
         if not now and not was and not self._may_have_been(change, shown):
             return b""
-        (self.known.add if now else self.known.discard)(change.uid)
-        return self._event("MODIFIED" if was and now else "ADDED" if now else "DELETED", shown)
+        if self._keeps_book:
+            (self.known.add if now else self.known.discard)(change.uid)
+        event = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
+        if self.as_table:
+            return self._event(event, shown)
+        if event not in change.encoded:
+            change.encoded[event] = self._event(event, shown)
+        return change.encoded[event]
 
     def _may_have_been(self, change: Change, shown: Object) -> bool:
         """Whether the reader may know, from a list of before this watch, what no longer is or no longer fits.
