@@ -1,0 +1,71 @@
+"""Demand without members: clusters and jobs as rows, cycles taken by hand, ends reported as a member would."""
+
+from django.utils import timezone
+
+from fleet.core import marks
+from fleet.kube.resources import Resource
+from fleet.models import Cluster, Hold
+from jobs import snapshot
+from jobs.kinds import registry
+from jobs.models import Job, Work
+from jobs.services import manifests, scheduling, submit
+from jobs.services.status import JobsFollower
+from tests.quotas.core.builders import quota
+from tests.support.world import POLICY
+
+APIS = {"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}, "batch/v1": {"Job": "jobs"}}
+GPU = "nvidia.com/gpu"
+
+
+def a_cluster(name: str = "north", gpus: int = 8) -> Cluster:
+    now = timezone.now()
+    made = Cluster.objects.create(
+        name=name, access={}, state=Cluster.State.READY, apis=APIS, state_since=now, joined_at=now, synced_at=now
+    )
+    offered = {"cpu": 10**6, "memory": 2**50, GPU: gpus, "pods": 10**4}
+    made.nodes.create(name="node", ready=True, allocatable=offered)
+    return made
+
+
+def apply(*texts: str) -> None:
+    submit.apply(manifests.parse("\n---\n".join((POLICY, *texts)).encode()), by="test", now=timezone.now())
+
+
+def cycle() -> int:
+    return scheduling.run(timezone.now)
+
+
+def job(name: str) -> Job:
+    return Job.objects.get(name=name)
+
+
+def end(name: str) -> None:
+    """As the member says it: the copy has succeeded, and its pods hold nothing any more."""
+    ended = Job.objects.select_related("cluster").get(name=name)
+    labels = {marks.JOB_UID: str(ended.uid), marks.ATTEMPT: str(ended.attempt)}
+    status = {"conditions": [{"type": "Succeeded", "status": "True"}]}
+    copy = {"metadata": {"name": name, "namespace": ended.namespace, "labels": labels}, "status": status}
+    resource: Resource = registry.of(ended.api_version, ended.kind).resource
+    JobsFollower().observed(ended.cluster_id, resource, [copy], timezone.now())
+
+
+def sent() -> None:
+    """Every copy that is to be sent has been; what it holds shows as a hold."""
+    Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
+
+
+def gone(name: str) -> None:
+    """No copy of the job is left, and nobody was told."""
+    uid = job(name).uid
+    Work.objects.filter(job_uid=uid).update(state=Work.State.GONE)
+    Hold.objects.filter(job_uid=uid).update(released_at=timezone.now())
+
+
+def used(path: str) -> dict[str, int]:
+    """By the ledger the scheduler would read now."""
+    found = snapshot.load_quota()
+    return found.ledger.used(path) if found else {}
+
+
+def team(name: str, low: int = 0, high: int = 1000, **fields) -> dict:
+    return quota(name, {GPU: low}, {GPU: high}, **fields)
