@@ -138,14 +138,15 @@ class Engine:
         return None
 
     def prepared(self, demand: Demand) -> Prepared:
+        if demand not in self._prepared:
+            self.fleet.make_room(len(demand.parts))
         if self._epoch != self.fleet.states.epoch or len(self._prepared) > _KEPT:
+            self._epoch = self.fleet.states.epoch
             self._prepared.clear()
         found = self._prepared.get(demand)
         if found is None:
             self._name({name for part in demand.parts for name in part.ask.names} - self._by_name)
-            found = prepare(self.fleet, demand)
-            self._epoch = self.fleet.states.epoch
-            self._prepared[demand] = found
+            found = self._prepared[demand] = prepare(self.fleet, demand)
         return found
 
     def holding(self, gang: Prepared) -> Mask:

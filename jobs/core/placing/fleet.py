@@ -179,13 +179,16 @@ class Fleet:
         self._move(site, bucket, names, target)
         return target
 
+    def make_room(self, shapes: int) -> None:
+        """Before as many new shapes are counted: forgets the counted ones when they were too many together."""
+        if len(self.states.shapes) + shapes > SHAPES_KEPT:
+            self.states.forget_shapes()
+
     def column(self, shape: Shape) -> int:
         """The column of ``shape``, counted now if it is new."""
         found = self.states.column(shape)
         if found is not None:
             return found
-        if len(self.states.shapes) >= SHAPES_KEPT:
-            self.states.forget_shapes()
         column = self.states.add(shape)
         self.fit_tables()
         pair = slice(2 * column, 2 * column + 2)
