@@ -96,13 +96,28 @@ class PlacedFaultSerializer(serializers.Serializer[Any]):
 class EffectLineSerializer(serializers.Serializer[Any]):
     job = serializers.CharField()
     leaf = serializers.CharField()
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ExcessSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField()
+    resource = serializers.CharField()
+    used = serializers.IntegerField()
+    limit = serializers.IntegerField()
+    bound = serializers.CharField(help_text="min or max")
+    jobs = serializers.ListField(
+        child=serializers.CharField(), help_text="would have to go: the cheapest to stop first"
+    )
     message = serializers.CharField()
 
 
 class EffectSerializer(serializers.Serializer[Any]):
-    gains = EffectLineSerializer(many=True, help_text="would start")
-    waits = EffectLineSerializer(many=True, help_text="would start now, and no longer")
-    reclaimed = EffectLineSerializer(many=True, help_text="run, and would be taken back for others")
+    starts = EffectLineSerializer(many=True, help_text="run then, and would not without the change")
+    waits = EffectLineSerializer(many=True, help_text="wait then, and would start without the change")
+    reclaimed = EffectLineSerializer(many=True, help_text="run now, and are stopped for others because of the change")
+    unbound = serializers.ListField(child=serializers.CharField(), help_text="have a leaf now, and none then")
+    excess = ExcessSerializer(many=True, help_text="nodes that have more running than the change allows")
 
 
 class PreviewSerializer(serializers.Serializer[Any]):

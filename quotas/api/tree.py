@@ -73,11 +73,11 @@ class PreviewView(_OfTree, APIView):
 
     @extend_schema(request=PreviewRequestSerializer, responses=PreviewSerializer)
     def post(self, request: Request) -> Response:
-        given, by = _valid(PreviewRequestSerializer, request), request.user.get_username()
+        given, by, now = _valid(PreviewRequestSerializer, request), request.user.get_username(), timezone.now()
         if "changes" in given:
-            found = previews.of_changes(given["changes"], by=by)
+            found = previews.of_changes(given["changes"], by=by, now=now)
         else:
-            found = previews.of_manifest(bodies.manifest(given), by=by)
+            found = previews.of_manifest(bodies.manifest(given), by=by, now=now)
         return Response(PreviewSerializer(found).data)
 
 

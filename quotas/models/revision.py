@@ -17,6 +17,7 @@ class QuotaRevision(models.Model):
 
     class Meta:
         ordering = ["-generation"]
+        verbose_name_plural = "History of the tree"
 
     def __str__(self) -> str:
         return f"generation {self.generation}"

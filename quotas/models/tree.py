@@ -24,6 +24,7 @@ class QuotaTree(models.Model):
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(only=True), name="only_one_quota_tree")]
+        verbose_name_plural = "Quota tree"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

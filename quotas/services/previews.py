@@ -5,6 +5,7 @@ An invalid tree is an answer here and not a refusal: its faults come with the no
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +13,7 @@ from django.db import transaction
 from fleet.errors import Forbidden
 from quotas import queries, signals
 from quotas.core import reading
+from quotas.core.effect import Effect
 from quotas.core.tree import Tree
 from quotas.models import QuotaTree
 from quotas.services import edits, effects, scopes
@@ -35,19 +37,19 @@ class Preview:
     """The paths of nodes that differ from what is in force."""
     refusals: list[str]
     """Why it could not be saved although it is valid: whose it is, and which jobs stand in the way."""
-    effect: effects.Effect = effects.NOTHING
+    effect: Effect = Effect()
 
     @property
     def saves(self) -> bool:
         return not self.faults and not self.refusals
 
 
-def of_changes(changes: list[dict[str, Any]], *, by: str) -> Preview:
+def of_changes(changes: list[dict[str, Any]], *, by: str, now: datetime) -> Preview:
     row = queries.row()
-    return of_manifest(edits.changed(row.manifest if row else {}, changes), by=by)
+    return of_manifest(edits.changed(row.manifest if row else {}, changes), by=by, now=now)
 
 
-def of_manifest(manifest: Mapping[str, Any], *, by: str) -> Preview:
+def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime) -> Preview:
     row, read = queries.row(), reading.read(manifest)
     before = row.manifest if row else {}
     faults = [PlacedFault(*edits.place_of(manifest, each.field), each.detail) for each in read.faults]
@@ -61,7 +63,7 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str) -> Preview:
         warnings=found.warnings,
         touched=found.touched,
         refusals=_refusals(by, row, manifest, (old, read.tree)),
-        effect=effects.of(old, read.tree),
+        effect=effects.of(old, read.tree, now),
     )
 
 

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 
 const PARTS = [
-  ["gains", "Would start", "Nobody would start who does not anyway."],
+  ["starts", "Would start", "Nobody would start who does not anyway."],
   ["waits", "Would wait", "Nobody would have to wait longer."],
   ["reclaimed", "Would be taken back", "Nothing that runs would be taken back."],
 ];
@@ -12,6 +12,8 @@ export function showEffect(place, found) {
   place.replaceChildren(
     el("h2", {}, "What it would do"),
     ...found.refusals.map((each) => el("p", { class: "q-fault" }, `Cannot be saved: ${each}`)),
+    ...found.effect.excess.map((each) => el("p", { class: "q-fault" }, `${each.message}: ${each.jobs.join(", ")}`)),
+    ...found.effect.unbound.map((each) => el("p", { class: "q-fault" }, `${each} would belong to no quota.`)),
     ...found.warnings.map((each) => el("p", { class: "q-warning" }, each)),
     el("div", { class: "q-effects" }, PARTS.map(([key, title, none]) => part(title, found.effect[key], none))),
   );

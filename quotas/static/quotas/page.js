@@ -100,7 +100,7 @@ class Page {
   async preview(whole) {
     clearTimeout(this.soon);
     const asked = (this.asked += 1);
-    let found = { faults: [], refusals: [], warnings: [], touched: [], effect: { gains: [], waits: [], reclaimed: [] } };
+    let found = { faults: [], refusals: [], warnings: [], touched: [] };
     try {
       if (this.model.changes.length) found = await api.preview({ changes: this.model.changes });
     } catch (refused) {

@@ -23,10 +23,14 @@ def charge(leaf, cores):
 
 @pytest.fixture
 def crowd(monkeypatch):
-    """b runs 9 in one job of 4 and one of 5; a job of a waits for 4."""
-    running = [Running(f"b-{n}", charge("b", n), 0, NOON) for n in (4, 5)]
-    waiting = [Unit("default/a-1", "a-1", charge("a", 4), 0, NOON)]
-    monkeypatch.setattr(effects, "_sources", [lambda tree: (running, waiting)])
+    """b runs 9 in one job of 4 and one of 5; a job of a waits for as much as is said."""
+
+    def waits_for(cores):
+        running = [Running(f"b-{n}", charge("b", n), 0, NOON) for n in (4, 5)]
+        waiting = [Unit("default/a-1", "a-1", charge("a", cores), 0, NOON)]
+        monkeypatch.setattr(effects, "_sources", [lambda tree: (running, waiting)])
+
+    return waits_for
 
 
 def preview(client, *changes, **given):
@@ -44,13 +48,15 @@ def test_it_puts_each_fault_beside_its_field(as_admin, tree):
 
 
 def test_it_says_who_would_start_and_saves_nothing(as_admin, tree, crowd):
-    more = [edit("root", min={"cpu": 14}, max={"cpu": 14})]
+    crowd(6)
+    more = [edit("root", min={"cpu": 16}, max={"cpu": 16})]
     told = preview(as_admin, *more)
-    assert [each["job"] for each in told["effect"]["gains"]] == ["default/a-1"] and told["saves"]
+    assert [each["job"] for each in told["effect"]["starts"]] == ["default/a-1"] and told["saves"]
     assert as_admin.get(TREE).json()["generation"] == 1
 
 
 def test_it_says_who_would_be_reclaimed_for_whom(as_admin, tree, crowd):
+    crowd(4)
     told = preview(as_admin, edit(min={"cpu": 2}))
     assert told["effect"]["reclaimed"] == []
     as_admin.patch(TREE, {"changes": [edit(min={"cpu": 2})]}, format="json")
@@ -59,9 +65,10 @@ def test_it_says_who_would_be_reclaimed_for_whom(as_admin, tree, crowd):
 
 
 def test_it_says_who_would_have_to_wait(as_admin, tree, crowd):
-    as_admin.patch(TREE, {"changes": [edit("root", min={"cpu": 14}, max={"cpu": 14})]}, format="json")
+    crowd(6)
+    as_admin.patch(TREE, {"changes": [edit("root", min={"cpu": 16}, max={"cpu": 16})]}, format="json")
     [waits] = preview(as_admin, manifest=START)["effect"]["waits"]
-    assert waits["job"] == "default/a-1" and "asks for 4 cpu" in waits["message"]
+    assert waits["job"] == "default/a-1" and "asks for 6 cpu" in waits["message"]
 
 
 def test_it_says_whose_jobs_stand_in_the_way_and_whose_it_is(as_lead, as_admin, tree):

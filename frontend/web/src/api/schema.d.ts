@@ -918,12 +918,16 @@ export interface components {
             } | null;
         };
         Effect: {
-            /** @description would start */
-            gains: components["schemas"]["EffectLine"][];
-            /** @description would start now, and no longer */
+            /** @description run then, and would not without the change */
+            starts: components["schemas"]["EffectLine"][];
+            /** @description wait then, and would start without the change */
             waits: components["schemas"]["EffectLine"][];
-            /** @description run, and would be taken back for others */
+            /** @description run now, and are stopped for others because of the change */
             reclaimed: components["schemas"]["EffectLine"][];
+            /** @description have a leaf now, and none then */
+            unbound: string[];
+            /** @description nodes that have more running than the change allows */
+            excess: components["schemas"]["Excess"][];
         };
         /**
          * @description * `NoSchedule` - NoSchedule
@@ -935,6 +939,7 @@ export interface components {
         EffectLine: {
             job: string;
             leaf: string;
+            code: string;
             message: string;
         };
         Event: {
@@ -950,6 +955,17 @@ export interface components {
             /** Format: date-time */
             readonly last_at: string;
             readonly count: number;
+        };
+        Excess: {
+            path: string;
+            resource: string;
+            used: number;
+            limit: number;
+            /** @description min or max */
+            bound: string;
+            /** @description would have to go: the cheapest to stop first */
+            jobs: string[];
+            message: string;
         };
         GangRole: {
             name: string;
@@ -1516,6 +1532,8 @@ export interface components {
             queue_state: string;
             /** @description whether you may change it */
             may_edit: boolean;
+            /** @description whether you may put nodes below it */
+            may_add: boolean;
             resources: {
                 [key: string]: components["schemas"]["QuotaAmount"];
             };
