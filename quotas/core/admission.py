@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quotas.core.amounts import MAX_JOBS, UNLIMITED, Amounts, told
-from quotas.core.ledger import Held, Ledger, Units
+from quotas.core.ledger import Ask, Held, Ledger, Units
 
 
 class Code(StrEnum):
@@ -61,7 +61,6 @@ class Refused:
 
 Answer = Admitted | Refused
 _BORROWS, _WITHIN_MIN = Admitted(borrows=True), Admitted(borrows=False)
-_NOTHING = -UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,32 +69,28 @@ class _Block:
 
     step: int
     column: int
-    bound: Bound
-    kept: int
+    bound: Bound = Bound.MAX
+    kept: int = 0
 
 
 def ask(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible: bool = True) -> Answer:
     """Whether a job with these amounts (`quotas.core.amounts.of_job`) fits as things stand; charges nothing."""
-    asked, way = ledger.vector(amounts), ledger.way[leaf]
-    block = _block(ledger, ledger.held, asked, way, preemptible)
+    asked, way, limits = ledger.ask(amounts), ledger.way[leaf], ledger.limits[leaf]
+    used = ledger.held.used[way].tolist()
+    firm = used if preemptible else ledger.held.firm[way].tolist()
+    block = _block(ledger, leaf, asked, used, None if preemptible else firm, ledger.held)
     if block is None:
-        return _BORROWS if (_wanted(asked) > ledger.floor[way] - ledger.held.used[way]).any() else _WITHIN_MIN
-    never = _block(ledger, ledger.idle, asked, way, preemptible)
+        return _BORROWS if _over(asked, limits.floor, used) else _WITHIN_MIN
+    never = _block(ledger, leaf, asked, limits.idle, None if preemptible else limits.idle, ledger.idle)
     if never is not None:
-        return _refused(ledger, ledger.idle, asked, way, never, Code.NEVER_FITS)
+        return _refused(ledger, leaf, dict(asked), never, Code.NEVER_FITS, limits.idle)
     code = Code.MAX_JOBS_REACHED if ledger.resources[block.column] == MAX_JOBS else Code.QUOTA_EXCEEDED
-    return _refused(ledger, ledger.held, asked, way, block, code)
-
-
-def _wanted(asked: Units) -> Units:
-    """Less than any limit where nothing is asked for: what is not asked for cannot stand in the way."""
-    return np.where(asked > 0, asked, _NOTHING)
+    return _refused(ledger, leaf, dict(asked), block, code, firm if block.bound is Bound.MIN else used)
 
 
 def short(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step, resource]
     """Where on the way up the max has no room for what is asked, with what idle siblings keep back counted as used."""
-    wanted = _wanted(asked)
-    over = np.asarray(wanted > ledger.max[way] - ledger.held.used[way])
+    over = np.asarray((asked > ledger.max[way] - ledger.held.used[way]) & (asked > 0))
     if not ledger.lends_all:
         grows = growth(ledger, ledger.held, asked, way)
         over |= (grows > ledger.max[way] - ledger.held.claims[way]) & (grows > 0)
@@ -121,46 +116,70 @@ def growth(ledger: Ledger, held: Held, asked: Units, way: Units) -> Units:  # [s
     return grows
 
 
-def _block(ledger: Ledger, held: Held, asked: Units, way: Units, preemptible: bool) -> _Block | None:
-    wanted = _wanted(asked)
-    if not preemptible:
-        over = wanted > ledger.floor[way] - held.firm[way]
-        if over.any():
-            return _first(over, Bound.MIN)
-    over = wanted > ledger.max[way] - held.used[way]
+def _block(
+    ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], firm: list[list[int]] | None, held: Held
+) -> _Block | None:
+    """``firm`` is given for a job that may not be preempted."""
+    limits = ledger.limits[leaf]
+    if firm is not None and (over := _over(asked, limits.floor, firm)):
+        return _Block(*over, Bound.MIN)
+    over = _over(asked, limits.max, used)
     if ledger.lends_all:
-        return _first(over, Bound.MAX) if over.any() else None
-    return _kept_block(ledger, held, asked, way, over)
+        return _Block(*over) if over else None
+    return _kept_block(ledger, leaf, asked, held, over)
 
 
-def _first(over: NDArray[np.bool_], bound: Bound) -> _Block:
-    step, column = divmod(int(over.argmax()), over.shape[1])
-    return _Block(step, column, bound, 0)
+def _over(asked: Ask, limits: list[list[int]], used: list[list[int]]) -> tuple[int, int] | None:
+    """(step, column) of the first limit that is broken."""
+    for step, (most, has) in enumerate(zip(limits, used, strict=True)):
+        for column, amount in asked:
+            if amount > most[column] - has[column]:
+                return step, column
+    return None
 
 
-def _kept_block(ledger: Ledger, held: Held, asked: Units, way: Units, over: NDArray[np.bool_]) -> _Block | None:
-    """As the max of each step, with what idle siblings keep back counted as used."""
-    grows, claims = growth(ledger, held, asked, way), held.claims[way]
-    short = over | ((grows > ledger.max[way] - claims) & (grows > 0))
+def _kept_block(ledger: Ledger, leaf: str, asked: Ask, held: Held, over: tuple[int, int] | None) -> _Block | None:
+    """As the max of each step, with what idle siblings keep back counted as used; ``over`` is broken without that."""
+    way = ledger.way[leaf]
+    amounts = np.zeros(len(ledger.resources), dtype=np.int64)
+    for column, amount in asked:
+        amounts[column] = min(amount, UNLIMITED)
+    grows, claims = growth(ledger, held, amounts, way), held.claims[way]
+    short = (grows > ledger.max[way] - claims) & (grows > 0)
+    if over:
+        short[over] = True
     if not short.any():
         return None
     step, column = divmod(int(short.argmax()), short.shape[1])
-    kept = int(claims[step, column] + grows[step, column] - asked[column] - held.used[way[step], column])
-    return _Block(step, column, Bound.MAX, max(kept, 0))
+    kept = int(claims[step, column] + grows[step, column] - amounts[column] - held.used[way[step], column])
+    return _Block(step, column, kept=max(kept, 0))
 
 
-def _refused(ledger: Ledger, held: Held, asked: Units, way: Units, block: _Block, code: Code) -> Refused:
-    row, column = int(way[block.step]), block.column
-    limits, used = (ledger.max, held.used) if block.bound is Bound.MAX else (ledger.min, held.firm)
-    entitled = code is not Code.NEVER_FITS and block.bound is Bound.MAX and block.step > 0
+def _refused(
+    ledger: Ledger, leaf: str, asked: dict[int, int], block: _Block, code: Code, used: list[list[int]]
+) -> Refused:
+    way, limits, column = ledger.way[leaf], ledger.limits[leaf], block.column
+    most = limits.max if block.bound is Bound.MAX else limits.min
     return Refused(
         code=code,
-        path=ledger.tree.nodes[row].path,
+        path=ledger.tree.nodes[int(way[block.step])].path,
         resource=ledger.resources[column],
-        asked=int(asked[column]),
-        used=int(used[row, column]),
+        asked=min(asked[column], UNLIMITED),
+        used=used[block.step][column],
         kept=block.kept,
-        limit=int(limits[row, column]),
+        limit=most[block.step][column],
         bound=block.bound,
-        entitled=entitled and bool(within_min(ledger, asked, way)[block.step - 1, column]),
+        entitled=code is not Code.NEVER_FITS
+        and block.bound is Bound.MAX
+        and block.step > 0
+        and _promised(ledger, leaf, asked, block, used),
     )
+
+
+def _promised(ledger: Ledger, leaf: str, asked: dict[int, int], block: _Block, used: list[list[int]]) -> bool:
+    """Whether the step below the block stays within its min."""
+    below, column = block.step - 1, block.column
+    if ledger.lends_all:
+        return asked[column] <= ledger.limits[leaf].min[below][column] - used[below][column]
+    amounts = np.array([min(asked.get(each, 0), UNLIMITED) for each in range(len(ledger.resources))], dtype=np.int64)
+    return bool(within_min(ledger, amounts, ledger.way[leaf])[below, column])

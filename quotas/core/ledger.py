@@ -15,6 +15,19 @@ from quotas.core.amounts import COUNTS, MAX_JOBS, UNLIMITED, Amounts
 from quotas.core.tree import Tree
 
 Units = NDArray[np.int64]
+Ask = tuple[tuple[int, int], ...]
+"""(column, amount) of everything asked for that counts, in the order of the columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What limits each step of a way, from the leaf up, as plain numbers: one job looks at a handful of them."""
+
+    min: list[list[int]]
+    floor: list[list[int]]
+    max: list[list[int]]
+    idle: list[list[int]]
+    """As much as nothing, for asking what would never fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,7 @@ class Ledger:
         """Min where it is a limit, and no limit elsewhere."""
         self.lends_all = not self.kept.any()
         self.way = self._ways()
+        self.limits = self._limits()
         self.idle = Held.nothing(*shape)
         self._settle(self.idle)
         self.held = self.idle.copy()
@@ -123,6 +137,11 @@ class Ledger:
             ask = [min(amount, UNLIMITED) for amount in ask]
         return np.array(ask, dtype=np.int64)
 
+    def ask(self, amounts: Amounts) -> Ask:
+        return tuple(
+            [(column, amounts[name]) for name, column in self.column.items() if name in amounts and amounts[name]]
+        )
+
     def counted(self, claims: Units, row: int) -> Units:  # [resource]
         """What a node counts as with its parent: what it claims, and at least what it keeps back for itself."""
         counted: Units = np.maximum(claims, self.kept[row])
@@ -157,6 +176,16 @@ class Ledger:
             node.path: np.array([self.row[each.path] for each in self.tree.to_root(node.path)], dtype=np.int64)
             for node in self.tree.nodes
         }
+
+    def _limits(self) -> dict[str, Limits]:
+        low, floor, high = self.min.tolist(), self.floor.tolist(), self.max.tolist()
+        nothing = [0] * len(self.resources)
+        found: dict[str, Limits] = {}
+        for path, way in self.way.items():
+            rows = way.tolist()
+            each = [[table[row] for row in rows] for table in (low, floor, high)]
+            found[path] = Limits(*each, [nothing] * len(rows))
+        return found
 
     def _settle(self, held: Held) -> None:
         """Claims of an idle tree: what the nodes below keep back for themselves."""

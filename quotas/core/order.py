@@ -13,14 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from quotas.core.amounts import MAX_JOBS
-from quotas.core.ledger import Charge, Ledger
+from quotas.core.ledger import Ask, Charge, Ledger
 from quotas.core.tree import QueuePolicy
 
 Place = tuple[int, float, str, str]
 Claim = tuple[int, float, Place]
 """Less is sooner."""
-Ask = tuple[tuple[int, int], ...]
-"""(column, amount) of everything asked for."""
 
 
 @dataclass(frozen=True)

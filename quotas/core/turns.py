@@ -13,8 +13,8 @@ from itertools import count
 
 from quotas.core import admission
 from quotas.core.admission import Refused
-from quotas.core.ledger import Ledger
-from quotas.core.order import Ask, Claim, Claims, Unit
+from quotas.core.ledger import Ask, Ledger
+from quotas.core.order import Claim, Claims, Unit
 from quotas.core.tree import QueuePolicy
 
 
@@ -108,7 +108,7 @@ class Turns:
     def _renew(self, leaf: str) -> None:
         """Works out the offers anew from the leaf up to the root."""
         head = self._unknown(self._queues[leaf])
-        best = None if head is None else (head, self._asked(head))
+        best = None if head is None else (head, self._ledger.ask(head.charge.amounts))
         for row in self._ledger.way[leaf].tolist():
             if row in self._heaps:
                 best = self._best(row)
@@ -125,12 +125,6 @@ class Turns:
             queue.next += 1
             self.waits.append((head, answer))
         return head
-
-    def _asked(self, unit: Unit) -> Ask:
-        column = self._ledger.column
-        return tuple(
-            (column[name], amount) for name, amount in unit.charge.amounts.items() if amount and name in column
-        )
 
     def _best(self, row: int) -> tuple[Unit, Ask] | None:
         heap = self._heaps[row]
