@@ -16,6 +16,8 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PODS = {
     "mpijob": ["-launcher-*", "-worker-0", "-worker-1"],
     "mpijob-v1": ["-launcher", "-worker-0", "-worker-1"],
+    "trainingjob": ["-launcher", "-worker-0", "-worker-1"],
+    "elasticjob": ["-edljob-worker-0", "-edljob-worker-1", "elasticjob-*-dlrover-master-0"],
     "tfjob": ["-chief-0", "-ps-0", "-worker-0", "-worker-1"],
 }
 """The ends of the names of the pods that run, as the kind's own operator gives them; ``*`` is drawn by lot."""

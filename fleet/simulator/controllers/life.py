@@ -16,6 +16,7 @@ from .kubeflow import KubeflowOperator
 from .kubelet import Kubelet
 from .logs import Logs
 from .nodes import POWER, NodeLifecycle, Pool, make_nodes
+from .operators import Operators
 from .scheduler import Scheduler
 
 
@@ -52,6 +53,7 @@ class Life:
             Scheduler(self._cluster),
             self.kubelet,
             KubeflowOperator(self._cluster),
+            Operators(self._cluster),
             JobController(self._cluster),
         ]
         if collect:
