@@ -1,16 +1,23 @@
-"""Which leaf of the quota tree a job belongs to, and whether it may be taken back from, by its labels and namespace.
+"""Which leaf of the quota tree a job belongs to, how urgent it is, and whether it may be taken back from.
 
 A label beats the namespace, but only where that is safe: a leaf that lists namespaces is theirs, so a job of another
 namespace cannot help itself there; a leaf that lists none is open to whoever names it. A job that names a leaf it may not
 have waits: going on without quota would be a way around it. Knows nothing of what is in use.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from quotas.core.tree import NAME_LABELS, NoQuota, Tree
 
 PREEMPTIBLE_LABELS = ("quota.scheduling.alibabacloud.com/preemptible", "quota.scheduling.koordinator.sh/preemptible")
+PRIORITY = "convoy.dev/priority"
+"""Annotation of a job: a whole number, the higher the sooner."""
+_HIGHEST = 2**31 - 1
+_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Those every cluster has; what others are worth only the members know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +48,20 @@ def preemptible(labels: Mapping[str, str]) -> bool:
     """True unless a label says ``false``."""
     said = [labels[label] for label in PREEMPTIBLE_LABELS if label in labels][:1]
     return said != ["false"]
+
+
+def priority(annotations: Mapping[str, Any], templates: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
+    """What the job says itself, else the most that its pods say."""
+    said = annotations.get(PRIORITY)
+    if said is not None and not priority_fault(said):
+        return int(said)
+    specs = [template.get("spec") or {} for _, template in templates]
+    pods = [spec.get("priority", _CLASSES.get(str(spec.get("priorityClassName")), 0)) for spec in specs]
+    return max((each for each in pods if isinstance(each, int) and abs(each) <= _HIGHEST), default=0)
+
+
+def priority_fault(said: object) -> str:
+    """What is wrong with the annotation, as the end of a sentence; empty when nothing is."""
+    if isinstance(said, str) and re.fullmatch(r"-?[0-9]{1,10}", said, re.ASCII) and abs(int(said)) <= _HIGHEST:
+        return ""
+    return f"must be a whole number from -{_HIGHEST} to {_HIGHEST}, in quotes, not {said!r}"

@@ -15,6 +15,7 @@ from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
 from jobs import snapshot
+from jobs.core import entitlement
 from jobs.core import policy as policies
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
@@ -101,7 +102,9 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
         reading = job_kind.read(manifest)
-        return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults + list(reading.faults)
+        return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults + list(
+            reading.faults
+        )
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.read(manifest, snapshot.known_kinds())
         told = [] if spec.faults else policies.warnings(manifest)
@@ -134,6 +137,8 @@ def _head_faults(document: Mapping[str, Any], *, cluster_wide: bool) -> list[Fie
             faults.append(FieldFault(f"metadata.{key}", "must be an object of text values: put numbers in quotes"))
         elif key == "labels":
             faults += [FieldFault(f"metadata.labels.{k}", d) for k, v in value.items() if (d := names.pair_fault(k, v))]
+        elif entitlement.PRIORITY in value and (detail := entitlement.priority_fault(value[entitlement.PRIORITY])):
+            faults.append(FieldFault(f"metadata.annotations.{entitlement.PRIORITY}", detail))
     return faults
 
 
@@ -199,6 +204,9 @@ def _fill(job: Job, document: _Document) -> None:
         {"name": role.name, "replicas": role.replicas, "request": role.request} for role in document.reading.roles
     ]
     job.total = total
+    annotations = document.manifest["metadata"].get("annotations") or {}
+    templates = registry.of(job.api_version, job.kind).templates(job.manifest)
+    job.priority = entitlement.priority(annotations, templates)
     entitlements.fill(job)
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
@@ -213,7 +221,9 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
     was = job.suspended
     _fill(job, document)
     job.generation += 1
-    job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "generation", *entitlements.FILLED])
+    job.save(
+        update_fields=["manifest", "labels", "roles", "total", "gpus", "priority", "generation", *entitlements.FILLED]
+    )
     announce_jobs([job], now)
     if document.reading.suspended and not was:
         lifecycle.suspend(job, by="apply", now=now)
