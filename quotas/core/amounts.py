@@ -4,6 +4,7 @@ A limit is a promise, so nothing is rounded here: half a device is refused, wher
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from fleet.core import units
 from fleet.kube import quantities
@@ -27,6 +28,12 @@ def canonical(resource: str) -> str:
 
 def exactly(resource: str, value: object) -> int:
     """The amount in whole units; raises `QuantityError` for one that is finer than a unit."""
+    return _exactly(resource, value) if isinstance(value, (str, int)) else _exactly.__wrapped__(resource, value)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _exactly(resource: str, value: object) -> int:
+    """Remembered, because a tree says the same few amounts over and over. Typed: ``true`` is no 1."""
     amount = units.amounts({resource: value})[resource]
     if quantities.parse(value) * (1000 if resource == "cpu" else 1) != amount:
         unit = "1m" if resource == "cpu" else "1"

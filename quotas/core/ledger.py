@@ -183,8 +183,8 @@ class Ledger:
         found: dict[str, Limits] = {}
         for path, way in self.way.items():
             rows = way.tolist()
-            each = [[table[row] for row in rows] for table in (low, floor, high)]
-            found[path] = Limits(*each, [nothing] * len(rows))
+            least, most = [low[row] for row in rows], [high[row] for row in rows]
+            found[path] = Limits(least, [floor[row] for row in rows], most, [nothing] * len(rows))
         return found
 
     def _settle(self, held: Held) -> None:
