@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from jobs.core.placing.asks import ANY_NAME, NodeClass
 from jobs.core.placing.states import Shape, State, States, Table, Vector, minus
 
-SHAPES_KEPT = 256
+SHAPES_KEPT = 128
 """Columns counted at a time; a fleet asks far fewer shapes in an hour."""
 MANY_STATES = 20_000
 """Buckets made before those without nodes are looked for."""
@@ -246,9 +246,10 @@ class Fleet:
     def _count(self, site: Site, bucket: Bucket, nodes: int) -> None:
         site.sizes[bucket.index] += nodes
         row = bucket.state.row
-        self.slots[site.index] += nodes * self.states.counts[row]
+        change = np.multiply(self.states.counts[row], nodes, dtype=np.int64)
+        self.slots[site.index] += change
         for domain in bucket.path:
-            self.near[domain] += nodes * self.states.counts[row]
+            self.near[domain] += change
         self.room[site.index] += nodes * self.states.free[row]
 
     def _move(self, site: Site, source: Bucket, names: list[str], target: Bucket) -> None:
@@ -266,7 +267,7 @@ class Fleet:
         site.sizes[source.index] -= many
         site.sizes[target.index] += many
         old, new, states = source.state.row, target.state.row, self.states
-        change = states.counts[new] - states.counts[old]
+        change = np.subtract(states.counts[new], states.counts[old], dtype=np.int64)
         freed = states.free[new] - states.free[old]
         if many > 1:
             change, freed = change * many, freed * many
@@ -277,9 +278,9 @@ class Fleet:
                 self.near[domain] += change
         else:
             for domain in source.path:
-                self.near[domain] -= states.counts[old] * many
+                self.near[domain] -= np.multiply(states.counts[old], many, dtype=np.int64)
             for domain in target.path:
-                self.near[domain] += states.counts[new] * many
+                self.near[domain] += np.multiply(states.counts[new], many, dtype=np.int64)
 
     def fit_tables(self) -> None:
         """As wide as the states' tables."""

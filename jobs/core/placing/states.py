@@ -19,8 +19,11 @@ Table = NDArray[np.int64]
 
 T = TypeVar("T", bound=np.generic)
 
-MANY = 1 << 30
+MANY = 1 << 24
 """As many as anybody could ask for."""
+
+_NOBODY = 0
+"""The rule of shapes that ask what no node has ever had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class States:
         self.classes: list[NodeClass] = []
         self.rows: list[State] = []
         self.shapes: list[Shape] = []
-        self.counts: Table = np.zeros((64, 16), dtype=np.int64)
+        self.counts: NDArray[np.int32] = np.zeros((64, 16), dtype=np.int32)
         self.free: Table = np.zeros((64, 4), dtype=np.int64)
         """Free per state, ``[row, resource]``; nothing where the class is not usable or the node is over-committed."""
         self.worth: NDArray[np.float64] = np.zeros(64)
@@ -65,8 +68,17 @@ class States:
         self.epoch = 0
         """Moves on when columns are forgotten."""
         self._asked = np.zeros((8, 4), dtype=np.int64)
-        self._admits = np.zeros((8, 16), dtype=np.bool_)
         self._lone = np.zeros(8, dtype=np.bool_)
+        self._rules: dict[object, int] = {}
+        """Which nodes are allowed, without the amounts: few, however many shapes there are."""
+        self._rule = np.zeros(8, dtype=np.int64)
+        """``[column]`` → rule."""
+        self._admits = np.zeros((8, 16), dtype=np.bool_)
+        """``[rule, class]``; `_NOBODY` is the first rule."""
+        self._examples: list[Ask] = []
+        self._kind = np.zeros(64, dtype=np.int64)
+        """``[row]`` → class."""
+        self.forget_shapes()
 
     def vector(self, amounts: Mapping[str, int]) -> Vector:
         """Amounts on the axis, which grows by names not seen before."""
@@ -96,8 +108,19 @@ class States:
             self.classes.append(node)
             if found >= self._admits.shape[1]:
                 self._admits = _grown(self._admits, 1)
-            for column, shape in enumerate(self.shapes):
-                self._admits[column, found] = column not in self._unknown and shape.ask.refusal(node) is None
+            for rule, ask in enumerate(self._examples, start=1):
+                self._admits[rule, found] = ask.refusal(node) is None
+        return found
+
+    def _rule_of(self, ask: Ask) -> int:
+        key = (ask.selector, ask.terms, ask.tolerations)
+        found = self._rules.get(key)
+        if found is None:
+            self._examples.append(ask)
+            found = self._rules[key] = len(self._examples)
+            if found >= len(self._admits):
+                self._admits = _grown(self._admits, 0)
+            self._admits[found, : len(self.classes)] = [ask.refusal(node) is None for node in self.classes]
         return found
 
     def state(self, kind: int, free: Vector) -> State:
@@ -109,6 +132,7 @@ class States:
         if row >= len(self.counts):
             self.counts, self.free = _grown(self.counts, 0), _grown(self.free, 0)
             self.worth, self.devices = _grown(self.worth, 0), _grown(self.devices, 0)
+            self._kind = _grown(self._kind, 0)
         while len(free) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
         left = self.amounts(free)
@@ -118,12 +142,13 @@ class States:
         self.worth[row] = sum(amount * self.weight(name) for name, amount in left.items()) if node.usable else 0
         self.devices[row] = sum(amount for name, amount in left.items() if "/" in name) if whole else 0
         self.rows.append(state)
+        self._kind[row] = kind
         self._known[kind, free] = state
         self.free[row] = 0
         self.free[row, : len(free)] = np.maximum(free, 0) if node.usable else 0
         known = len(self.shapes)
         counts = self._fitting(self.free[row], self._asked[:known], self._lone[:known])
-        counts[~self._admits[:known, kind]] = 0
+        counts[~self._admits[self._rule[:known], kind]] = 0
         self.counts[row, : 2 * known : 2] = counts
         self.counts[row, 1 : 2 * known : 2] = counts * whole
         return state
@@ -142,10 +167,10 @@ class States:
         while len(asked) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
         if column >= len(self._asked):
-            self._asked, self._admits, self._lone = (
+            self._asked, self._lone, self._rule = (
                 _grown(self._asked, 0),
-                _grown(self._admits, 0),
                 _grown(self._lone, 0),
+                _grown(self._rule, 0),
             )
             self.counts = _grown(self.counts, 1)
         self.shapes.append(shape)
@@ -153,34 +178,36 @@ class States:
         self._lone[column] = shape.lone
         self._asked[column] = 0
         self._asked[column, : len(asked)] = asked
-        admits = [known and shape.ask.refusal(node) is None for node in self.classes]
-        self._admits[column, : len(admits)] = admits
+        self._rule[column] = self._rule_of(shape.ask) if known else _NOBODY
         rows = len(self.rows)
         counts = self._fitting(self.free[:rows], self._asked[column], self._lone[column])
-        counts[~self._admits[column][[state.kind for state in self.rows]]] = 0
+        counts[~self._admits[self._rule[column], self._kind[:rows]]] = 0
         self.counts[:rows, 2 * column] = counts
-        self.counts[:rows, 2 * column + 1] = counts * [state.whole for state in self.rows]
+        self.counts[:rows, 2 * column + 1] = counts * (self.devices[:rows] > 0)
         return column
-
-    def asked(self, column: int) -> Table:
-        found: Table = self._asked[column]
-        return found
 
     def forget_shapes(self) -> None:
         """Starts the columns anew: what is still asked comes back with the next gang that asks it."""
         self.shapes.clear()
         self._columns.clear()
         self._unknown.clear()
+        self._rules.clear()
+        self._examples.clear()
         self.epoch += 1
 
     def keep(self, live: list[State]) -> dict[int, State]:
         """Drops all other states; old row → the state as it is now."""
+        kinds = {kind: new for new, kind in enumerate(sorted({state.kind for state in live}))}
         rows = [state.row for state in live]
-        kept = {old.row: State(new, old.kind, old.free, old.whole) for new, old in enumerate(live)}
+        kept = {old.row: State(new, kinds[old.kind], old.free, old.whole) for new, old in enumerate(live)}
         for name in ("counts", "free", "worth", "devices"):
             setattr(self, name, _at_least(getattr(self, name)[rows]))
         self.rows = list(kept.values())
         self._known = {(state.kind, state.free): state for state in self.rows}
+        self._kind = _at_least(np.array([state.kind for state in self.rows], dtype=np.int64))
+        self.classes = [self.classes[kind] for kind in kinds]
+        self._kinds = {node: kind for kind, node in enumerate(self.classes)}
+        self._admits[:, : len(kinds)] = self._admits[:, list(kinds)]
         return kept
 
     @staticmethod
