@@ -3,7 +3,9 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+from fleet.api.audit import AuditViewSet
 from fleet.api.clusters import ClusterViewSet, EventViewSet, NodeViewSet
+from fleet.api.grants import GrantViewSet, UserTokenViewSet, UserViewSet
 from fleet.api.session import MeView, SessionView, TokenViewSet
 
 router = SimpleRouter()
@@ -11,6 +13,10 @@ router.register("clusters", ClusterViewSet, "cluster")
 router.register("nodes", NodeViewSet, "node")
 router.register("events", EventViewSet, "event")
 router.register("tokens", TokenViewSet, "token")
+router.register("audit", AuditViewSet, "audit")
+router.register("users", UserViewSet, "user")
+router.register("grants", GrantViewSet, "grant")
+router.register(r"users/(?P<username>[^/]+)/tokens", UserTokenViewSet, "user-token")
 urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
     path("me/", MeView.as_view(), name="me"),

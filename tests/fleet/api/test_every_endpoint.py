@@ -11,7 +11,7 @@ OPEN = {"session/"}
 """Where one signs in."""
 ONES_OWN = {"session/", "tokens/", "tokens/1/"}
 """What everybody may change, because it is their own."""
-ARGUMENTS = {"id": str(UUID(int=1)), "name": "north", "pk": "1"}
+ARGUMENTS = {"id": str(UUID(int=1)), "name": "north", "pk": "1", "username": "ada"}
 
 
 def paths(patterns, before: str = "") -> Iterator[tuple[str, object]]:

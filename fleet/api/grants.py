@@ -1,0 +1,109 @@
+"""Who may what, over REST: users with their roles, grants, and the tokens of others. For fleet admins."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from fleet.api.permissions import ByRole, Guarded
+from fleet.api.serializers import MintedTokenSerializer, NewTokenSerializer, RoleSerializer, TokenSerializer
+from fleet.models import Grant, Token
+from fleet.services import grants
+
+_ID = OpenApiParameter("id", int, OpenApiParameter.PATH)
+_LARGEST_ID = 2**62
+
+
+class UserSerializer(serializers.Serializer[Any]):
+    username = serializers.CharField()
+    active = serializers.BooleanField(source="is_active")
+    superuser = serializers.BooleanField(source="is_superuser", help_text="a fleet admin without a grant")
+    roles = RoleSerializer(many=True, source="grants")
+    last_login = serializers.DateTimeField(allow_null=True)
+
+
+class GrantSerializer(serializers.ModelSerializer[Grant]):
+    user = serializers.CharField(source="user.username", max_length=150)
+    role = serializers.CharField(max_length=16, help_text="fleet-admin, quota-admin, editor or viewer")
+    namespace = serializers.CharField(max_length=63, default="", allow_blank=True, help_text="empty: all namespaces")
+
+    class Meta:
+        model = Grant
+        fields = ("id", "user", "role", "namespace")
+        validators: list[Any] = []
+
+
+class _ForAdmins(Guarded):
+    kind = "Grant"
+    verbs = {"create": "grant", "destroy": "revoke"}
+    permission_classes = [ByRole]
+
+
+class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
+    serializer_class = UserSerializer
+    search_fields = ["username"]
+    ordering_fields = ["username", "last_login"]
+    ordering = ["username"]
+    filterset_fields: list[str] = []
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return grants.users()
+
+
+class GrantViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Grant]):
+    """A role of one user, in one namespace or in all."""
+
+    queryset = Grant.objects.select_related("user")
+    serializer_class = GrantSerializer
+    filterset_fields = {"user__username": ["exact"], "role": ["exact"], "namespace": ["exact"]}
+    search_fields = ["user__username"]
+    ordering_fields = ["user__username", "role", "namespace"]
+    ordering = ["user__username", "role", "namespace"]
+    lookup_value_regex = "[0-9]+"
+
+    @extend_schema(request=GrantSerializer, responses={201: GrantSerializer})
+    def create(self, request: Request) -> Response:
+        given = GrantSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        asked = given.validated_data
+        row = grants.grant(asked["user"]["username"], asked["role"], asked["namespace"])
+        return Response(GrantSerializer(row).data, status=201)
+
+    @extend_schema(request=None, responses={204: None}, parameters=[_ID])
+    def destroy(self, request: Request, pk: str) -> Response:
+        grants.take_back(min(int(pk), _LARGEST_ID))
+        return Response(status=204)
+
+
+class UserTokenViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
+    """Somebody's bearer tokens. The text of a token is told once, when it is made."""
+
+    serializer_class = TokenSerializer
+    ordering_fields = ["created_at", "name"]
+    ordering = ["-created_at"]
+    filterset_fields: list[str] = []
+    lookup_value_regex = "[0-9]+"
+    queryset = Token.objects.none()
+
+    def get_queryset(self) -> QuerySet[Token]:
+        return Token.objects.filter(user__username=self.kwargs.get("username", ""))
+
+    @extend_schema(request=NewTokenSerializer, responses={201: MintedTokenSerializer})
+    def create(self, request: Request, username: str) -> Response:
+        given = NewTokenSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        seconds = given.validated_data.get("expires_in_s")
+        life = None if seconds is None else timedelta(seconds=min(seconds, 10**10))
+        row, text = grants.mint(username, given.validated_data["name"], life=life, now=timezone.now())
+        row.token = text  # type: ignore[attr-defined]
+        return Response(MintedTokenSerializer(row).data, status=201)
+
+    @extend_schema(request=None, responses={204: None}, parameters=[_ID])
+    def destroy(self, request: Request, username: str, pk: str) -> Response:
+        grants.revoke(username, min(int(pk), _LARGEST_ID), now=timezone.now())
+        return Response(status=204)

@@ -1,0 +1,84 @@
+"""Roles given and taken back, and the tokens of others: a fleet admin's work. What a role allows, `fleet.services.access` says."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from fleet.errors import Conflict, NotFound, invalid
+from fleet.kube import names
+from fleet.models import Grant, Token
+from fleet.services import access, audit
+from fleet.trail import current
+
+Role = Grant.Role
+WHOLE = frozenset({Role.FLEET_ADMIN.value, Role.QUOTA_ADMIN.value})
+"""Roles for the fleet as a whole, which no namespace bounds."""
+
+
+def users() -> QuerySet[Any]:
+    return get_user_model().objects.prefetch_related("grants").order_by("username")
+
+
+def user(username: str) -> Any:
+    found = get_user_model().objects.filter(username=username).first()
+    if found is None:
+        raise NotFound(f"there is no user {username[:150]}")
+    return found
+
+
+def grant(username: str, role: str, namespace: str) -> Grant:
+    """The grant, whether it was there before or not."""
+    if role not in Role.values:
+        raise invalid("role", f"must be one of {', '.join(Role.values)}")
+    if namespace and role in WHOLE:
+        raise invalid("namespace", f"must be empty: {role} is a role for the whole fleet")
+    if namespace and (fault := names.label_fault(namespace)):
+        raise invalid("namespace", fault)
+    row, made = Grant.objects.get_or_create(user=user(username), role=role, namespace=namespace)
+    if made:
+        _noted("grant", "Grant", str(row))
+    return row
+
+
+def take_back(grant_id: int) -> None:
+    """Refused for the last one by which anybody is a fleet admin: nobody could give it back."""
+    with transaction.atomic():
+        row = Grant.objects.select_for_update().select_related("user").filter(pk=grant_id).first()
+        if row is None:
+            raise NotFound(f"there is no grant {grant_id}")
+        if row.role == Role.FLEET_ADMIN and not _other_admins(row).exists():
+            raise Conflict(f"{row.user} is the last fleet admin: make another one first")
+        told = str(row)
+        row.delete()
+    _noted("revoke", "Grant", told)
+
+
+def mint(username: str, name: str, *, life: timedelta | None, now: datetime) -> tuple[Token, str]:
+    """A token for somebody else, such as a pipeline's user."""
+    row, text = access.mint(user(username), name, life=life, now=now)
+    _noted("mint", "Token", f"{username}: {name}")
+    return row, text
+
+
+def revoke(username: str, token_id: int, *, now: datetime) -> None:
+    owner = user(username)
+    rows = Token.objects.filter(pk=token_id, user_id=owner.pk)
+    if rows.filter(revoked_at__isnull=True).update(revoked_at=now):
+        _noted("revoke", "Token", f"{username}: {token_id}")
+    elif not rows.exists():
+        raise NotFound(f"{username} has no token {token_id}")
+
+
+def _other_admins(row: Grant) -> QuerySet[Any]:
+    by_grant = Q(grants__role=Role.FLEET_ADMIN, grants__namespace="") & ~Q(grants__pk=row.pk)
+    return get_user_model().objects.filter(Q(is_superuser=True) | by_grant, is_active=True)
+
+
+def _noted(verb: str, kind: str, name: str) -> None:
+    """These are not journaled: nobody watches them."""
+    asking = current.get()
+    if asking is not None:
+        audit.done(asking, verb=verb, kind=kind, name=name)
