@@ -9,7 +9,7 @@ from fleet.kube import patches, scale, shapes, status, structural
 from fleet.kube.discovery import Served
 from fleet.kube.resources import CRDS, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, VOLUME_CLAIMS
 from fleet.kube.status import KubeError
-from fleet.simulator.apiserver import deletion, rules, writes
+from fleet.simulator.apiserver import definitions, deletion, rules, writes
 from fleet.simulator.apiserver.catalog import Catalog
 from fleet.simulator.apiserver.lists import Wanted, in_version
 from fleet.simulator.apiserver.store import Object, Store
@@ -57,7 +57,7 @@ class Operations:
             raise status.already_exists(served.resource, name)
         writes.judged(made, served, self.catalog.schema(served))
         if served.resource == CRDS:
-            made = _established(made)
+            made = definitions.established(made)
         if write.options.dry:
             return made
         if served.resource == CRDS:
@@ -143,7 +143,7 @@ class Operations:
     def _write(self, served: Served, old: Object, new: Object, write: Write) -> Object:
         writes.judged(new, served, self.catalog.schema(served))
         if served.resource == CRDS:
-            _established(new)
+            definitions.established(new)
         if write.options.dry or new == old:
             return new
         stored = self.store.put(_kind(served), new)
@@ -222,25 +222,3 @@ def _version(config: Object) -> Object:
 
 def _kind(served: Served) -> tuple[str, str]:
     return served.resource.group, served.resource.plural
-
-
-def _established(definition: Object) -> Object:
-    spec = definition.get("spec") or {}
-    try:
-        names, wanted = spec["names"], f"{spec['names']['plural']}.{spec['group']}"
-        complete = names["kind"] and spec["scope"] in ("Namespaced", "Cluster")
-        stored = [version["name"] for version in spec["versions"] if version.get("storage")]
-    except (KeyError, TypeError) as e:
-        raise status.invalid(CRDS, definition["metadata"]["name"], "spec", f"Required value: {e}") from e
-    if not complete or definition["metadata"]["name"] != wanted:
-        told = f'Invalid value: must be spec.names.plural+"."+spec.group, which is {wanted!r}'
-        raise status.invalid(CRDS, definition["metadata"]["name"], "metadata.name", told)
-    if len(stored) != 1 or not all(version.get("name") for version in spec["versions"]):
-        told = "Invalid value: each version must have a name, and exactly one must be the storage version"
-        raise status.invalid(CRDS, definition["metadata"]["name"], "spec.versions", told)
-    now = rules.timestamp()
-    conditions = [
-        {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": now}
-        for kind, reason in (("NamesAccepted", "NoConflicts"), ("Established", "InitialNamesAccepted"))
-    ]
-    return {**definition, "status": {"conditions": conditions, "acceptedNames": names, "storedVersions": stored}}
