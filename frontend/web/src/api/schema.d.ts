@@ -21,6 +21,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What `ByRole` asks of a view. */
+        get: operations["audit_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What `ByRole` asks of a view. */
+        get: operations["audit_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bindings/": {
         parameters: {
             query?: never;
@@ -204,6 +238,41 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/grants/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A role of one user, in one namespace or in all. */
+        get: operations["grants_list"];
+        put?: never;
+        /** @description A role of one user, in one namespace or in all. */
+        post: operations["grants_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/grants/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description A role of one user, in one namespace or in all. */
+        delete: operations["grants_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -726,6 +795,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What `ByRole` asks of a view. */
+        get: operations["users_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/tokens/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Somebody's bearer tokens. The text of a token is told once, when it is made. */
+        get: operations["users_tokens_list"];
+        put?: never;
+        /** @description Somebody's bearer tokens. The text of a token is told once, when it is made. */
+        post: operations["users_tokens_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/tokens/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Somebody's bearer tokens. The text of a token is told once, when it is made. */
+        delete: operations["users_tokens_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -777,6 +898,47 @@ export interface components {
             readonly ended_at: string | null;
             readonly outcome: string;
             readonly message: string;
+        };
+        AuditEntry: {
+            readonly id: number;
+            /** Format: date-time */
+            at: string;
+            actor: string;
+            door: string;
+            address?: string;
+            verb: string;
+            request?: string;
+            cluster?: string;
+            kind?: string;
+            namespace?: string;
+            name?: string;
+            uid?: string;
+            outcome: components["schemas"]["OutcomeEnum"];
+            message?: string;
+            /** @description the fields that changed, as they were */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            after: {
+                [key: string]: unknown;
+            } | null;
+        };
+        AuditLine: {
+            readonly id: number;
+            /** Format: date-time */
+            at: string;
+            actor: string;
+            door: string;
+            address?: string;
+            verb: string;
+            request?: string;
+            cluster?: string;
+            kind?: string;
+            namespace?: string;
+            name?: string;
+            uid?: string;
+            outcome: components["schemas"]["OutcomeEnum"];
+            message?: string;
         };
         Binding: {
             /** Format: uuid */
@@ -974,6 +1136,27 @@ export interface components {
                 [key: string]: number;
             };
         };
+        Grant: {
+            readonly id: number;
+            user: string;
+            /** @description fleet-admin, quota-admin, editor or viewer */
+            role: string;
+            /**
+             * @description empty: all namespaces
+             * @default
+             */
+            namespace: string;
+        };
+        GrantRequest: {
+            user: string;
+            /** @description fleet-admin, quota-admin, editor or viewer */
+            role: string;
+            /**
+             * @description empty: all namespaces
+             * @default
+             */
+            namespace: string;
+        };
         Job: {
             /** Format: uuid */
             readonly id: string;
@@ -1135,6 +1318,13 @@ export interface components {
          * @enum {string}
          */
         OpEnum: "edit" | "add" | "remove" | "move" | "rename";
+        /**
+         * @description * `done` - Done
+         *     * `refused` - Refused
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        OutcomeEnum: "done" | "refused" | "failed";
         PaginatedAttemptList: {
             /** @example 123 */
             count: number;
@@ -1149,6 +1339,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Attempt"][];
+        };
+        PaginatedAuditLineList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["AuditLine"][];
         };
         PaginatedBindingList: {
             /** @example 123 */
@@ -1209,6 +1414,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Event"][];
+        };
+        PaginatedGrantList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Grant"][];
         };
         PaginatedJobList: {
             /** @example 123 */
@@ -1329,6 +1549,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Token"][];
+        };
+        PaginatedUserList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["User"][];
         };
         PatchedChangesRequest: {
             /** @default  */
@@ -1661,6 +1896,15 @@ export interface components {
          * @enum {string}
          */
         TypeEnum: "Normal" | "Warning";
+        User: {
+            username: string;
+            active: boolean;
+            /** @description a fleet admin without a grant */
+            superuser: boolean;
+            roles: components["schemas"]["Role"][];
+            /** Format: date-time */
+            last_login: string | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -1693,6 +1937,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AppliedList"];
+                };
+            };
+        };
+    };
+    audit_list: {
+        parameters: {
+            query?: {
+                actor?: string;
+                cluster?: string;
+                door?: string;
+                kind?: string;
+                name?: string;
+                namespace?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /**
+                 * @description * `done` - Done
+                 *     * `refused` - Refused
+                 *     * `failed` - Failed
+                 */
+                outcome?: "done" | "failed" | "refused";
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description A search term. */
+                search?: string;
+                since?: string;
+                uid?: string;
+                until?: string;
+                verb?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedAuditLineList"];
+                };
+            };
+        };
+    };
+    audit_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEntry"];
                 };
             };
         };
@@ -2044,6 +2353,88 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["PaginatedEventList"];
                 };
+            };
+        };
+    };
+    grants_list: {
+        parameters: {
+            query?: {
+                namespace?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /**
+                 * @description * `fleet-admin` - Fleet Admin
+                 *     * `quota-admin` - Quota Admin
+                 *     * `editor` - Editor
+                 *     * `viewer` - Viewer
+                 */
+                role?: "editor" | "fleet-admin" | "quota-admin" | "viewer";
+                /** @description A search term. */
+                search?: string;
+                user__username?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedGrantList"];
+                };
+            };
+        };
+    };
+    grants_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GrantRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["GrantRequest"];
+                "multipart/form-data": components["schemas"]["GrantRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grant"];
+                };
+            };
+        };
+    };
+    grants_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -2978,6 +3369,112 @@ export interface operations {
             header?: never;
             path: {
                 id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    users_list: {
+        parameters: {
+            query?: {
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description A search term. */
+                search?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedUserList"];
+                };
+            };
+        };
+    };
+    users_tokens_list: {
+        parameters: {
+            query?: {
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description A search term. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedTokenList"];
+                };
+            };
+        };
+    };
+    users_tokens_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTokenRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["NewTokenRequest"];
+                "multipart/form-data": components["schemas"]["NewTokenRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MintedToken"];
+                };
+            };
+        };
+    };
+    users_tokens_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+                username: string;
             };
             cookie?: never;
         };
