@@ -1,0 +1,119 @@
+"""The steps of a reclaim, each taken by hand: what is written, what the sweep finds, and what a late report still changes."""
+
+from datetime import timedelta
+
+import pytest
+import yaml
+from django.utils import timezone
+
+from fleet.models import Cluster
+from jobs.models import Job, Work
+from jobs.services import lifecycle, reclaiming, scheduling, sweep
+from quotas.services import trees
+from tests.quotas.core.builders import manifest, quota
+from tests.support import books
+from tests.support.books import GPU, team
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db
+WHOLE = {"cpu": 10**5, "memory": "900000Gi", GPU: 6, "kube-queue/max-jobs": 1000}
+LABEL = "quota.scheduling.alibabacloud.com/name"
+
+
+def job(name: str, leaf: str, **annotations: str) -> str:
+    body = yaml.safe_load(pytorch_job(name))
+    body["metadata"] |= {"labels": {LABEL: leaf}, "annotations": {"convoy.dev/checkpoint-grace": "60", **annotations}}
+    return yaml.safe_dump(body)
+
+
+@pytest.fixture
+def ordered():
+    """Two of b's jobs filled everything; the younger leaves for one of a's."""
+    books.a_cluster(gpus=6)
+    root = quota("root", WHOLE, WHOLE, team("a", 3, 6), team("b", 3, 6))
+    trees.apply(manifest(root), by="system", now=timezone.now())
+    books.apply(job("old", "b"), job("young", "b"))
+    books.cycle()
+    books.sent()
+    Job.objects.filter(name="old").update(state="Running", started_at=timezone.now() - timedelta(hours=1))
+    Job.objects.filter(name="young").update(state="Running", started_at=timezone.now())
+    books.apply(job("mine", "a"))
+    books.cycle()
+    assert books.job("young").state == Job.State.RECLAIMING
+
+
+def work() -> Work:
+    return Work.objects.get(job_uid=books.job("young").uid)
+
+
+def test_it_suspends_the_copy_first_and_says_until_when(ordered):
+    young, mine = books.job("young"), books.job("mine")
+    assert work().state == Work.State.SUSPENDING and young.charge[GPU] == 3
+    assert young.reason["code"] == "Reclaimed" and young.reclaim["by"] == "default/mine"
+    assert mine.reason["code"] == "WaitingForReclaim" and mine.reason["quota"]["from"] == ["default/young"]
+    assert mine.reason["quota"]["until"] == young.reclaim["until"]
+
+
+def test_it_orders_nobody_else_while_that_is_on_its_way(ordered):
+    for _ in range(3):
+        books.cycle()
+    assert books.job("old").state == Job.State.RUNNING and books.job("mine").reason["code"] == "WaitingForReclaim"
+
+
+def test_it_removes_the_copy_once_its_pods_are_gone_and_queues_the_job_again(ordered):
+    Work.objects.filter(pk=work().pk).update(state=Work.State.SUSPENDED)
+    scheduling.let_go(timezone.now())
+    assert work().state == Work.State.WITHDRAWING and books.job("young").charge is not None
+    books.gone("young")
+    scheduling.let_go(timezone.now())
+    young = books.job("young")
+    assert (young.state, young.charge, young.cluster) == (Job.State.QUEUED, None, None)
+    books.cycle()
+    assert books.job("mine").state == Job.State.PLACED and books.job("young").state == Job.State.QUEUED
+
+
+def test_it_gives_the_copy_no_more_than_its_time(ordered):
+    soon = timezone.now() + timedelta(seconds=50)
+    reclaiming.advance(soon)
+    assert work().state == Work.State.SUSPENDING
+    reclaiming.advance(soon + timedelta(seconds=11))
+    assert work().state == Work.State.WITHDRAWING
+
+
+def test_the_sweep_finds_every_step_that_a_crash_left_out(ordered):
+    Work.objects.filter(pk=work().pk).update(state=Work.State.SUSPENDED)
+    sweep.run(timezone.now())
+    assert work().state == Work.State.WITHDRAWING
+    books.gone("young")
+    sweep.run(timezone.now())
+    assert books.job("young").state == Job.State.QUEUED
+
+
+def test_it_does_not_wait_for_a_cluster_that_cannot_be_reached(ordered):
+    Cluster.objects.update(state=Cluster.State.UNKNOWN)
+    reclaiming.advance(timezone.now() + timedelta(seconds=61))
+    assert books.job("young").state == Job.State.QUEUED and books.job("young").charge is None
+
+
+def test_a_victim_that_succeeds_in_time_has_succeeded(ordered):
+    books.end("young")
+    assert books.job("young").state == Job.State.SUCCEEDED and books.job("young").reclaim is None
+    books.cycle()
+    assert books.job("mine").state == Job.State.PLACED
+
+
+def test_a_person_may_suspend_or_delete_a_victim_meanwhile(ordered):
+    lifecycle.suspend(books.job("young"), by="test", now=timezone.now())
+    books.gone("young")
+    sweep.run(timezone.now())
+    assert books.job("young").state == Job.State.SUSPENDED and books.job("young").charge is None
+    lifecycle.delete(books.job("young"), by="test", now=timezone.now())
+    assert not Job.objects.filter(name="young").exists()
+
+
+def test_it_brings_the_victim_back_when_the_claimant_has_gone_away(ordered):
+    lifecycle.delete(books.job("mine"), by="test", now=timezone.now())
+    books.gone("young")
+    sweep.run(timezone.now())
+    books.cycle()
+    assert books.job("young").state == Job.State.PLACED and books.job("young").attempt == 2
