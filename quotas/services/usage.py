@@ -4,6 +4,7 @@ Jobs are unknown down here: whoever has them registers how to ask for their char
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from quotas.core.amounts import COUNTS, UNLIMITED, Amounts
@@ -36,20 +37,23 @@ def register(admitted: Charges, waiting: Charges) -> None:
     _waiting.append(waiting)
 
 
-def charges(tree: Tree) -> list[Charge]:
-    """Of leaves that are there: a job whose leaf has just gone is somebody's work in hand, and counts nowhere."""
-    return _of_leaves(tree, _admitted)
-
-
-def ledger(tree: Tree) -> Ledger:
-    return Ledger.of(tree, charges(tree))
-
-
 def report(tree: Tree) -> dict[str, dict[str, Amount]]:
     """By path and resource: what the tree names, and jobs."""
-    admitted = charges(tree)
-    used = _by_path(Ledger.of(tree, admitted))
-    requested = _by_path(Ledger.of(tree, [*admitted, *_of_leaves(tree, _waiting)]))
+    return of(
+        tree, [each for source in _admitted for each in source()], [each for source in _waiting for each in source()]
+    )
+
+
+def of(tree: Tree, admitted: Iterable[Charge], waiting: Iterable[Charge]) -> dict[str, dict[str, Amount]]:
+    """A job whose leaf has just gone is somebody's work in hand, and counts nowhere."""
+    leaves = {leaf.path for leaf in tree.leaves}
+    ledger = Ledger.of(tree, [each for each in admitted if each.leaf in leaves])
+    used = _by_path(ledger)
+    for each in waiting:
+        if each.leaf in leaves:
+            with suppress(OverflowError):  # whoever asks for more than there are numbers will never fit
+                ledger.charge(each)
+    requested = _by_path(ledger)
     lent = _lent(tree, used)
     return {
         node.path: {
@@ -58,11 +62,6 @@ def report(tree: Tree) -> dict[str, dict[str, Amount]]:
         }
         for node in tree.nodes
     }
-
-
-def _of_leaves(tree: Tree, sources: Iterable[Charges]) -> list[Charge]:
-    leaves = {leaf.path for leaf in tree.leaves}
-    return [each for source in sources for each in source() if each.leaf in leaves]
 
 
 def _by_path(ledger: Ledger) -> dict[str, Amounts]:
