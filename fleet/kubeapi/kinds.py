@@ -90,6 +90,10 @@ class Kind(ABC):
         Of the fields, a kind heeds its name and whatever else saves it work: whoever asks looks through them again.
         """
 
+    def lines(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        """The same objects with no more of them than their columns and a selector read: most of `kubectl get`."""
+        return self.objects(namespaces, after, exact)
+
     def count(self, namespaces: frozenset[str] | None) -> int:
         """How many `objects` gives."""
         return sum(1 for _ in self.objects(namespaces, None, {}))
@@ -145,14 +149,25 @@ class RowKind(Kind):
     def render(self, row: Any) -> Object: ...
 
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        return self._walk(self.rows(), self.render, namespaces, after, exact)
+
+    def _walk(
+        self,
+        rows: QuerySet[Any],
+        render: Callable[[Any], Object],
+        namespaces: frozenset[str] | None,
+        after: Key | None,
+        exact: Exact,
+    ) -> Iterator[Object]:
+        """Chunk by chunk, each found by index."""
         columns = {NAME: self.name_field, **self.indexed}
-        rows = self._inside(namespaces)
+        rows = self._inside(rows, namespaces)
         rows = rows.filter(**{columns[field]: value for field, value in exact.items() if field in columns})
         rows = rows.order_by(*self._order())
         while True:
             found = self._behind(rows, after) if after else list(rows[: self.chunk])
             for row in found:
-                shown = self.render(row)
+                shown = render(row)
                 after = (shown["metadata"].get("namespace", ""), shown["metadata"]["name"])
                 yield shown
             if len(found) < self.chunk:
@@ -162,12 +177,12 @@ class RowKind(Kind):
         return {str(row.uid): self.render(row) for row in self.rows().filter(uid__in=list(uids))}
 
     def count(self, namespaces: frozenset[str] | None) -> int:
-        return self._inside(namespaces).count()
+        return self._inside(self.rows(), namespaces).count()
 
-    def _inside(self, namespaces: frozenset[str] | None) -> QuerySet[Any]:
+    def _inside(self, rows: QuerySet[Any], namespaces: frozenset[str] | None) -> QuerySet[Any]:
         if namespaces is None or not self.served.resource.namespaced:
-            return self.rows()
-        return self.rows().filter(**{f"{self.namespace_field}__in": namespaces})
+            return rows
+        return rows.filter(**{f"{self.namespace_field}__in": namespaces})
 
     def _order(self) -> tuple[str, ...]:
         return (self.namespace_field, self.name_field) if self.served.resource.namespaced else (self.name_field,)

@@ -76,7 +76,8 @@ def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple
     version, after, left = _resumed(token) if token else (head, None, None)
     if after and version < journal.floor():
         raise expired("The provided continue parameter is too old. Start a new list without the continue parameter.")
-    fitting = (each for each in kind.objects(namespaces, after, takes.exact) if takes.takes(each))
+    read = kind.lines if asked.wants_table and not asked.wants_objects else kind.objects
+    fitting = (each for each in read(namespaces, after, takes.exact) if takes.takes(each))
     found = list(islice(fitting, limit + 1 if limit else None))
     metadata: dict[str, Any] = {"resourceVersion": str(version)}
     if limit and len(found) > limit:

@@ -56,6 +56,11 @@ class Request:
         return False
 
     @property
+    def wants_objects(self) -> bool:
+        """Whether each row of a Table is to carry its whole object."""
+        return self.query.get("includeObject") == "Object"
+
+    @property
     def dry_run(self) -> bool:
         return "dryRun" in self.query
 

@@ -1,7 +1,7 @@
 """The Table form of an answer: what ``kubectl get`` prints. Pure: time is an argument."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from fleet.kubeapi.kinds import Column, Kind, Object
@@ -9,8 +9,16 @@ from fleet.kubeapi.kinds import Column, Kind, Object
 _UNITS = ((86400 * 2, 86400, "d"), (3600 * 3, 3600, "h"), (60 * 10, 60, "m"))
 
 
-def table(kind: Kind, items: Iterable[Object], metadata: dict[str, Any], now: datetime, *, definitions: bool) -> Object:
-    """A watch names its columns in the first event only."""
+def table(
+    kind: Kind,
+    items: Iterable[Object],
+    metadata: dict[str, Any],
+    now: datetime,
+    *,
+    definitions: bool,
+    include: str = "",
+) -> Object:
+    """A watch names its columns in the first event only; ``include`` is Object, None, or Metadata for what kubectl needs."""
     columns = shown(kind)
     heads = [
         {
@@ -27,7 +35,7 @@ def table(kind: Kind, items: Iterable[Object], metadata: dict[str, Any], now: da
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": heads if definitions else [],
-        "rows": [_row(columns, each, now) for each in items],
+        "rows": [_row(columns, each, now, include) for each in items],
     }
 
 
@@ -35,17 +43,25 @@ def shown(kind: Kind) -> tuple[Column, ...]:
     return (*((_NAME,) if kind.names_first else ()), *(kind.columns or (AGE,)))
 
 
-def _row(columns: tuple[Column, ...], shown: Object, now: datetime) -> Object:
-    """With the metadata only: kubectl asks for no more and labels are part of it."""
-    partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": shown["metadata"]}
-    return {"cells": [column.read(shown, now) for column in columns], "object": partial}
+def _row(columns: tuple[Column, ...], shown: Object, now: datetime, include: str) -> Object:
+    row: Object = {"cells": [column.read(shown, now) for column in columns]}
+    if include == "Object":
+        return {**row, "object": shown}
+    if include == "None":
+        return row
+    metadata = {key: value for key, value in shown["metadata"].items() if key not in _HEAVY}
+    return {**row, "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}}
+
+
+_HEAVY = frozenset({"annotations", "managedFields"})
+"""What of the metadata no column and no option of kubectl reads."""
 
 
 def age(since: str | None, now: datetime) -> str:
     """``4m44s``, as short as kubectl says it."""
     if not since:
         return "<unknown>"
-    seconds = int((now - datetime.strptime(since, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)).total_seconds())
+    seconds = int((now - datetime.fromisoformat(since)).total_seconds())
     return short(max(seconds, 0))
 
 

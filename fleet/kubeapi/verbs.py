@@ -59,17 +59,20 @@ class Verbs:
         return found
 
     def _read(self, verb: str) -> Object:
-        now = self._write.now
         if verb == "get":
             access.require(self._user, self._kind.read_verb, self._kind.name, self._target.namespace)
             found = self._current()
             if self._asked.wants_table:
-                return table(self._kind, [found], {"resourceVersion": _version(found)}, now, definitions=True)
+                return self._table([found], {"resourceVersion": _version(found)})
             return found
         items, metadata = lists.page(self._kind, readable(self._target, self._user), self._asked)
         if self._asked.wants_table:
-            return table(self._kind, items, metadata, now, definitions=True)
+            return self._table(items, metadata)
         return lists.document(self._kind, items, metadata)
+
+    def _table(self, items: list[Object], metadata: Object) -> Object:
+        include = self._asked.query.get("includeObject", "")
+        return table(self._kind, items, metadata, self._write.now, definitions=True, include=include)
 
     def _written(self, verb: str) -> tuple[int, Object]:
         right = "delete" if verb in ("delete", "deletecollection") else "apply"

@@ -1,5 +1,6 @@
 """The kinds of demand as this door serves them: each reads rows, renders them, and names the service of its delete."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import QuerySet
@@ -7,7 +8,7 @@ from django.db.models import QuerySet
 from fleet.kube.discovery import Served
 from fleet.kube.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS, Resource
 from fleet.kubeapi.fleet_kinds import namespaces_of
-from fleet.kubeapi.kinds import Column, Kind, Object, Write, stamp
+from fleet.kubeapi.kinds import Column, Exact, Key, Kind, Object, Write, head, stamp
 from fleet.kubeapi.tables import AGE
 from jobs.core import policy as policies
 from jobs.kinds import registry
@@ -43,7 +44,11 @@ class Jobs(ManifestKind):
     def render(self, row: Job) -> Object:
         deleting = stamp(row.deleting_at) if row.deleting_at else None
         shown = rendered(row, self.served.resource.api_version, deletionTimestamp=deleting)
-        return {**shown, "status": _status(row)}
+        return {**shown, "status": _status(row, row.cluster.name if row.cluster else None)}
+
+    def lines(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        """Without the manifest: it is most of a row, and what takes longest to read."""
+        return self._walk(self.rows().values_list(*_LINE, named=True), _line, namespaces, after, exact)
 
     def delete(self, name: str, write: Write) -> bool:
         job = self.one(name, write)
@@ -54,7 +59,20 @@ _ORDER = ("Complete", "Succeeded", "Failed", "Suspended", "Restarting", "Running
 _FLEET_SAYS = {Job.State.SUCCEEDED: "Succeeded", Job.State.FAILED: "Failed", Job.State.SUSPENDED: "Suspended"}
 
 
-def _status(row: Job) -> Object:
+_LINE = (
+    *("name", "namespace", "uid", "resource_version", "generation", "labels", "deleting_at", "cluster__name"),
+    *("status", "state", "reason", "attempt", "created_at", "finished_at"),
+)
+
+
+def _line(row: Any) -> Object:
+    deleting = stamp(row.deleting_at) if row.deleting_at else None
+    metadata = head(row, creationTimestamp=stamp(row.created_at), labels=row.labels, deletionTimestamp=deleting)
+    return {"metadata": metadata, "status": _status(row, row.cluster__name)}
+
+
+def _status(row: Any, cluster: str | None) -> Object:
+    """``row`` is a job, or of its columns those of a line."""
     status = dict(row.status)
     conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
     told = {each.get("type") for each in conditions if each.get("status") == "True"}
@@ -66,7 +84,7 @@ def _status(row: Job) -> Object:
         conditions = [*conditions, _condition(final, (row.reason or {}).get("message", ""), stamp(since))]
     convoy = {
         "state": row.state,
-        "cluster": row.cluster.name if row.cluster else None,
+        "cluster": cluster,
         "attempt": row.attempt,
         "reason": row.reason,
     }

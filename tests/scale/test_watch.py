@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import yaml
 from kubernetes import client, config
 from kubernetes.informer import SharedInformer
 
@@ -26,7 +25,7 @@ from deploy.bootstrap.home import ROOT
 from fleet.kube.resources import CONFIG_MAPS, PYTORCH_JOBS, Resource
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberError
-from tests.support.kubectl import BINARY
+from tests.support.kubectl import BINARY, client_of
 from tests.support.product import Product
 
 pytestmark = pytest.mark.bench
@@ -69,9 +68,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
     started = product.manage("up", "--detach")
     assert started.returncode == 0, started.stdout + started.stderr
     file = product.home.path / "kubeconfig"
-    known = yaml.safe_load(file.read_text())
-    authority = (product.home.path / "pki" / "ca.pem").read_text()
-    yield Hub(Access(known["clusters"][0]["cluster"]["server"], authority, known["users"][0]["user"]["token"]), file)
+    yield Hub(client_of(file).access, file)
     product.manage("down")
 
 

@@ -1,5 +1,6 @@
 """Convoy's Kubernetes-style door as it is served, on a port of its own, and a stock kubectl in front of it."""
 
+import base64
 import socket
 import subprocess
 import sys
@@ -9,7 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import yaml
 from django.core.management import call_command
+
+from fleet.member.client import Access, MemberClient
 
 BINARY = Path(sys.executable).with_name("kubectl")
 PATIENCE_S = 30
@@ -55,6 +59,14 @@ class Person:
         with subprocess.Popen(self.command(*args), stdout=subprocess.PIPE, text=True) as process:
             yield process
             process.terminate()
+
+
+def client_of(kubeconfig: Path) -> MemberClient:
+    """The same door without kubectl."""
+    known = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = known["clusters"][0]["cluster"], known["users"][0]["user"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    return MemberClient(Access(cluster["server"], authority, user["token"]), timeout_s=30)
 
 
 @contextmanager

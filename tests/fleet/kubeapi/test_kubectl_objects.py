@@ -136,7 +136,9 @@ def test_it_takes_what_kubectl_makes_itself(ada, tmp_path):
     shown = json.loads(ada.says("get", "configmap", "settings", "-ojson"))
     assert (shown["data"], shown["binaryData"]) == ({"depth": "12"}, {"raw": "/wA="})
     assert "created" in ada.says("create", "serviceaccount", "trainer")
-    assert "write a manifest and apply it" in ada.refused("create", "job", "plain", "--image=x")
+    assert "job.batch/plain created" in ada.says("create", "job", "plain", "--image=x", "--", "sleep", "1")
+    assert ada.says("get", "job", "plain", "-o=jsonpath={..command}") == '["sleep","1"]'
+    assert "namespace/vision created" in ada.says("create", "namespace", "vision")
 
 
 def test_it_asks_for_a_good_token(ada):
