@@ -2,42 +2,11 @@
 
 from typing import Any
 
-from fleet.simulator.controllers.objects import labels_of, name_of
+from fleet.simulator.controllers.objects import labels_of
 from fleet.simulator.controllers.trade_elastic import DlRover, Horovod
-from fleet.simulator.controllers.trades import Found, Step, Trade
-from tests.simulator.controllers.operator_cases import NOW
+from tests.simulator.controllers.play import TEMPLATE, Play
 
 HOROVOD, DLROVER = Horovod(), DlRover()
-TEMPLATE = {"spec": {"containers": [{"name": "x", "image": "i"}]}}
-
-
-class Play:
-    """A job and its pods, step by step."""
-
-    def __init__(self, trade: Trade, **spec: Any) -> None:
-        self.trade = trade
-        self.job: dict = {"metadata": {"name": "bert", "namespace": "ai", "uid": "u1"}, "spec": spec}
-        self.pods: dict[str, dict] = {}
-
-    def step(self) -> Step:
-        step = self.trade.step(self.job, Found(list(self.pods.values())), NOW)
-        self.job["status"] = step.status
-        for pod in step.remove:
-            self.pods.pop(name_of(pod), None)
-        for _, body in step.make:
-            if body["kind"] == "Pod":
-                self.pods.setdefault(name_of(body), {**body, "status": {"phase": "Pending"}})
-        return step
-
-    def are(self, phase: str, *names: str, code: int = 0) -> None:
-        state = {"terminated": {"exitCode": code}}
-        for name in names or list(self.pods):
-            self.pods[name]["status"] = {"phase": phase, "containerStatuses": [{"state": state if code else {}}]}
-        self.step()
-
-    @property
-    def phase(self) -> str:
-        return str(self.job["status"]["phase"])
 
 
 def horovod(**spec: Any) -> Play:
