@@ -22,10 +22,32 @@ class ShortSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField(required=False)
 
 
+class QuotaVerdictSerializer(serializers.Serializer[Any]):
+    """The quota's answer; which of the numbers and names there are depends on its code."""
+
+    code = serializers.CharField()
+    path = serializers.CharField(help_text="the node of the quota tree whose limit it is")
+    message = serializers.CharField()
+    resource = serializers.CharField(required=False)
+    asked = serializers.IntegerField(required=False, help_text="in whole units, as the others")
+    used = serializers.IntegerField(required=False)
+    kept = serializers.IntegerField(required=False, help_text="what idle queues keep back out of the same limit")
+    max = serializers.IntegerField(required=False)
+    min = serializers.IntegerField(required=False, help_text="instead of max, for a job that may not be preempted")
+    entitled = serializers.BooleanField(required=False, help_text="others borrow what it was promised")
+    position = serializers.IntegerField(required=False)
+    blocker = serializers.CharField(required=False, help_text="the job that holds up the queue")
+    queue = serializers.CharField(required=False, help_text="the queue that is closed")
+    state = serializers.CharField(required=False, help_text="of that queue")
+    from_jobs = serializers.ListField(child=serializers.CharField(), required=False, help_text="who leaves for it")
+    until = serializers.DateTimeField(required=False, allow_null=True, help_text="when they are gone at the latest")
+
+
 class ReasonSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
     clusters = ShortSerializer(many=True, required=False)
+    quota = QuotaVerdictSerializer(required=False, help_text="what the quota says, beside the clusters")
 
 
 class GangRoleSerializer(serializers.Serializer[Any]):
@@ -72,7 +94,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         fields = (
             "id", "kind", "api_version", "namespace", "name", "labels", "state", "reason", "cluster", "attempt",
             "created_at", "queued_at", "started_at", "finished_at", "deleting_at", "roles", "gpus", "total", "priority",
-            "suspended", "policy", "resource_version", "actions",
+            "suspended", "policy", "leaf", "preemptible", "resource_version", "actions",
         )  # fmt: skip
         read_only_fields = fields
 

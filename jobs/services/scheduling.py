@@ -240,7 +240,7 @@ def _waits_for(each: Waits, leaving: Mapping[int, Sequence[Leaving]]) -> Waits:
     time = f", at the latest at {until:%H:%M:%S} UTC" if until else ""
     told = f"waits for {', '.join(names)} to give back what {each.gang.leaf} was promised{time}"
     quota = each.reason.quota
-    facts = {**(quota.facts if quota else {}), "from": names, "until": until.isoformat() if until else None}
+    facts = {**(quota.facts if quota else {}), "from_jobs": names, "until": until.isoformat() if until else None}
     path = quota.path if quota else each.gang.leaf
     verdict = QuotaVerdict(Code.WAITING_FOR_RECLAIM, path, told, facts)
     return Waits(each.gang, Reason(Code.WAITING_FOR_RECLAIM, told, each.reason.clusters, verdict))

@@ -50,7 +50,7 @@ def test_it_suspends_the_copy_first_and_says_until_when(ordered):
     young, mine = books.job("young"), books.job("mine")
     assert work().state == Work.State.SUSPENDING and young.charge[GPU] == 3
     assert young.reason["code"] == "Reclaimed" and young.reclaim["by"] == "default/mine"
-    assert mine.reason["code"] == "WaitingForReclaim" and mine.reason["quota"]["from"] == ["default/young"]
+    assert mine.reason["code"] == "WaitingForReclaim" and mine.reason["quota"]["from_jobs"] == ["default/young"]
     assert mine.reason["quota"]["until"] == young.reclaim["until"]
 
 
