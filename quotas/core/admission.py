@@ -69,7 +69,9 @@ class _Block:
 
     step: int
     column: int
-    bound: Bound = Bound.MAX
+    bound: Bound
+    promised: bool
+    """Whether the step below stays within its min."""
     kept: int = 0
 
 
@@ -122,11 +124,14 @@ def _block(
     """``firm`` is given for a job that may not be preempted."""
     limits = ledger.limits[leaf]
     if firm is not None and (over := _over(asked, limits.floor, firm)):
-        return _Block(*over, Bound.MIN)
-    over = _over(asked, limits.max, used)
-    if ledger.lends_all:
-        return _Block(*over) if over else None
-    return _kept_block(ledger, leaf, asked, held, over)
+        return _Block(*over, Bound.MIN, promised=False)
+    if not ledger.lends_all:
+        return _kept_block(ledger, leaf, asked, used, held)
+    if (over := _over(asked, limits.max, used)) is None:
+        return None
+    step, column = over
+    room = limits.min[step - 1][column] - used[step - 1][column]
+    return _Block(step, column, Bound.MAX, promised=step > 0 and dict(asked)[column] <= room)
 
 
 def _over(asked: Ask, limits: list[list[int]], used: list[list[int]]) -> tuple[int, int] | None:
@@ -138,21 +143,20 @@ def _over(asked: Ask, limits: list[list[int]], used: list[list[int]]) -> tuple[i
     return None
 
 
-def _kept_block(ledger: Ledger, leaf: str, asked: Ask, held: Held, over: tuple[int, int] | None) -> _Block | None:
-    """As the max of each step, with what idle siblings keep back counted as used; ``over`` is broken without that."""
-    way = ledger.way[leaf]
-    amounts = np.zeros(len(ledger.resources), dtype=np.int64)
-    for column, amount in asked:
-        amounts[column] = min(amount, UNLIMITED)
-    grows, claims = growth(ledger, held, amounts, way), held.claims[way]
-    short = (grows > ledger.max[way] - claims) & (grows > 0)
-    if over:
-        short[over] = True
-    if not short.any():
-        return None
-    step, column = divmod(int(short.argmax()), short.shape[1])
-    kept = int(claims[step, column] + grows[step, column] - amounts[column] - held.used[way[step], column])
-    return _Block(step, column, kept=max(kept, 0))
+def _kept_block(ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], held: Held) -> _Block | None:
+    """As the max of each step, with what idle siblings keep back counted as used: `growth`, in plain numbers."""
+    limits, claims = ledger.limits[leaf], held.claims[ledger.way[leaf]].tolist()
+    grows, within = dict(asked), dict.fromkeys(ledger.column.values(), False)
+    for step, (low, high, kept) in enumerate(zip(limits.min, limits.max, limits.kept, strict=True)):
+        has, claimed = used[step], claims[step]
+        for column, amount in asked:
+            grow, now = grows[column], claimed[column]
+            if amount > high[column] - has[column] or (0 < grow > high[column] - now):
+                hidden = max(now + grow - amount - has[column], 0)
+                return _Block(step, column, Bound.MAX, within[column], hidden)
+            within[column] = grow <= low[column] - now
+            grows[column] = max(now + grow, kept[column]) - max(now, kept[column])
+    return None
 
 
 def _refused(
@@ -169,17 +173,5 @@ def _refused(
         kept=block.kept,
         limit=most[block.step][column],
         bound=block.bound,
-        entitled=code is not Code.NEVER_FITS
-        and block.bound is Bound.MAX
-        and block.step > 0
-        and _promised(ledger, leaf, asked, block, used),
+        entitled=code is not Code.NEVER_FITS and block.promised,
     )
-
-
-def _promised(ledger: Ledger, leaf: str, asked: dict[int, int], block: _Block, used: list[list[int]]) -> bool:
-    """Whether the step below the block stays within its min."""
-    below, column = block.step - 1, block.column
-    if ledger.lends_all:
-        return asked[column] <= ledger.limits[leaf].min[below][column] - used[below][column]
-    amounts = np.array([min(asked.get(each, 0), UNLIMITED) for each in range(len(ledger.resources))], dtype=np.int64)
-    return bool(within_min(ledger, amounts, ledger.way[leaf])[below, column])

@@ -26,6 +26,7 @@ class Limits:
     min: list[list[int]]
     floor: list[list[int]]
     max: list[list[int]]
+    kept: list[list[int]]
     idle: list[list[int]]
     """As much as nothing, for asking what would never fit."""
 
@@ -178,13 +179,13 @@ class Ledger:
         }
 
     def _limits(self) -> dict[str, Limits]:
-        low, floor, high = self.min.tolist(), self.floor.tolist(), self.max.tolist()
+        tables = [table.tolist() for table in (self.min, self.floor, self.max, self.kept)]
         nothing = [0] * len(self.resources)
         found: dict[str, Limits] = {}
         for path, way in self.way.items():
             rows = way.tolist()
-            least, most = [low[row] for row in rows], [high[row] for row in rows]
-            found[path] = Limits(least, [floor[row] for row in rows], most, [nothing] * len(rows))
+            low, floor, high, kept = ([table[row] for row in rows] for table in tables)
+            found[path] = Limits(low, floor, high, kept, [nothing] * len(rows))
         return found
 
     def _settle(self, held: Held) -> None:
