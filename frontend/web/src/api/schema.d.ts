@@ -415,6 +415,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/kubernetes/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Under the name the caller came by, unless CONVOY_KUBE_URL says another. */
+        get: operations["kubernetes_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me/": {
         parameters: {
             query?: never;
@@ -1189,6 +1206,8 @@ export interface components {
             readonly priority: number;
             readonly suspended: boolean;
             readonly policy: components["schemas"]["PolicyName"] | null;
+            readonly leaf: string;
+            readonly preemptible: boolean;
             readonly resource_version: number;
             readonly actions: components["schemas"]["Actions"];
         };
@@ -1232,6 +1251,8 @@ export interface components {
             readonly priority: number;
             readonly suspended: boolean;
             readonly policy: components["schemas"]["PolicyName"] | null;
+            readonly leaf: string;
+            readonly preemptible: boolean;
             readonly resource_version: number;
             readonly actions: components["schemas"]["Actions"];
             readonly generation: number;
@@ -1252,6 +1273,12 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+        };
+        Kubernetes: {
+            /** @description such as https://127.0.0.1:8443 */
+            server: string;
+            /** @description PEM; empty: one that every system trusts */
+            certificate_authority: string;
         };
         /** @description Either of the two. */
         ManifestRequest: {
@@ -1789,10 +1816,44 @@ export interface components {
             /** @description parents before their children */
             nodes: components["schemas"]["QuotaNode"][];
         };
+        /** @description The quota's answer; which of the numbers and names there are depends on its code. */
+        QuotaVerdict: {
+            code: string;
+            /** @description the node of the quota tree whose limit it is */
+            path: string;
+            message: string;
+            resource?: string;
+            /** @description in whole units, as the others */
+            asked?: number;
+            used?: number;
+            /** @description what idle queues keep back out of the same limit */
+            kept?: number;
+            max?: number;
+            /** @description instead of max, for a job that may not be preempted */
+            min?: number;
+            /** @description others borrow what it was promised */
+            entitled?: boolean;
+            position?: number;
+            /** @description the job that holds up the queue */
+            blocker?: string;
+            /** @description the queue that is closed */
+            queue?: string;
+            /** @description of that queue */
+            state?: string;
+            /** @description who leaves for it */
+            from_jobs?: string[];
+            /**
+             * Format: date-time
+             * @description when they are gone at the latest
+             */
+            until?: string | null;
+        };
         Reason: {
             code: string;
             message: string;
             clusters?: components["schemas"]["Short"][];
+            /** @description what the quota says, beside the clusters */
+            quota?: components["schemas"]["QuotaVerdict"];
         };
         Regarding: {
             kind: string;
@@ -2671,6 +2732,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+        };
+    };
+    kubernetes_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kubernetes"];
                 };
             };
         };
