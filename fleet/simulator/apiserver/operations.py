@@ -113,7 +113,7 @@ class Operations:
     ) -> tuple[int, Object]:
         """Server-side: creates what is not there, but not through a subresource."""
         schema, live = self.catalog.schema(served), self.store.get(_kind(served), namespace, name)
-        config = rules.checked(writes.check_applied(body, served, name), served.resource, namespace)
+        config = rules.checked(writes.check_applied(body, served, name, new=live is None), served.resource, namespace)
         if live is None and subresource:
             raise status.not_found(served.resource, name)
         self._check_namespace(served, namespace)

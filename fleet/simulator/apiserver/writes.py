@@ -72,8 +72,8 @@ def applied(
     return managed.applied(schema, before, config, manager, datetime.now(UTC), force=write.options.force)
 
 
-def check_applied(body: Any, served: Served, name: str) -> Object:
-    """What an apply must say of itself."""
+def check_applied(body: Any, served: Served, name: str, *, new: bool) -> Object:
+    """What an apply must say of itself; only what is there already needs no name."""
     resource = served.resource
     if not isinstance(body, dict):
         raise KubeError(400, "error decoding YAML: the body is not an object")
@@ -84,8 +84,8 @@ def check_applied(body: Any, served: Served, name: str) -> Object:
         raise status.invalid(resource, name, "kind", f'Invalid value: "{kind}": must be {resource.kind}')
     metadata = body.get("metadata")
     given = metadata.get("name") if isinstance(metadata, dict) else None
-    if not given:
+    if new and not given:
         raise KubeError(400, f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
-    if given != name:
+    if given and given != name:
         raise KubeError(400, f"the name of the object ({given}) does not match the name on the URL ({name})")
     return body
