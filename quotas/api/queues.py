@@ -1,5 +1,7 @@
 """Queues over REST: listed, looked at, held, drained, stopped, opened."""
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -12,7 +14,7 @@ from fleet.api.permissions import ByRole, Guarded
 from quotas import queries
 from quotas.api.serializers import QueueSerializer, QueueStateSerializer
 from quotas.models import Queue
-from quotas.services import queues
+from quotas.services import queues, scopes
 
 State = Queue.State
 _CHANGE = extend_schema(request=QueueStateSerializer, responses=QueueSerializer)
@@ -29,6 +31,9 @@ class QueueViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, vi
     search_fields = ["name", "path"]
     ordering_fields = ["path", "name", "state", "created_at"]
     ordering = ["path"]
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "scope": scopes.of(self.request.user)}
 
     def get_queryset(self) -> QuerySet[Queue]:
         return queries.queues()
@@ -62,4 +67,4 @@ class QueueViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, vi
         given.is_valid(raise_exception=True)
         by, comment = request.user.get_username(), given.validated_data["comment"]
         queues.set_state(queue, state, by=by, now=timezone.now(), comment=comment)
-        return Response(QueueSerializer(queue).data)
+        return Response(self.get_serializer(queue).data)

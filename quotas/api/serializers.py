@@ -80,8 +80,11 @@ class ChangesSerializer(SavingSerializer):
 
 
 class PreviewRequestSerializer(serializers.Serializer[Any]):
-    """One of the three."""
+    """Changes, a manifest, or a file."""
 
+    simulate = serializers.BooleanField(
+        required=False, default=True, help_text="false: only what is wrong with it, and nothing of its effect on jobs"
+    )
     changes = QuotaChangeSerializer(many=True, required=False)
     manifest = serializers.DictField(required=False)
     yaml = serializers.CharField(required=False, trim_whitespace=False)
@@ -157,11 +160,16 @@ class RevertSerializer(SavingSerializer):
 
 
 class QueueSerializer(serializers.ModelSerializer[Queue]):
+    may_change = serializers.SerializerMethodField(help_text="whether you may hold, drain, stop and open it")
+
+    def get_may_change(self, queue: Queue) -> bool:
+        return bool(self.context["scope"].may_run(queue.path))
+
     class Meta:
         model = Queue
         fields = (
-            "name", "uid", "path", "leaf", "state", "state_by", "state_at", "state_comment", "created_at",
-            "resource_version",
+            "name", "uid", "path", "leaf", "state", "state_by", "state_at", "state_comment", "may_change",
+            "created_at", "resource_version",
         )  # fmt: skip
         read_only_fields = fields
 

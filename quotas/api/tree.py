@@ -73,7 +73,8 @@ class PreviewView(_OfTree, APIView):
 
     @extend_schema(request=PreviewRequestSerializer, responses=PreviewSerializer)
     def post(self, request: Request) -> Response:
-        given, by, now = _valid(PreviewRequestSerializer, request), request.user.get_username(), timezone.now()
+        given, by = _valid(PreviewRequestSerializer, request), request.user.get_username()
+        now = timezone.now() if given["simulate"] else None
         if "changes" in given:
             found = previews.of_changes(given["changes"], by=by, now=now)
         else:

@@ -43,7 +43,8 @@ def walk(manifest: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def place_of(manifest: Mapping[str, Any], field: str) -> tuple[str, str]:
     """The node a fault is about, as its path, and the field within it: ``spec.root.children[1].min.cpu``."""
     found = _POINTER.fullmatch(field)
-    nodes: Any = (manifest.get("spec") or {}).get("root") if found else None
+    spec: Any = manifest.get("spec")
+    nodes: Any = spec.get("root") if isinstance(spec, dict) else None
     if found is None or not isinstance(nodes, dict):
         return "", field
     path = ROOT
@@ -84,7 +85,7 @@ def _edit(manifest: Manifest, change: Change) -> None:
         raise invalid("set", f"must be an object with some of {', '.join((*_MERGED, *_REPLACED))}")
     for key, value in body.items():
         if key in _MERGED and isinstance(value, dict):
-            merged = {**(node.get(key) or {}), **value}
+            merged = {**_object(node.get(key)), **value}
             node[key] = {name: each for name, each in merged.items() if each is not None}
         elif key in _REPLACED:
             node[key] = value
@@ -98,7 +99,7 @@ def _add(manifest: Manifest, change: Change) -> None:
     parent, node = _node(manifest, change.get("parent")), change.get("node")
     if not isinstance(node, dict):
         raise invalid("node", "must be a quota as in the manifest, with a name")
-    parent["children"] = [*(parent.get("children") or []), deepcopy(node)]
+    parent["children"] = [*_list(parent.get("children")), deepcopy(node)]
 
 
 def _remove(manifest: Manifest, change: Change) -> None:
@@ -111,7 +112,7 @@ def _move(manifest: Manifest, change: Change) -> None:
         raise invalid("parent", f"{goal} is {path} itself or below it")
     parent, node = _node(manifest, goal), _taken(manifest, path)
     at = change.get("index")
-    children = list(parent.get("children") or [])
+    children = _list(parent.get("children"))
     children.insert(at if isinstance(at, int) else len(children), node)
     parent["children"] = children
 
@@ -127,6 +128,15 @@ def _taken(manifest: Manifest, path: object) -> dict[str, Any]:
     if not parent["children"]:
         del parent["children"]
     return node
+
+
+def _object(value: object) -> dict[str, Any]:
+    """What was added a moment ago may be anything until it is read."""
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list) else []
 
 
 OPERATIONS: dict[str, Callable[[Manifest, Change], None]] = {

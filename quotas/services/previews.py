@@ -4,7 +4,7 @@ An invalid tree is an answer here and not a refusal: its faults come with the no
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -44,38 +44,35 @@ class Preview:
         return not self.faults and not self.refusals
 
 
-def of_changes(changes: list[dict[str, Any]], *, by: str, now: datetime) -> Preview:
+def of_changes(changes: list[dict[str, Any]], *, by: str, now: datetime | None) -> Preview:
     row = queries.row()
     return of_manifest(edits.changed(row.manifest if row else {}, changes), by=by, now=now)
 
 
-def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime) -> Preview:
+def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -> Preview:
+    """Without ``now`` the jobs are not asked: quick, and silent about them."""
     row, read = queries.row(), reading.read(manifest)
     before = row.manifest if row else {}
     faults = [PlacedFault(*edits.place_of(manifest, each.field), each.detail) for each in read.faults]
-    found = Preview(dict(manifest), faults, list(read.warnings), scopes.touched(before, manifest), [])
-    if read.tree is None:
+    touched, refusals = scopes.touched(before, manifest), _forbidden(by, row, manifest)
+    found = Preview(dict(manifest), faults, list(read.warnings), touched, refusals)
+    if read.tree is None or now is None:
         return found
     old = queries.parsed(row) if row else None
-    return Preview(
-        manifest=found.manifest,
-        faults=[],
-        warnings=found.warnings,
-        touched=found.touched,
-        refusals=_refusals(by, row, manifest, (old, read.tree)),
-        effect=effects.of(old, read.tree, now),
-    )
+    vetoes = _vetoes(old, read.tree)
+    return replace(found, refusals=[*vetoes, *refusals], effect=effects.of(old, read.tree, now))
 
 
-def _refusals(
-    by: str, row: QuotaTree | None, manifest: Mapping[str, Any], trees: tuple[Tree | None, Tree]
-) -> list[str]:
+def _vetoes(old: Tree | None, new: Tree) -> list[str]:
     with transaction.atomic():  # whoever is asked writes what the change would make of its own rows
-        answers = signals.tree_changing.send(sender=QuotaTree, before=trees[0], after=trees[1])
+        answers = signals.tree_changing.send(sender=QuotaTree, before=old, after=new)
         transaction.set_rollback(True)
-    told = [str(answer) for _, answer in answers if answer]
+    return [str(answer) for _, answer in answers if answer]
+
+
+def _forbidden(by: str, row: QuotaTree | None, manifest: Mapping[str, Any]) -> list[str]:
     try:
         scopes.require_edits(by, row.manifest if row else None, manifest)
     except Forbidden as e:
-        told.append(e.message)
-    return told
+        return [e.message]
+    return []

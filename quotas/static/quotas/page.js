@@ -102,7 +102,7 @@ class Page {
     const asked = (this.asked += 1);
     let found = { faults: [], refusals: [], warnings: [], touched: [] };
     try {
-      if (this.model.changes.length) found = await api.preview({ changes: this.model.changes });
+      if (this.model.changes.length) found = await api.preview({ changes: this.model.changes, simulate: whole });
     } catch (refused) {
       return this.say(refused.message, "bad");
     }

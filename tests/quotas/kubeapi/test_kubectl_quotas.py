@@ -108,3 +108,17 @@ def test_it_shows_the_tree_to_viewers_and_lets_them_change_nothing(ada, kubectl,
     sam = kubectl.as_user("sam")
     assert "elasticquotatree" in sam.says("get", "eqt", "-n", "kube-system")
     assert "it takes the role quota-admin" in sam.refused("delete", "eqt", "elasticquotatree", "-n", "kube-system")
+
+
+def test_it_shows_changes_of_queues_as_they_come(ada):
+    ada.says("apply", "-f", "-", given=tree())
+    queue = Queue.objects.get(path="root/child-2")
+    with ada.running("get", "queue", "-n", "kube-queue", "-w", "--no-headers", "--output-watch-events") as watching:
+        listed = [watching.stdout.readline().split()[0] for _ in range(4)]
+        ada.says(
+            "patch", "queue", queue.name, "-n", "kube-queue", "--type=merge", "-p", '{"spec":{"stopPolicy":"Hold"}}'
+        )
+        assert watching.stdout.readline().split()[:2] == ["MODIFIED", queue.name]
+        ada.says("delete", "eqt", "elasticquotatree", "-n", "kube-system")
+        gone = {tuple(watching.stdout.readline().split()[:2]) for _ in range(4)}
+    assert listed == ["ADDED"] * 4 and ("DELETED", queue.name) in gone

@@ -1684,8 +1684,13 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description One of the three. */
+        /** @description Changes, a manifest, or a file. */
         PreviewRequestRequest: {
+            /**
+             * @description false: only what is wrong with it, and nothing of its effect on jobs
+             * @default true
+             */
+            simulate: boolean;
             changes?: components["schemas"]["QuotaChangeRequest"][];
             manifest?: {
                 [key: string]: unknown;
@@ -1703,6 +1708,8 @@ export interface components {
             /** Format: date-time */
             readonly state_at: string | null;
             readonly state_comment: string;
+            /** @description whether you may hold, drain, stop and open it */
+            readonly may_change: boolean;
             /** Format: date-time */
             readonly created_at: string;
             readonly resource_version: number;
