@@ -69,16 +69,17 @@ class Picker:
             most = need if len(enough) else int(fits.max(initial=0))
             if not most:
                 return None
-            bucket = self._least_left(enough if len(enough) else (fits == most).nonzero()[0], most, group.devices)
-            start = self.taken.get(bucket.index, 0)
-            nodes = min(len(bucket.names) - start, need // most)
-            names = tuple(bucket.names[start : start + nodes])
-            loads.append(Load(index, names, most))
-            self.taken[bucket.index] = start + nodes
-            self.runs.append(_Run(bucket, names, minus(bucket.state.free, group.asked, most)))
-            need -= nodes * most
-            if start + nodes == len(bucket.names):
-                fits[bucket.index] = 0
+            indices = enough if len(enough) else (fits == most).nonzero()[0]
+            for bucket in self._least_left(indices, most, group.devices, need // most):
+                start = self.taken.get(bucket.index, 0)
+                nodes = min(len(bucket.names) - start, need // most)
+                names = tuple(bucket.names[start : start + nodes])
+                loads.append(Load(index, names, most))
+                self.taken[bucket.index] = start + nodes
+                self.runs.append(_Run(bucket, names, minus(bucket.state.free, group.asked, most)))
+                need -= nodes * most
+                if start + nodes == len(bucket.names):
+                    fits[bucket.index] = 0
         return loads
 
     def together(self, groups: tuple[Group, ...], total: Table) -> list[Load] | None:
@@ -92,7 +93,7 @@ class Picker:
         found = holds.nonzero()[0]
         if not len(found):
             return None
-        bucket = self._least_left(found, 1, sum(group.need * group.devices for group in groups))
+        bucket = self._least_left(found, 1, sum(group.need * group.devices for group in groups), 1)[0]
         return [Load(i, (bucket.names[0],), group.need) for i, group in enumerate(groups)]
 
     def several(self, groups: tuple[Group, ...], *, beside: bool) -> list[Load] | None:
@@ -136,15 +137,27 @@ class Picker:
                 fits[index] = 0
         return fits
 
-    def _least_left(self, indices: NDArray[np.int64], pods: int, devices: int) -> Bucket:
-        """Of these buckets the one whose nodes keep least after ``pods`` pods; equal ones by name."""
-        buckets = self.site.buckets
+    def _least_left(self, indices: NDArray[np.int64], pods: int, devices: int, nodes: int) -> list[Bucket]:
+        """Of these buckets those whose nodes keep least after ``pods`` pods, until they have ``nodes``; equal ones by name."""
+        buckets, taken = self.site.buckets, self.taken
         if len(indices) == 1:
-            return buckets[int(indices[0])]
+            return [buckets[int(indices[0])]]
         states, rows = self.fleet.states, self.site.rows[indices]
-        left = states.worth[rows] + _BREAKING * (states.devices[rows] > pods * devices)
-        best = indices[left <= left.min() + 1e-9]
-        return min((buckets[int(i)] for i in best), key=lambda b: b.names[self.taken.get(b.index, 0)])
+        left = np.round(states.worth[rows] + _BREAKING * (states.devices[rows] > pods * devices), 6)
+        limit = left.min()
+        if nodes > 1:
+            order = left.argsort(kind="stable")
+            reached = self.site.sizes[indices[order]].cumsum().searchsorted(nodes)
+            limit = left[order[min(int(reached), len(order) - 1)]]
+        near = (left <= limit).nonzero()[0]
+        best = [(float(left[i]), buckets[int(indices[i])]) for i in near]
+        best.sort(key=lambda b: (b[0], b[1].names[taken.get(b[1].index, 0)]))
+        found, missing = [], nodes
+        for _, bucket in best:
+            if missing > 0:
+                found.append(bucket)
+                missing -= len(bucket.names) - taken.get(bucket.index, 0)
+        return found
 
 
 def _fitting(left: Vector, asked: Vector) -> int:

@@ -6,6 +6,7 @@ fitting costs what states cost, not what nodes cost. It must not know which node
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import mul
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,6 +61,9 @@ class States:
         """What is free, in one number, ``[row]``: devices before all else."""
         self.devices: Table = np.zeros(64, dtype=np.int64)
         """Devices of a whole node, nothing where a device is taken already, ``[row]``."""
+        self._weights: list[float] = []
+        self._devices: list[list[tuple[int, int]]] = []
+        """Per class, (resource, allocatable) of its devices."""
         self._kinds: dict[NodeClass, int] = {}
         self._known: dict[tuple[int, Vector], State] = {}
         self._columns: dict[Shape, int] = {}
@@ -86,6 +90,7 @@ class States:
             if name not in self.index:
                 self.index[name] = len(self.names)
                 self.names.append(name)
+                self._weights.append(self.weight(name))
                 if self._unknown:
                     self.forget_shapes()
         dense = [0] * len(self.names)
@@ -106,6 +111,8 @@ class States:
         if found is None:
             found = self._kinds[node] = len(self.classes)
             self.classes.append(node)
+            self.vector(dict(node.allocatable))
+            self._devices.append([(self.index[name], amount) for name, amount in node.allocatable if "/" in name])
             if found >= self._admits.shape[1]:
                 self._admits = _grown(self._admits, 1)
             for rule, ask in enumerate(self._examples, start=1):
@@ -135,18 +142,20 @@ class States:
             self._kind = _grown(self._kind, 0)
         while len(free) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
-        left = self.amounts(free)
-        devices = [(name, amount) for name, amount in node.allocatable if "/" in name and amount]
-        whole = bool(devices) and all(left.get(name, 0) >= amount for name, amount in devices)
+        dense = free if node.usable and min(free, default=0) >= 0 else tuple(max(f, 0) * node.usable for f in free)
+        self.free[row] = 0
+        self.free[row, : len(dense)] = dense
+        full = self._devices[kind]
+        left = [dense[i] if i < len(dense) else 0 for i, _ in full]
+        whole = bool(full) and all(have >= amount for have, (_, amount) in zip(left, full, strict=True))
         state = State(row, kind, free, whole)
-        self.worth[row] = sum(amount * self.weight(name) for name, amount in left.items()) if node.usable else 0
-        self.devices[row] = sum(amount for name, amount in left.items() if "/" in name) if whole else 0
+        self.worth[row] = sum(map(mul, dense, self._weights))
+        self.devices[row] = sum(left) if whole else 0
         self.rows.append(state)
         self._kind[row] = kind
         self._known[kind, free] = state
-        self.free[row] = 0
-        self.free[row, : len(free)] = np.maximum(free, 0) if node.usable else 0
-        known = len(self.shapes)
+        if not (known := len(self.shapes)):
+            return state
         counts = self._fitting(self.free[row], self._asked[:known], self._lone[:known])
         counts[~self._admits[self._rule[:known], kind]] = 0
         self.counts[row, : 2 * known : 2] = counts
@@ -206,6 +215,7 @@ class States:
         self._known = {(state.kind, state.free): state for state in self.rows}
         self._kind = _at_least(np.array([state.kind for state in self.rows], dtype=np.int64))
         self.classes = [self.classes[kind] for kind in kinds]
+        self._devices = [self._devices[kind] for kind in kinds]
         self._kinds = {node: kind for kind, node in enumerate(self.classes)}
         self._admits[:, : len(kinds)] = self._admits[:, list(kinds)]
         return kept
