@@ -234,6 +234,9 @@ CONVOY_MAX_ATTEMPTS = env.int("CONVOY_MAX_ATTEMPTS", default=6)
 """Attempts of one job before it fails for good."""
 CONVOY_CLAIM_S = env.float("CONVOY_CLAIM_S", default=30.0)
 """A worker silent this long about a work it claimed is taken for dead; longer than its longest call to a member."""
+CONVOY_KUBE_PORT = env.int("CONVOY_KUBE_PORT", default=8443)
+CONVOY_KUBE_URL = env.str("CONVOY_KUBE_URL", default="")
+"""Where `convoy kubeconfig` sends kubectl, when that is not this host at CONVOY_KUBE_PORT; its certificate is a public one."""
 CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)
 """Whether members may live on loopback and private addresses. Off where users who are not trusted may join clusters."""
 

@@ -6,6 +6,7 @@ from rest_framework.routers import SimpleRouter
 from fleet.api.audit import AuditViewSet
 from fleet.api.clusters import ClusterViewSet, EventViewSet, NodeViewSet
 from fleet.api.grants import GrantViewSet, UserTokenViewSet, UserViewSet
+from fleet.api.kubernetes import KubernetesView
 from fleet.api.session import MeView, SessionView, TokenViewSet
 
 router = SimpleRouter()
@@ -19,6 +20,7 @@ router.register("grants", GrantViewSet, "grant")
 router.register(r"users/(?P<username>[^/]+)/tokens", UserTokenViewSet, "user-token")
 urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
+    path("kubernetes/", KubernetesView.as_view(), name="kubernetes"),
     path("me/", MeView.as_view(), name="me"),
     *router.urls,
 ]

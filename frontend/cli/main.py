@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from frontend.cli.commands import apply, clusters, describe, get, jobs, login, queue
+from frontend.cli.commands import apply, clusters, describe, get, jobs, kubeconfig, login, queue
 from frontend.cli.output import screen
 from frontend.cli.problems import Exit, Problem
 from frontend.cli.session import Session
@@ -52,6 +52,7 @@ app.command("top")(clusters.top)
 app.add_typer(clusters.app, name="cluster")
 app.add_typer(queue.app, name="queue")
 app.command("login")(login.login)
+app.command("kubeconfig")(kubeconfig.kubeconfig)
 app.command("config")(login.show_config)
 
 

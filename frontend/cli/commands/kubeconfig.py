@@ -1,0 +1,90 @@
+"""``convoy kubeconfig``: a context for kubectl, with a token of its own, put beside the contexts that are there already."""
+
+import base64
+import os
+import socket
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from frontend.cli import human, session
+from frontend.cli.problems import Problem, usage
+
+PARTS = ("clusters", "users", "contexts")
+
+
+def kubeconfig(
+    context: typer.Context,
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="Else KUBECONFIG, else ~/.kube/config; - prints it.")
+    ] = "",
+    name: Annotated[str, typer.Option("--context", help="What the context is called.")] = "convoy",
+    life: Annotated[str, typer.Option("--token-life", help="Such as 12h or 30d; a year at most.")] = "30d",
+    namespace: Annotated[str, typer.Option("-n", "--namespace", help="The namespace of the context.")] = "",
+) -> None:
+    """Write a kubeconfig for kubectl, with a fresh token, and make it the current context."""
+    run = session.of(context)
+    try:
+        life_s = int(human.seconds(life))
+    except ValueError as e:
+        raise usage(f"--token-life {life} is no time", "write it as 90s, 12h or 30d") from e
+    path = None if output == "-" else _path(output)
+    present = _read(path) if path else {}
+    door = run.api.get("kubernetes/")
+    token = run.api.post("tokens/", {"name": f"kubectl on {socket.gethostname()}"[:63], "expires_in_s": life_s})
+    document = merged(present, name, _entries(door, str(token["token"]), namespace))
+    if path is None:
+        return run.screen.yaml(document)
+    _write(path, document)
+    run.screen.line(f"context {name} written to {path}")
+    return run.screen.note(
+        f"its token ends {human.stamp(token['expires_at'])}; try: kubectl --context {name} get pytorchjobs"
+    )
+
+
+def merged(present: dict[str, Any], name: str, entries: dict[str, Any]) -> dict[str, Any]:
+    """What was there, with our three entries in place of those of the same name."""
+    entries["contexts"] |= {"cluster": name, "user": name}
+    document = {"apiVersion": "v1", "kind": "Config", **present}
+    for part in PARTS:
+        others = [each for each in present.get(part) or [] if each.get("name") != name]
+        document[part] = [*others, {"name": name, part[:-1]: entries[part]}]
+    return {**document, "current-context": name}
+
+
+def _entries(door: dict[str, Any], token: str, namespace: str) -> dict[str, Any]:
+    cluster = {"server": door["server"]}
+    if door["certificate_authority"]:
+        cluster["certificate-authority-data"] = base64.b64encode(door["certificate_authority"].encode()).decode()
+    return {"clusters": cluster, "users": {"token": token}, "contexts": {"namespace": namespace} if namespace else {}}
+
+
+def _path(output: str) -> Path:
+    """The first file kubectl would look into."""
+    listed = [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    return Path(output or (listed[0] if listed else Path.home() / ".kube" / "config"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text()) or {}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, yaml.YAMLError) as e:
+        raise Problem(f"cannot read {path}: {str(e).splitlines()[0]}", hint="give another file with --output") from e
+    entries = [document.get(part) or [] for part in PARTS] if isinstance(document, dict) else [None]
+    if not all(isinstance(each, list) and all(isinstance(one, dict) for one in each) for each in entries):
+        raise Problem(f"{path} is no kubeconfig: nothing was written", hint="give another file with --output")
+    return dict(document)
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    """Whole or not at all, and for its owner's eyes from its first byte on."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.convoy-new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        yaml.safe_dump(document, out, sort_keys=False)
+    draft.replace(path)

@@ -1,0 +1,70 @@
+"""``convoy kubeconfig`` through the real REST API: merged, private, good for a stock kubectl, and never half-written."""
+
+import stat
+from datetime import timedelta
+
+import pytest
+import yaml
+from django.utils import timezone
+
+from fleet.models import Token
+from fleet.services import access
+from tests.cli.conftest import Convoy
+from tests.support.kubectl import Person, served
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def convoy(live_server, admin, tmp_path):
+    made = Convoy(tmp_path, live_server.url)
+    made.env["CONVOY_TOKEN"] = access.mint(admin, "test", life=None, now=timezone.now())[1]
+    return made
+
+
+def test_it_writes_one_that_kubectl_works_with(convoy, settings, tmp_path):
+    with served(tmp_path) as kubectl:
+        settings.CONVOY_KUBE_PORT = kubectl.port
+        kubectl.as_user("ada")
+        said = convoy("kubeconfig", "--token-life", "2h")
+        assert said.code == 0, said.err
+        file = tmp_path / ".kube" / "config"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert "ada" in Person(file, tmp_path).says("auth", "whoami")
+    left = Token.objects.latest("pk").expires_at - timezone.now()
+    assert timedelta(hours=1) < left <= timedelta(hours=2)
+
+
+def test_it_keeps_what_else_is_in_the_file(convoy, tmp_path):
+    other = {"name": "other", "context": {"cluster": "other", "user": "other"}}
+    file = tmp_path / "config"
+    file.write_text(yaml.safe_dump({"contexts": [other], "preferences": {}, "current-context": "other"}))
+    for _ in range(2):
+        said = convoy("kubeconfig", "--context", "fleet", "-n", "vision", KUBECONFIG=str(file))
+        assert said.code == 0, said.err
+    document = yaml.safe_load(file.read_text())
+    mine = {"name": "fleet", "context": {"cluster": "fleet", "user": "fleet", "namespace": "vision"}}
+    assert document["contexts"] == [other, mine]
+    assert (document["current-context"], document["preferences"], len(document["users"])) == ("fleet", {}, 1)
+
+
+def test_it_prints_it_instead(convoy, tmp_path):
+    said = convoy("kubeconfig", "-o", "-")
+    assert yaml.safe_load(said.out)["current-context"] == "convoy" and not (tmp_path / ".kube").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "content", "told"),
+    [
+        (["--token-life", "soon"], "", "is no time"),
+        (["--token-life", "400d"], "", "expires_in_s"),
+        ([], "- a list", "is no kubeconfig"),
+        ([], "{", "cannot read"),
+    ],
+)
+def test_it_leaves_the_file_as_it_is_when_something_is_wrong(convoy, tmp_path, words, content, told):
+    file = tmp_path / "config"
+    file.write_text(content)
+    said = convoy("kubeconfig", *words, "--output", str(file))
+    assert said.code != 0 and told in said.err
+    assert file.read_text() == content
