@@ -214,15 +214,21 @@ def _read(fields: Mapping[str, Any], path: Path) -> Iterator[Path]:
     if path and (not fields or "." in fields):
         yield path
     for element, below in fields.items():
-        if element[:2] in ("f:", "k:", "v:", "i:") and isinstance(below, dict):
-            yield from _read(below, (*path, _canonical(element)))
+        if isinstance(below, dict) and (known := _canonical(element)):
+            yield from _read(below, (*path, known))
 
 
 def _canonical(element: str) -> str:
-    try:
-        return element if element[0] == "f" else f"{element[:2]}{compact(json.loads(element[2:]))}"
-    except ValueError:
+    """As it is spelled here; empty when it is no path element."""
+    kind = element[:2]
+    if kind == "f:":
         return element
+    try:
+        told = json.loads(element[2:]) if kind in ("k:", "v:", "i:") else None
+    except (ValueError, RecursionError):
+        return ""
+    fits = isinstance(told, dict) if kind == "k:" else told is not None
+    return f"{kind}{compact(told)}" if fits else ""
 
 
 def spelled(path: Path) -> str:

@@ -43,6 +43,7 @@ METADATA: Shape = {
     "annotations": _TEXTS,
     "finalizers": Each(str),
     "ownerReferences": Each(OWNER),
+    "managedFields": _OBJECTS,
 }
 _CONTAINER: Shape = {
     "name": str,
