@@ -18,6 +18,7 @@ from jobs.core.reasons import Code, QuotaVerdict, Reason, Verdict
 from jobs.core.world import Gang, World
 from quotas.core.admission import Bound, Refused
 from quotas.core.admission import Code as Quota
+from quotas.core.turns import Behind
 
 ALIKE = 20
 """How many of one shape and queue may have a place taken back for them in one cycle; the next ones come in the next."""
@@ -63,11 +64,14 @@ class _Pass:
         held_back = [(gang, _held_back(gang, world)) for gang in world.waiting]
         self.plan.waits += [Waits(gang, reason) for gang, reason in held_back if reason]
         self.gate = Gate(world.quota, (gang for gang, reason in held_back if not reason))
-        self.refused: dict[object, Reason] = {}
+        self.refused: dict[int, Reason] = {}
         """Gangs of one shape get the same answer: room only shrinks within a cycle, so a no stays a no."""
         self.promises = Promises(world)
         self.claimed: Counter[object] = Counter()
-        self.looked: dict[object, tuple[Verdict, ...]] = {}
+        self.looked: dict[int, tuple[Verdict, ...]] = {}
+        self.shapes: dict[int, int] = {}
+        self.numbers: dict[object, int] = {}
+        self.told: dict[tuple[int, int], Reason] = {}
 
     def run(self) -> Plan:
         while (gang := self.gate.next()) is not None:  # 1. who is next
@@ -86,10 +90,17 @@ class _Pass:
             self.plan.placed.append(Placed(gang, spot))
             self.world = self.world.after(spot.cluster.name, spot.asked)  # 5. the next gang sees it
         for gang, no in self.gate.waits():
-            told = gate.verdict(no)
             self.claims(gang, isinstance(no, Refused) and no.code is not Quota.NEVER_FITS and no.bound is Bound.MAX)
-            self.plan.waits.append(Waits(gang, Reason(told.code, told.message, self.look(gang), told)))
+            self.plan.waits.append(Waits(gang, self.tell(gang, no)))
         return self.plan
+
+    def tell(self, gang: Gang, no: Refused | Behind) -> Reason:
+        """One reason for all who have the same answers."""
+        key = id(no), self.shape(gang)
+        if key not in self.told:
+            told = gate.verdict(no)
+            self.told[key] = Reason(told.code, told.message, self.look(gang), told)
+        return self.told[key]
 
     def claims(self, gang: Gang, crowded_out: bool) -> None:
         alike = (gang.leaf, self.shape(gang))
@@ -106,7 +117,15 @@ class _Pass:
             self.refused[alike] = spot
         return spot
 
-    def shape(self, gang: Gang) -> object:
+    def shape(self, gang: Gang) -> int:
+        """The same number for gangs that every cluster answers alike."""
+        known = self.shapes.get(gang.job_id)
+        if known is None:
+            known = self.numbers.setdefault(self._shape(gang), len(self.numbers))
+            self.shapes[gang.job_id] = known
+        return known
+
+    def _shape(self, gang: Gang) -> object:
         roles = tuple((name, replicas, tuple(sorted(request.items()))) for name, replicas, request in gang.roles)
         excluded = tuple(sorted(gang.excluded.items()))
         return (

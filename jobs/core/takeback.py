@@ -62,7 +62,7 @@ class _Play:
     def run(self, claimants: Sequence[Gang]) -> Takeback:
         awaited = {runner.leaves_for for runner in self.world.leaving}
         searches = 0
-        for gang in sorted(claimants, key=lambda gang: gang.job_id not in awaited):
+        for gang in sorted(claimants, key=lambda gang: (gang.job_id not in awaited, unit_of(gang).place)):
             if self._content(gang):
                 self.made.content[gang.job_id] = [r for r in self.world.leaving if r.leaves_for == gang.job_id]
             elif searches < SEARCHES and _shape(gang) not in self.hopeless:
