@@ -47,3 +47,25 @@ def test_it_runs_every_kind_from_its_example_to_its_end_and_removes_it(world, ex
     world.expect(name, "Succeeded")
     world.delete(name)
     world.until(lambda: world.pods("north") == [] and not Work.objects.exists(), "nothing is left")
+
+
+@pytest.mark.parametrize("example", [each for each in PODS if each != "mpijob-v1"])
+def test_it_suspends_every_kind_in_its_member_and_runs_it_again_as_a_new_attempt(world, example):
+    manifest = yaml.safe_load((EXAMPLES / f"{example}.yaml").read_text())
+    name = manifest["metadata"]["name"]
+    world.member("north", 8, time_scale=1.0)
+    world.apply((EXAMPLES / "policy.yaml").read_text(), yaml.safe_dump(manifest))
+    world.expect(name, "Running")
+    world.suspend(name)
+    asked = ("Running", "Pending")
+    world.until(
+        lambda: not [p for p in world.pods("north") if p["status"]["phase"] in asked and not master(p)], "no pods"
+    )
+    assert world.job(name).state == "Suspended"
+    world.resume(name)
+    assert world.expect(name, "Running").attempt == 2
+
+
+def master(pod):
+    """DLRover keeps its master while a job is suspended."""
+    return "dlrover-master" in pod["metadata"]["name"]

@@ -12,9 +12,10 @@ from fleet.member.errors import MemberMissing
 from .controller import Cluster, Controller
 from .kubeflow_families import FAMILIES
 from .objects import name_of, namespace_of, uid_of
+from .trade_kinds import TRADES
 
-DEPENDENTS = (PODS, SERVICES, POD_GROUPS, VOLCANO_POD_GROUPS)
-OWNERS = (JOBS, *(family.resource for family in FAMILIES))
+DEPENDENTS = (PODS, JOBS, SERVICES, POD_GROUPS, VOLCANO_POD_GROUPS)
+OWNERS = (JOBS, *(family.resource for family in FAMILIES), *(trade.resource for trade in TRADES))
 
 
 class Collector(Controller):

@@ -2,19 +2,27 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
+import yaml
 
-from fleet.kube.resources import JOBS, PODS, PYTORCH_JOBS, Resource
+from fleet.kube.resources import JOBS, MPI_JOBS_V1, PODS, PYTORCH_JOBS, Resource
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberError
 from fleet.simulator.controllers.clock import WallClock
 from fleet.simulator.controllers.life import Life, Shape
 from fleet.simulator.controllers.nodes import Pool
 from fleet.simulator.member import define
+from jobs.kinds import registry
+from jobs.kinds.base import marked
 from tests.realkube.control_plane import RealControlPlane, needs_realkube
 
 pytestmark = needs_realkube
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+NOT_SERVED = ("policy", "mpijob-v1")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +33,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberClient]:
         plane.start()
         made = MemberClient(plane.access(), pool=32)
         define(made)
-        until(lambda: answers(made, lambda: made.list(PYTORCH_JOBS.path())), 30)
+        resources = [kind.resource for kind in registry.everything() if kind.resource != MPI_JOBS_V1]
+        until(lambda: all(answers(made, partial(made.list, each.path())) for each in resources), 60)
         shape = Shape((Pool("gpu", 2, gpus=8),))
         life = Life("real", made, home, shape, clock=WallClock(20), start_delay_s=1, version="v1.20.2", collect=True)
         life.start()
@@ -99,3 +108,34 @@ def test_it_completes_a_batch_job(client: MemberClient) -> None:
     )
     until(lambda: "Complete" in truths(client, JOBS, "b"))
     assert client.get(JOBS.path("default", "b"))["status"]["succeeded"] == 3
+
+
+@pytest.mark.parametrize("example", sorted(p.stem for p in EXAMPLES.glob("*.yaml") if p.stem not in NOT_SERVED))
+def test_it_runs_the_example_of_every_kind_whose_fields_the_real_server_keeps(
+    client: MemberClient, example: str
+) -> None:
+    manifest = yaml.safe_load((EXAMPLES / f"{example}.yaml").read_text())
+    kind = registry.of(manifest["apiVersion"], manifest["kind"])
+    name, path = manifest["metadata"]["name"], kind.resource.path("default")
+    sent = marked(kind, manifest, {"example": example})
+    assert holds(client.create(path, sent)["spec"], sent["spec"])
+    pods = kind.read(manifest).pods
+    until(lambda: len(running(client, example)) == pods, 40)
+    told = partial(client.get, kind.resource.path("default", name))
+    until(lambda: kind.read_status(told()["status"], pods).phase in ("Running", "Succeeded"))
+    client.delete(kind.resource.path("default", name))
+    until(lambda: not running(client, example), 40)
+
+
+def running(client: MemberClient, example: str) -> list[str]:
+    pods = client.list(PODS.path("default"), {"labelSelector": f"example={example}"})["items"]
+    return [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
+
+
+def holds(kept: object, sent: object) -> bool:
+    """Whether nothing that was sent has been dropped."""
+    if isinstance(sent, dict):
+        return isinstance(kept, dict) and all(key in kept and holds(kept[key], value) for key, value in sent.items())
+    if isinstance(sent, list):
+        return isinstance(kept, list) and len(kept) == len(sent) and all(map(holds, kept, sent))
+    return kept == sent
