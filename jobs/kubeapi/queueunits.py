@@ -25,11 +25,11 @@ class QueueUnits(RowKind):
     verbs = ("get", "list", "patch", "update")
     name_field = "shown_name"
     columns = (
-        Column("Phase", lambda shown, now: shown["status"]["phase"]),
-        Column("Position", lambda shown, now: str(shown["status"].get("position", ""))),
+        Column("Phase", lambda shown, now: shown.get("status", {}).get("phase", "")),
+        Column("Position", lambda shown, now: str(shown.get("status", {}).get("position", ""))),
         AGE,
-        Column("Queue", lambda shown, now: shown["spec"]["queue"], wide=True),
-        Column("Message", lambda shown, now: shown["status"].get("message", ""), wide=True),
+        Column("Queue", lambda shown, now: shown.get("spec", {}).get("queue", ""), wide=True),
+        Column("Message", lambda shown, now: shown.get("status", {}).get("message", ""), wide=True),
     )
 
     def rows(self) -> QuerySet[Any]:
@@ -37,7 +37,7 @@ class QueueUnits(RowKind):
 
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         """By whole chunks: places are counted for a page of jobs, not for each."""
-        rows = self._inside(namespaces).order_by(*self._order())
+        rows = self._inside(self.rows(), namespaces).order_by(*self._order())
         if NAME in exact:
             rows = rows.filter(shown_name=exact[NAME])
         while True:

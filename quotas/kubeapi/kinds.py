@@ -17,6 +17,7 @@ from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaTree
 from quotas.services import queues, trees, usage
 
+_FULL_NAME = "kube-queue/quota-fullname"
 _GROUP, _VERSION = reading.API_VERSION.split("/")
 TREES = Resource(_GROUP, _VERSION, "elasticquotatrees", QuotaTree.kind)
 QUEUES = Resource("scheduling.x-k8s.io", "v1alpha1", "queues", Queue.kind)
@@ -30,8 +31,8 @@ class QuotaTrees(RowKind):
     verbs = ("create", "delete", "get", "list", "patch", "update", "watch")
     columns = (
         AGE,
-        Column("Generation", lambda shown, now: shown["metadata"]["generation"], wide=True),
-        Column("Changed By", lambda shown, now: shown["status"].get("changedBy", ""), wide=True),
+        Column("Generation", lambda shown, now: shown["metadata"].get("generation", ""), wide=True),
+        Column("Changed By", lambda shown, now: shown.get("status", {}).get("changedBy", ""), wide=True),
     )
 
     def rows(self) -> QuerySet[Any]:
@@ -83,8 +84,8 @@ class Queues(RowKind):
     namespace_field = "shown_namespace"
     columns = (
         AGE,
-        Column("State", lambda shown, now: shown["status"]["state"], wide=True),
-        Column("Quota", lambda shown, now: shown["metadata"]["annotations"]["kube-queue/quota-fullname"], wide=True),
+        Column("State", lambda shown, now: shown.get("status", {}).get("state", ""), wide=True),
+        Column("Quota", lambda shown, now: shown["metadata"].get("annotations", {}).get(_FULL_NAME, ""), wide=True),
     )
 
     def rows(self) -> QuerySet[Any]:
@@ -102,7 +103,7 @@ class Queues(RowKind):
                 namespace=Queue.namespace,
                 creationTimestamp=stamp(row.created_at),
                 labels={"create-by-kubequeue": "true"},
-                annotations={"kube-queue/quota-fullname": row.path, "kube-queue/parent-quota": _parent(row.path)},
+                annotations={_FULL_NAME: row.path, "kube-queue/parent-quota": _parent(row.path)},
             ),
             "spec": {"stopPolicy": _STATED[Queue.State(row.state)]},
             "status": {key: value for key, value in status.items() if value},

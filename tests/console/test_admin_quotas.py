@@ -16,7 +16,7 @@ from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.models import QuotaGrant, QuotaRevision
-from quotas.services import effects, trees, usage
+from quotas.services import documents, effects, trees, usage
 from tests.conftest import person
 from tests.console.conftest import CHROMIUM, PATIENCE_MS, QUIET
 from tests.quotas.core.builders import manifest, quota
@@ -28,6 +28,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GPU = "nvidia.com/gpu"
 EXPECTED = ("404 (Not Found)", "409 (Conflict)", "422 (Unprocessable")
 """What the browser itself writes: for a favicon there is none of, and for refusals the page tells about."""
+AXE = settings.ROOT / "frontend" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 TREE = "/admin/quotas/quotatree/"
 
 
@@ -206,6 +207,43 @@ def test_it_imports_a_file_once_it_was_looked_at(visit, aside):
     page.get_by_role("button", name="Import YAML").click()
     page.get_by_label("The tree as YAML").fill("kind: Nonsense")
     page.get_by_role("button", name="Look at it").click()
-    expect(page.get_by_role("dialog")).to_contain_text("spec")
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    assert aside(queries.row).generation == 1
+    expect(page.get_by_role("dialog")).to_contain_text("spec.root: is required")
+    text = documents.write(aside(queries.row).manifest).replace(
+        "max:\n        nvidia.com/gpu: 6", "max:\n        nvidia.com/gpu: 5"
+    )
+    page.get_by_label("The tree as YAML").fill(text)
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.get_by_role("dialog")).to_contain_text("root/speech")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Imported as generation 2.")).to_be_visible()
+
+
+def test_it_adds_names_and_removes_quotas(visit, aside):
+    page = visit("ada")
+    page.get_by_role("button", name="Add a quota below root/vision", exact=True).click()
+    page.get_by_role("dialog").get_by_label("Name").fill("day")
+    page.get_by_role("dialog").get_by_role("button", name="Add").click()
+    enter(page, "max", "root/vision/day", "3")
+    page.get_by_role("button", name="Settings of root/vision/day").click()
+    page.get_by_label("weight").fill("2")
+    page.get_by_label("Namespaces, one a line").fill("day shift")
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("button", name="Remove root/vision/night").click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved as generation 2.")).to_be_visible()
+    wanted = {"name": "day", "max": {GPU: "3"}, "namespaces": ["day", "shift"], "attributes": {"weight": "2"}}
+    assert aside(root)["children"][0]["children"] == [wanted]
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe is not there: npm ci")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_has_nothing_that_keeps_people_out(visit, scheme):
+    page = visit("ada")
+    page.evaluate("scheme => document.documentElement.classList.toggle('dark', scheme === 'dark')", scheme)
+    enter(page, "min", "root/speech", "7")
+    expect(page.get_by_role("treegrid")).to_contain_text("more than its max 6")
+    page.evaluate(AXE.read_text())
+    found = page.evaluate(
+        "async () => (await axe.run('.q-page')).violations.map((v) => [v.id, v.nodes.map((n) => n.html)])"
+    )
+    assert found == []
