@@ -1,7 +1,8 @@
 """Benchmark ``placement``: the engine alone on large fleets, one core, gangs with the sizes of the Helios Venus trace.
 
 A decision is: find a place for the gang, bind it, and release an older one once the fleet is as full as it shall be. Result
-in ``.convoy/bench/placement*.json``. Trace: Helios (Hu et al., SC'21), CC-BY-4.0.
+in ``.convoy/bench/placement*.json``. Times are processor times: the engine does nothing but compute, and what else runs on the
+machine is not its doing. Trace: Helios (Hu et al., SC'21), CC-BY-4.0.
 """
 
 import csv
@@ -71,13 +72,13 @@ def stream(engine: Engine, demands: list[Demand], alive: int) -> Iterator[float]
     """Seconds of each decision, at most ``alive`` gangs at a time."""
     asked, bound = gang(policy=PolicySpec()), deque[int]()
     for job, demand in enumerate(demands):
-        began = time.perf_counter()
+        began = time.process_time()
         if (found := engine.find(asked, demand, NOON)) is not None:
             engine.bind(job, found)
             bound.append(job)
         if len(bound) > alive:
             engine.release(bound.popleft())
-        yield time.perf_counter() - began
+        yield time.process_time() - began
 
 
 def measured(took: list[float]) -> dict[str, Any]:
@@ -90,9 +91,9 @@ def peak_mib() -> float:
 
 
 def test_ten_thousand_decisions_a_second_on_half_a_million_nodes(traces: Path, report: Report) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     engine = fleet(100, 5000, random.Random(5))  # noqa: S311
-    load_s = time.perf_counter() - began
+    load_s = time.process_time() - began
     gangs = sizes(traces)
     shapes = {size: (sized(size), with_launcher(size)) for size in set(gangs)}
     alike = measured(list(stream(engine, [shapes[size][0] for size in gangs], 5000)))
@@ -117,11 +118,11 @@ def test_ten_gangs_of_five_thousand_pods_within_a_second(report: Report) -> None
     for n in range(5000):
         engine.set_node("north", NodeFacts(f"node-{n:05}", {"cpu": 64_000, GPU: 10, "pods": 110}))
     demand = Demand((Part("worker", 5000, Ask.of({"cpu": 1000, GPU: 1, "pods": 1})),))
-    began = time.perf_counter()
+    began = time.process_time()
     for job in range(10):
         found = engine.find(gang(), demand, NOON)
         assert found is not None and len(found.nodes()["worker"]) == 5000
         engine.bind(job, found)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     report("placement_huge", {"seconds": round(seconds, 3)})
     assert seconds <= 1 and engine.find(gang(), demand, NOON) is None
