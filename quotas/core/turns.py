@@ -49,7 +49,8 @@ _Offer = tuple[Claim, int, int, Unit, Ask]
 
 
 class Turns:
-    """Offers every waiting job at most once. The ledger may only be charged meanwhile, on the path of the job on offer."""
+    """Offers every waiting job once, however often it is named. The ledger may only be charged meanwhile, on the path of who is
+    on offer."""
 
     def __init__(self, ledger: Ledger, waiting: Iterable[Unit]) -> None:
         self.waits: list[tuple[Unit, Refused | Behind]] = []
@@ -61,7 +62,8 @@ class Turns:
         self._serial = count()
         self._queues: dict[str, _Queue] = {}
         self._known: dict[object, Refused] = {}
-        for unit in sorted(waiting, key=lambda unit: unit.place):
+        each_once = {unit.id: unit for unit in waiting}
+        for unit in sorted(each_once.values(), key=lambda unit: unit.place):
             self._queue(unit.leaf).units.append(unit)
         for leaf in self._queues:
             self._renew(leaf)

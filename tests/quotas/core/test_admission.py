@@ -1,7 +1,7 @@
 """Who is let in: the worked cases of the sources, one by one, and the words of each no.
 
 F = koord-queue elastic_quota_tree_test, Q = koord-queue elasticquota_test, D = derived from their intent; the number is
-that of the case in docs/proposals/0002-quotas.md. One resource, cpu in whole cores, unless said.
+that of the case in docs/proposals/0003-reclaim.md. One resource, cpu in whole cores, unless said.
 """
 
 import json
@@ -68,6 +68,14 @@ def test_it_limits_guaranteed_jobs_by_the_number_in_min():
     found.charge(Charge("root/a", of_job(cpu(1)), preemptible=False))
     answer = says(found, 1, preemptible=False)
     assert (answer.code, answer.bound) == (Code.MAX_JOBS_REACHED, Bound.MIN)
+
+
+def test_it_limits_any_job_by_the_number_in_max():
+    found = ledger(99, quota("a", 0, {"cpu": 99, JOBS: 15}))
+    for _ in range(15):  # Q8: the same formula for max
+        assert isinstance(says(found, 1), Admitted)
+        found.charge(Charge("root/a", of_job(cpu(1))))
+    assert says(found, 1).code is Code.MAX_JOBS_REACHED
 
 
 def test_it_limits_the_number_of_jobs_on_an_ancestor_too():

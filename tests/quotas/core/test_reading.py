@@ -1,7 +1,7 @@
 """Which trees are taken and which are refused, and with which words. Numbers are those of the sources' own tables.
 
 Sources: ACK's documentation of the tree (A), Koordinator's quota webhook tests (K, quota_topology_test), and the closed
-list of rules in docs/proposals/0002-quotas.md.
+list of rules in docs/proposals/0002-quotas.md; numbers as in 0003-reclaim.md.
 """
 
 import json
@@ -151,6 +151,14 @@ def test_it_reads_attributes_and_warns_of_those_that_do_nothing():
     assert (read_attributes.lendlimit, read_attributes.weight) == ({"cpu": 2000}, 3)
     assert read_attributes.preempt_policy is PreemptPolicy.LOWER_PRIORITY
     assert reading.warnings == ("spec.root.children[0].attributes.colour of root/a is kept but not acted upon",)
+
+
+def test_it_has_one_tree_and_knows_no_other_by_an_id():
+    # K30: Koordinator refuses to change the tree-id. There is one tree here, so the id says nothing, and that is told.
+    reading = read(
+        manifest(quota("root", 9, 9, quota("a", attributes={"quota.scheduling.koordinator.sh/tree-id": "x"})))
+    )
+    assert reading.tree is not None and len(reading.warnings) == 1
 
 
 def test_it_passes_the_queue_policy_down():

@@ -192,18 +192,29 @@ def test_it_preempts_in_its_queue_for_whatever_that_queue_was_promised():
 def test_it_preempts_lower_priorities_of_its_own_queue_where_the_policy_says_so():
     found = ledger(10, quota("a", 0, 4, attributes=PREEMPTS), quota("b"))
     jobs = occupied(found, running("low", cores=2, priority=1), running("low2", cores=2, priority=1, at_s=9))
-    claimant = unit("high", cores=4, priority=100)
-    made = plan(found, claimant, jobs, anywhere)  # S21: both low ones
+    made = plan(found, unit("high", cores=4, priority=100), jobs, anywhere)  # S21: both low ones
     assert [victim.cause for victim in made.victims] == [Cause.LOWER_PRIORITY] * 2
-    assert taken(found, unit("mid", cores=2, priority=50), jobs) == ["low2"]  # S21: the newest low one only
     assert made.victims[0].message == "has a lower priority in root/a, which preempts by priority"
+
+
+def test_it_preempts_the_newest_of_the_low_ones_and_no_more():
+    found = ledger(10, quota("a", 0, 8, attributes=PREEMPTS), quota("b"))
+    low = [running("low", cores=2, priority=1), running("low2", cores=2, priority=1, at_s=9)]
+    jobs = occupied(found, running("high", cores=4, priority=100), *low)
+    assert taken(found, unit("mid", cores=2, priority=50), jobs) == ["low2"]  # S21
 
 
 def test_it_never_preempts_an_equal_or_higher_priority():
     found = ledger(10, quota("a", 0, 4, attributes=PREEMPTS), quota("b"))
     jobs = occupied(found, running("high", cores=4, priority=100))
     assert taken(found, unit("same", cores=4, priority=100), jobs) is None  # S21: no victims
-    assert taken(found, unit("lower", cores=4, priority=12), jobs) is None  # S20
+
+
+def test_it_preempts_the_one_in_flight_for_a_higher_priority_only():
+    found = ledger(10, quota("a", 0, {"cpu": 10, JOBS: 1}, attributes=PREEMPTS))
+    jobs = occupied(found, running("assumed", priority=12))  # S20: one at a time is max-jobs 1 here
+    assert taken(found, unit("higher", priority=13), jobs) == ["assumed"]
+    assert taken(found, unit("lower", priority=10), jobs) is None
 
 
 def test_it_leaves_its_own_queue_alone_without_that_policy():

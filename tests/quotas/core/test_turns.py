@@ -1,7 +1,7 @@
 """Who comes first, in a queue and across queues, and what the policies of a queue do with a job that does not fit.
 
-B = the order cases of koord-queue (schedulingqueuev2_test), P = the definition of its policies; numbers as in
-docs/proposals/0002-quotas.md.
+F = koord-queue elastic_quota_tree_test, B = its schedulingqueuev2_test, P = the definition of its policies; numbers as in
+docs/proposals/0003-reclaim.md.
 """
 
 from quotas.core.admission import Refused
@@ -100,3 +100,9 @@ def test_it_releases_exactly_one_job_at_a_time_under_max_jobs_of_one():
     assert names(plan(found, units).admitted) == ["x"]
     found.release(units[0].charge)
     assert names(plan(found, units[1:]).admitted) == ["y"]
+
+
+def test_it_charges_a_unit_once_though_it_is_named_ten_times():
+    found = ledger(99, quota("a"))
+    made = plan(found, [unit("x", cores=2)] * 10)  # F5, reserved 10 times at once; B19, a duplicate
+    assert (names(made.admitted), made.waits, found.used("root/a")["cpu"]) == (["x"], [], 2000)
