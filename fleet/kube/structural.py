@@ -36,6 +36,21 @@ def pruned(schema: Schema, value: Any) -> Any:
     return {name: pruned(inner, each) for name, each, inner in children(schema, value) if inner is not None}
 
 
+def without_empty(schema: Schema, value: Any) -> Any:
+    """As built-in types are written: a map or list that is empty, or null, is left out where it may be missing."""
+    if isinstance(value, list):
+        return [without_empty(inner, each) if inner else each for _, each, inner in children(schema, value)]
+    if not isinstance(value, dict):
+        return value
+    kept: dict[Any, Any] = {}
+    for name, each, inner in children(schema, value):
+        optional = name in schema.fields and name not in schema.required
+        nothing = each is None or each == [] or (each == {} and inner is not None and inner.extra is not None)
+        if not (optional and nothing):
+            kept[name] = without_empty(inner, each) if inner else each
+    return kept
+
+
 def unknown_fields(schema: Schema, value: Any, path: str = "") -> list[str]:
     """Where fields stand that are not described, as ``spec.template.x`` and ``spec.list[0].x``."""
     found: list[str] = []

@@ -100,3 +100,11 @@ def test_it_finds_a_typing_error_deep_in_a_pod() -> None:
     container = {"name": "a", "env": [{"name": "A", "valeu": "b"}], "resources": {"limits": {"nvidia.com/gpu": 1}}}
     spec = {"containers": [container], "volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]}
     assert structural.unknown_fields(schema, {"spec": spec}) == ["spec.containers[0].env[0].valeu"]
+
+
+def test_it_leaves_out_what_is_empty_as_built_in_types_do() -> None:
+    schema = builtin.schema(resources.PODS)
+    assert schema is not None
+    spec = {"containers": [], "nodeSelector": {}, "securityContext": {}, "volumes": [], "hostname": None}
+    found = structural.without_empty(schema, {"metadata": {"annotations": {}, "labels": {"l": ""}}, "spec": spec})
+    assert found == {"metadata": {"labels": {"l": ""}}, "spec": {"containers": [], "securityContext": {}}}

@@ -11,7 +11,7 @@ from fleet.kube.bodies import Body
 from fleet.kube.discovery import Served
 from fleet.kube.managed import APPLY, UPDATE, Manager
 from fleet.kube.options import WriteOptions
-from fleet.kube.schemas import Schema
+from fleet.kube.schemas import METADATA, Schema
 from fleet.kube.status import KubeError
 
 Object = dict[str, Any]
@@ -38,7 +38,9 @@ def taken(body: Object, served: Served, schema: Schema, write: Write) -> Object:
     """The object as far as its kind knows it, with the defaults of its definition."""
     write.look(body, served, schema)
     known: Object = structural.with_defaults(schema, structural.pruned(schema, body))
-    return known
+    if builtin.known(served.resource):
+        known = structural.without_empty(schema, known)
+    return {**known, "metadata": structural.without_empty(METADATA, known["metadata"])}
 
 
 def judged(made: Object, served: Served, schema: Schema) -> Object:
