@@ -41,7 +41,8 @@ _OF_MEMBER = frozenset(
 _GRANTING = frozenset({"rbac.authorization.k8s.io", "certificates.k8s.io", "admissionregistration.k8s.io"})
 _FOR_ADMINS = frozenset({"resourcequotas", "limitranges", "bindings"})
 """What bounds a namespace, and what goes past the member's scheduler."""
-_KINDS = {("", "secrets"): "Secret"}
+_HUSHED = {"secrets": "Secret", "configmaps": "ConfigMap"}
+"""Read only by who may write them, as at the fleet's own door."""
 _SAFE = ":@!$&'()*+,;=-._~"
 
 
@@ -69,7 +70,7 @@ class Call:
     @property
     def kind(self) -> str:
         """As roles name it; an unknown resource stands for itself."""
-        return _KINDS.get((self.group, self.resource), self.resource)
+        return _HUSHED.get(self.resource, self.resource) if not self.group else self.resource
 
 
 def read(method: str, raw_path: str) -> Call:
@@ -101,7 +102,7 @@ def require(user: access.Someone, call: Call) -> None:
         return _require_admin(user, f"{call.verb} {call.resource} of a cluster")
     if not call.writes and not call.namespace and call.resource in _OF_MEMBER:
         return access.require(user, access.READ, "Node")
-    if call.kind == "Secret" or call.writes:
+    if call.kind in _HUSHED.values() or call.writes:
         return access.require(user, "delete" if call.verb == "delete" else "apply", call.kind, call.namespace)
     return access.require(user, access.READ, call.kind, call.namespace)
 

@@ -92,6 +92,7 @@ EVERYBODY, WRITERS, WIDE = set(ROLES), {"editor", "admin"}, {"auditor", "quotas"
         ("DELETE", "/api/v1/namespaces/speech/pods/a", {"admin"}),
         ("GET", "/api/v1/namespaces/vision/secrets", WRITERS),
         ("GET", "/api/v1/secrets", {"admin"}),
+        ("GET", "/api/v1/namespaces/vision/configmaps/settings", WRITERS),
         ("POST", "/api/v1/namespaces/vision/serviceaccounts/default/token", set()),
         ("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/vision/rolebindings", {"admin"}),
         ("DELETE", "/api/v1/namespaces/vision", {"admin"}),
