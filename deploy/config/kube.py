@@ -17,14 +17,14 @@ from uvicorn import Config, Server  # noqa: E402
 
 from fleet.kubeapi import pki  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
-from fleet.kubeapi.fleet_kinds import Clusters, Events, Namespaces  # noqa: E402
+from fleet.kubeapi.fleet_kinds import Clusters, Events, Namespaces, Services  # noqa: E402
 from jobs.kubeapi.kinds import NAMESPACES_IN_USE, kinds  # noqa: E402
 from quotas.kubeapi import kinds as quotas  # noqa: E402
 
 
 def application() -> Application:
     told_of = [*kinds(), *quotas.kinds(), Clusters()]
-    return Application([Namespaces((*NAMESPACES_IN_USE, quotas.namespaces)), Events(told_of), *told_of])
+    return Application([Namespaces((*NAMESPACES_IN_USE, quotas.namespaces)), Events(told_of), Services(), *told_of])
 
 
 def server(port: int, host: str = "127.0.0.1") -> Server:

@@ -67,7 +67,7 @@ class Application:
 
     def _answer(self, asked: Request) -> tuple[int, Object | str] | Watch:
         user = self._user(asked)
-        document = documents.find(asked.path, self._catalog) if asked.method == "GET" else None
+        document = self._document(asked) if asked.method == "GET" else None
         if document is not None:
             return 200, document
         if asked.path.rstrip("/") in (reviews.ACCESS, reviews.RULES, reviews.WHOAMI):
@@ -90,6 +90,9 @@ class Application:
         except DatabaseError as e:
             log.exception("%s %s", asked.method, asked.path)
             raise KubeError(500, "the database refused") from e
+
+    def _document(self, asked: Request) -> Object | str | None:
+        return documents.find(asked.path, self._catalog, asked.headers.get(b"accept", b"").decode("latin-1"))
 
     def _user(self, asked: Request) -> Any:
         try:

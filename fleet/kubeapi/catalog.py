@@ -35,6 +35,7 @@ class Target:
     kind: Kind
     namespace: str = ""
     name: str = ""
+    subresource: str = ""
 
 
 def parse(path: str, catalog: Catalog) -> Target:
@@ -50,9 +51,12 @@ def parse(path: str, catalog: Catalog) -> Target:
     if rest[0] == "namespaces" and len(rest) > 2:
         namespace, rest = rest[1], rest[2:]
     kind = catalog.find(group, version, rest[0])
-    if kind is None or len(rest) > 2 or (namespace and not kind.served.resource.namespaced):
+    if kind is None or len(rest) > 3 or (namespace and not kind.served.resource.namespaced):
+        raise unknown_path()
+    subresource = rest[2] if len(rest) > 2 else ""
+    if subresource and subresource not in ("status", *kind.served.subresources):
         raise unknown_path()
     name = rest[1] if len(rest) > 1 else ""
     if name and kind.served.resource.namespaced and not namespace:
         raise unknown_path()
-    return Target(kind, namespace, name)
+    return Target(kind, namespace, name, subresource)

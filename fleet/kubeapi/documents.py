@@ -1,36 +1,38 @@
-"""Everything a client reads that is no object: health, version, discovery, OpenAPI.
+"""Everything a client reads that is no object: health, version, discovery, OpenAPI."""
 
-Schemas are left open: a kind's service checks every field itself and answers with the fields at fault.
-"""
-
+from collections.abc import Iterable
 from typing import Any
 
-from fleet.kube import discovery
+from fleet.kube import builtin, discovery, openapi
+from fleet.kube.discovery import Served
 from fleet.kubeapi.catalog import Catalog
 from fleet.kubeapi.kinds import Kind
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """Answered to everybody."""
 _VERSION = discovery.version("v1.31.0+convoy")
-_PARAMETERS = [
-    {"name": name, "in": "query", "schema": {"type": "string"}}
-    for name in ("fieldManager", "fieldValidation", "dryRun")
-]
+_FIRST = ("", "batch")
+"""Groups whose kinds a bare name means: ``job`` is that of Kubernetes."""
 
 
-def find(path: str, catalog: Catalog) -> dict[str, Any] | str | None:
-    """The document at the path; None when there is none."""
+def find(path: str, catalog: Catalog, accept: str = "") -> dict[str, Any] | str | None:
+    """The document at the path; None when there is none. OpenAPI v2 describes nothing, which is an empty message there:
+
+    kubectl asks for it about kinds that version 3 does not know, and then says so itself.
+    """
     path = path.rstrip("/")
     if path in ("/healthz", "/livez", "/readyz"):
         return "ok"
     if path == "/version":
         return _VERSION
-    if path == "/api":
-        return discovery.core_versions()
-    if path == "/apis":
-        return discovery.groups(each.served for each in catalog)
-    if path.startswith("/openapi/v3"):
-        return _openapi(path.removeprefix("/openapi/v3").strip("/"), catalog)
+    if path in ("/api", "/apis"):
+        return _groups(path == "/api", catalog, accept)
+    if path == "/openapi/v2":
+        return ""
+    if path == "/openapi/v3":
+        return openapi.index(_served(catalog))
+    if path.startswith("/openapi/v3/"):
+        return _openapi(path.removeprefix("/openapi/v3/"), catalog)
     parts = path.strip("/").split("/")
     if parts[0] == "apis" and len(parts) == 2 and (versions := catalog.versions(parts[1])):
         return discovery.group(parts[1], versions)
@@ -41,59 +43,30 @@ def find(path: str, catalog: Catalog) -> dict[str, Any] | str | None:
     return None
 
 
+def _openapi(root: str, catalog: Catalog) -> dict[str, Any] | None:
+    """With what pods are made of: the documents of jobs refer to it."""
+    found = openapi.document(root, _served(catalog), "Convoy")
+    if found is not None:
+        found["components"]["schemas"] = {**builtin.documents("PodTemplateSpec"), **found["components"]["schemas"]}
+    return found
+
+
+def _served(kinds: Iterable[Kind]) -> list[Served]:
+    found = [each.served for each in kinds]
+    return sorted(found, key=lambda each: each.resource.group not in _FIRST)
+
+
+def _groups(core: bool, catalog: Catalog, accept: str) -> dict[str, Any]:
+    served = [each for each in _served(catalog) if (each.resource.group == "") == core]
+    if discovery.wants_aggregated(accept):
+        verbs = {each.served.resource: each.verbs for each in catalog}
+        return discovery.aggregated(served, lambda each: verbs[each.resource])
+    return discovery.core_versions() if core else discovery.groups(served)
+
+
 def _resources(api_version: str, kinds: list[Kind]) -> dict[str, Any]:
     """Each with the verbs it takes."""
     document = discovery.resource_list(api_version, (each.served for each in kinds))
     verbs = {each.served.resource.plural: list(each.verbs) for each in kinds}
-    return {**document, "resources": [{**entry, "verbs": verbs[entry["name"]]} for entry in document["resources"]]}
-
-
-def _openapi(root: str, catalog: Catalog) -> dict[str, Any] | None:
-    if not root:
-        roots = dict.fromkeys(each.served.resource.root.strip("/") for each in catalog)
-        return {"paths": {each: {"serverRelativeURL": f"/openapi/v3/{each}"} for each in roots}}
-    kinds = [each for each in catalog if each.served.resource.root.strip("/") == root]
-    if not kinds:
-        return None
-    return {
-        "openapi": "3.0.0",
-        "info": {"title": "Convoy", "version": "v1"},
-        "paths": {path: item for each in kinds for path, item in _paths(each).items()},
-        "components": {"schemas": {_schema_name(each): _schema(each) for each in kinds}},
-    }
-
-
-def _paths(kind: Kind) -> dict[str, Any]:
-    resource = kind.served.resource
-    base = f"{resource.root}/namespaces/{{namespace}}" if resource.namespaced else resource.root
-    return {
-        f"{base}/{resource.plural}": {"post": _operation(kind, "post")},
-        f"{base}/{resource.plural}/{{name}}": {"patch": _operation(kind, "patch"), "put": _operation(kind, "put")},
-    }
-
-
-def _operation(kind: Kind, action: str) -> dict[str, Any]:
-    return {
-        "parameters": _PARAMETERS,
-        "responses": {"200": {"description": "OK"}},
-        "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": _identity(kind),
-    }
-
-
-def _schema(kind: Kind) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "x-kubernetes-group-version-kind": [_identity(kind)],
-        "x-kubernetes-preserve-unknown-fields": True,
-    }
-
-
-def _identity(kind: Kind) -> dict[str, str]:
-    resource = kind.served.resource
-    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
-
-
-def _schema_name(kind: Kind) -> str:
-    resource = kind.served.resource
-    return f"dev.convoy.{resource.group or 'core'}.{resource.version}.{resource.kind}"
+    entries = [{**each, "verbs": verbs.get(each["name"], each["verbs"])} for each in document["resources"]]
+    return {**document, "resources": entries}

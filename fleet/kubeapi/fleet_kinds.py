@@ -10,7 +10,7 @@ from fleet.errors import invalid
 from fleet.journal import Action
 from fleet.kube import names
 from fleet.kube.discovery import Served
-from fleet.kube.resources import EVENTS, NAMESPACES, Resource
+from fleet.kube.resources import EVENTS, NAMESPACES, SERVICES, Resource
 from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Kind, Object, RowKind, Write, head, stamp
 from fleet.kubeapi.tables import AGE, age
 from fleet.models import Cluster, Event, JournalEntry
@@ -122,6 +122,18 @@ def _namespace(name: str) -> Object:
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
     }
+
+
+class Services(Kind):
+    """None: a fleet runs nothing itself. ``kubectl cluster-info`` asks which of them make up the cluster."""
+
+    served = Served(SERVICES, ("svc",))
+
+    def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
+        return iter(())
+
+    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+        return []
 
 
 class Events(RowKind):

@@ -12,7 +12,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from fleet import journal
+from fleet.kube import builtin, schemas
 from fleet.kube.discovery import Served
+from fleet.kube.schemas import Schema
 from fleet.kube.status import KubeError
 from fleet.models import JournalEntry
 from fleet.services import access
@@ -78,6 +80,11 @@ class Kind(ABC):
     """What a caller must be allowed in order to read."""
     follows = False
     """Whether its objects come and go with those of other kinds, so that news of them says nothing of their being new."""
+
+    @property
+    def schema(self) -> Schema:
+        """What its objects are made of; open where nobody wrote it down."""
+        return builtin.schema(self.served.resource) or schemas.of_kind(self.served.document)
 
     @property
     def name(self) -> str:

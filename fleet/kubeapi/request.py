@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-import yaml
-
-from fleet.kube import protobuf
+from fleet.kube import bodies, discovery, options, strictness
+from fleet.kube.bodies import Body
+from fleet.kube.options import WriteOptions
 from fleet.kube.status import KubeError
 
 Scope = dict[str, Any]
@@ -62,7 +62,7 @@ class Request:
 
     @property
     def dry_run(self) -> bool:
-        return "dryRun" in self.query
+        return bool(self.query.get("dryRun"))
 
     def truth(self, parameter: str) -> bool:
         return self.query.get(parameter) in ("1", "true", "True")
@@ -74,17 +74,16 @@ class Request:
             raise KubeError(400, f"Invalid value: {text[:80]!r}: {parameter} must be a number")
         return int(text)
 
+    @property
+    def options(self) -> WriteOptions:
+        agent = self.headers.get(b"user-agent", b"").decode("latin-1")
+        return options.read(self.method, self.query, self.content_type, agent)
+
+    def read(self) -> Body:
+        return bodies.read(self.raw, self.content_type)
+
     def body(self) -> Any:
-        if not self.raw:
-            return {}
-        if self.raw.startswith(protobuf.MAGIC):
-            return protobuf.document(self.raw)
-        try:
-            if "yaml" in self.content_type:
-                return yaml.load(self.raw, Loader=_Manifest)  # noqa: S506  (derived from the safe loader)
-            return json.loads(self.raw, parse_constant=_no_number)
-        except (ValueError, RecursionError, yaml.YAMLError) as e:
-            raise KubeError(400, f"the object provided is unrecognized: {str(e)[:200]}") from e
+        return self.read().value
 
     def document(self) -> Object:
         body = self.body()
@@ -118,42 +117,20 @@ async def gone(receive: Receive) -> None:
         continue
 
 
-class _Manifest(yaml.SafeLoader):
-    """What JSON can say: times stay text, and an alias, by which a few bytes become many, is refused."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            raise yaml.YAMLError("aliases are not taken here: write the value out")
-        return super().compose_node(parent, index)
-
-
-_Manifest.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number of JSON")
-
-
 def encoded(document: Any) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
 async def answer(send: Send, code: int, document: Object | str, warnings: list[str]) -> None:
-    plain = isinstance(document, str)
+    kind = b"text/plain; charset=utf-8" if isinstance(document, str) else b"application/json"
+    if not isinstance(document, str) and document.get("kind") == "APIGroupDiscoveryList":
+        kind = discovery.AGGREGATED.encode()
     body = document.encode() if isinstance(document, str) else encoded(document)
     headers = [
-        (b"content-type", b"text/plain; charset=utf-8" if plain else b"application/json"),
+        (b"content-type", kind),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-cache, private"),
-        *((b"warning", _warning(text)) for text in warnings),
+        *strictness.headers(warnings),
     ]
     await send({"type": "http.response.start", "status": code, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def _warning(text: str) -> bytes:
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{quoted}"'.encode("ascii", "replace").replace(b"\n", b" ")

@@ -9,9 +9,11 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.kube import patches, status
+from fleet.kube import patches, scale, status, strictness
+from fleet.kube.bodies import Body
+from fleet.kube.options import APPLY_PATCH, WriteOptions
 from fleet.kube.status import KubeError
-from fleet.kubeapi import deletion, lists
+from fleet.kubeapi import deletion, lists, owners
 from fleet.kubeapi.catalog import Target
 from fleet.kubeapi.kinds import NAME, NOT_ALLOWED, Object, Write
 from fleet.kubeapi.request import Request
@@ -41,9 +43,10 @@ class Verbs:
             raise NOT_ALLOWED
         if verb in ("get", "list"):
             return 200, self._read(verb)
+        options = self._asked.options
         with transaction.atomic():
-            code, shown = self._written(verb)
-            if self._asked.dry_run:
+            code, shown = self._written(verb, options)
+            if options.dry:
                 transaction.set_rollback(True)
         return code, shown
 
@@ -54,7 +57,8 @@ class Verbs:
             if self._target.name
             else {"GET": "list", "POST": "create", "DELETE": "deletecollection"}.get(self._asked.method)
         )
-        if not found:
+        scaled = self._target.subresource == "scale" and found in ("get", "update", "patch")
+        if not found or (self._target.subresource and found != "get" and not scaled):
             raise NOT_ALLOWED
         return found
 
@@ -62,58 +66,97 @@ class Verbs:
         if verb == "get":
             access.require(self._user, self._kind.read_verb, self._kind.name, self._target.namespace)
             found = self._current()
+            if self._target.subresource == "scale":
+                return scale.of(self._kind.served.scale or {}, found)
             if self._asked.wants_table:
                 return self._table([found], {"resourceVersion": _version(found)})
-            return found
+            return owners.shown([found])[0]
         items, metadata = lists.page(self._kind, readable(self._target, self._user), self._asked)
         if self._asked.wants_table:
             return self._table(items, metadata)
-        return lists.document(self._kind, items, metadata)
+        return lists.document(self._kind, owners.shown(items), metadata)
 
     def _table(self, items: list[Object], metadata: Object) -> Object:
         include = self._asked.query.get("includeObject", "")
         return table(self._kind, items, metadata, self._write.now, definitions=True, include=include)
 
-    def _written(self, verb: str) -> tuple[int, Object]:
+    def _written(self, verb: str, options: WriteOptions) -> tuple[int, Object]:
         right = "delete" if verb in ("delete", "deletecollection") else "apply"
         access.require(self._user, right, self._kind.name, self._target.namespace)
-        match verb:
-            case "create":
-                return self._create()
-            case "delete":
-                return 200, self._delete()
-            case "deletecollection":
-                return 200, self._delete_all()
-            case "patch":
-                return 200, self._replace(self._current(), self._patched())
-        document = self._asked.document()
-        return 200, self._replace(self._current(), document)
+        if verb == "create":
+            return 201, self._create(self._taken(self._asked.read(), options), options)
+        if verb == "delete":
+            return 200, self._delete()
+        if verb == "deletecollection":
+            return 200, self._delete_all()
+        if verb == "patch" and self._asked.content_type == APPLY_PATCH and not self._target.subresource:
+            return self._apply(options)
+        current = self._current()
+        if self._target.subresource:
+            return 200, self._rescale(current, options)
+        body = Body(self._patched(current)) if verb == "patch" else self._asked.read()
+        return 200, self._replace(current, self._taken(body, options), options)
 
-    def _create(self) -> tuple[int, Object]:
-        document = self._placed(self._asked.document())
+    def _taken(self, body: Body, options: WriteOptions) -> Object:
+        """The object sent; of fields nobody knows or that stand twice the person is told, or it is refused."""
+        if not isinstance(body.value, dict):
+            raise KubeError(400, "the object provided is unrecognized: it is not an object")
+        self._asked.warnings += strictness.checked(body, self._kind.schema, self._resource, options.validation)
+        return self._placed(body.value)
+
+    def _create(self, document: Object, options: WriteOptions) -> Object:
+        made = self._made(document)
+        return made if made["metadata"]["uid"] == made["metadata"]["name"] else self._noted(None, made, options)
+
+    def _made(self, document: Object) -> Object:
         metadata = document["metadata"]
         if metadata.get("generateName") and not metadata.get("name"):
             metadata["name"] = _made_up(metadata["generateName"])
         self._asked.meant, name = document, metadata.get("name")
         if isinstance(name, str) and self._find(name) is not None:
             raise status.already_exists(self._resource, name)
-        made = self._kind.create(document, self._write)
-        return 201, made or self._current(str(name))
+        return self._kind.create(document, self._write) or self._current(str(name))
 
-    def _patched(self) -> Object:
+    def _noted(self, old: Object | None, new: Object, options: WriteOptions) -> Object:
+        return owners.note(self._kind, old, new, options, self._write.now)
+
+    def _apply(self, options: WriteOptions) -> tuple[int, Object]:
+        """On the server's side: creates what is not there."""
+        body = self._asked.read()
+        config = self._taken(Body(owners.checked(body.value, self._kind, self._target.name), body.duplicates), options)
+        live = self._find(self._target.name)
+        made = owners.applied(self._kind, live, config, options, self._write.now)
+        if live is None:
+            return 201, owners.keep_applied(self._made(self._placed(made)), made)
+        asked = config["metadata"].get("resourceVersion")
+        wanted = {**made, "metadata": {**made["metadata"], **({"resourceVersion": asked} if asked else {})}}
+        return 200, owners.keep_applied(self._replaced(live, wanted), made)
+
+    def _rescale(self, current: Object, options: WriteOptions) -> Object:
+        paths = self._kind.served.scale or {}
+        wanted: Any = self._asked.body()
+        if self._asked.method == "PATCH":
+            wanted = self._patched(scale.of(paths, current))
+        made = self._replace(current, scale.scaled(paths, current, wanted, self._resource), options)
+        return scale.of(paths, made)
+
+    def _patched(self, current: Object) -> Object:
         patch = _PATCHES.get(self._asked.content_type)
         if patch is None:
             known = ", ".join(_PATCHES)
             raise KubeError(415, f"the body of the request was in an unknown format - accepted media types: {known}")
         try:
-            document = patch(self._current(), self._asked.body())
+            document = patch(current, self._asked.body())
         except patches.PatchError as e:
             raise KubeError(422, str(e)) from e
         if not isinstance(document, dict):
             raise KubeError(422, "the patched object is no object")
         return document
 
-    def _replace(self, current: Object, document: Object) -> Object:
+    def _replace(self, current: Object, document: Object, options: WriteOptions) -> Object:
+        return self._noted(current, self._replaced(current, document), options)
+
+    def _replaced(self, current: Object, document: Object) -> Object:
         """Under the version that was read: older ones are refused, none at all means any."""
         document, name = self._placed(document), self._target.name
         metadata = document["metadata"]
@@ -152,6 +195,7 @@ class Verbs:
 
     def _delete(self) -> Object:
         wanted, current = deletion.options(self._asked.document()), self._current()
+        owners.forget(current["metadata"]["uid"])
         if deletion.delete(self._kind, current, wanted, self._write):
             return deletion.gone(self._resource, current)
         return self._current()

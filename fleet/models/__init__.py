@@ -4,6 +4,7 @@ from fleet.models.access import Grant, SigninLink, Token
 from fleet.models.audit import AuditEntry
 from fleet.models.cluster import Cluster
 from fleet.models.event import Event
+from fleet.models.field_owners import FieldOwners
 from fleet.models.hold import Hold
 from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
@@ -15,6 +16,7 @@ __all__ = [
     "AuditEntry",
     "Cluster",
     "Event",
+    "FieldOwners",
     "Grant",
     "Heartbeat",
     "Hold",

@@ -12,6 +12,7 @@ from fleet.kubeapi.kinds import Column, Exact, Key, Kind, Object, Write, head, s
 from fleet.kubeapi.tables import AGE
 from jobs.core import policy as policies
 from jobs.kinds import registry
+from jobs.kubeapi import schemas
 from jobs.kubeapi.decisions import Bindings, Works
 from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
@@ -157,7 +158,7 @@ def kinds() -> list[Kind]:
     dependents = {CONFIG_MAPS: "cm", SECRETS: "", SERVICE_ACCOUNTS: "sa", VOLUME_CLAIMS: "pvc"}
     return [
         *(Dependents(Served(resource, (short,) if short else ())) for resource, short in dependents.items()),
-        *(Jobs(Served(kind.resource, categories=("all",))) for kind in registry.everything()),
+        *(Jobs(_served(kind.resource)) for kind in registry.everything()),
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),
         QueueUnits(),
@@ -165,13 +166,27 @@ def kinds() -> list[Kind]:
     ]
 
 
+_SCALED = {"PyTorchJob": "pytorch", "TFJob": "tf"}
+"""Kinds whose workers ``kubectl scale`` counts, as the training operator defines it."""
+
+
+def _served(resource: Resource) -> Served:
+    document, worker = schemas.document(resource), _SCALED.get(resource.kind)
+    if worker is None:
+        return Served(resource, categories=("all",), document=document)
+    counts = {
+        "specReplicasPath": f".spec.{worker}ReplicaSpecs.Worker.replicas",
+        "statusReplicasPath": ".status.replicaStatuses.Worker.active",
+        "labelSelectorPath": ".status.replicaStatuses.Worker.selector",
+    }
+    return Served(resource, categories=("all",), subresources=("scale",), document=document, scale=counts)
+
+
 def _policies(api_version: str) -> list[Served]:
     """Short names belong to the first group: kubectl warns when two groups have them."""
     group, version = api_version.split("/")
-    first = api_version == policies.GROUPS[0]
-    return [
-        Served(
-            Resource(group, version, f"{kind.lower()[:-1]}ies", kind, namespaced=namespaced), (short,) if first else ()
-        )
-        for kind, short, namespaced in (("PropagationPolicy", "pp", True), ("ClusterPropagationPolicy", "cpp", False))
-    ]
+    first, found = api_version == policies.GROUPS[0], []
+    for kind, short, namespaced in (("PropagationPolicy", "pp", True), ("ClusterPropagationPolicy", "cpp", False)):
+        resource = Resource(group, version, f"{kind.lower()[:-1]}ies", kind, namespaced=namespaced)
+        found.append(Served(resource, (short,) if first else (), document=schemas.document(resource)))
+    return found

@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 from fleet.errors import NotFound
+from fleet.kube.schemas import Schema
 from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
+from jobs.kubeapi import schemas
 from jobs.services import manifests, submit
 
 WRITABLE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -12,6 +14,10 @@ WRITABLE = ("create", "delete", "deletecollection", "get", "list", "patch", "upd
 
 class ManifestKind(RowKind):
     verbs = WRITABLE
+
+    @property
+    def schema(self) -> Schema:
+        return schemas.schema(self.served.resource) or super().schema
 
     def create(self, document: Object, write: Write) -> None:
         self._apply(document, write)

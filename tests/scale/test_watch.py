@@ -34,6 +34,7 @@ RATE, WRITERS, OBJECTS = 200, 4, 100
 INFORMERS, PRINTERS, READERS = 10, 2, 38
 LATE_S = 5.0
 """For 95 of 100 changes; 0.3 as measured on two cores that also ran the writers and the watchers, in November 2026."""
+NAMESPACE = "soak"
 KINDS = (PYTORCH_JOBS, CONFIG_MAPS)
 State = dict[str, str]
 """Which turn of each object one knows."""
@@ -58,7 +59,7 @@ class Hub:
         return MemberClient(self.access, timeout_s=30)
 
     def state(self, resource: Resource) -> State:
-        items = self.client().list(resource.path("default"))["items"]
+        items = self.client().list(resource.path(NAMESPACE))["items"]
         return {each["metadata"]["name"]: each["metadata"]["labels"]["turn"] for each in items}
 
 
@@ -83,7 +84,7 @@ class Reader:
     relists: int = -1
 
     def run(self, done: threading.Event) -> None:
-        api, path, version = self.hub.client(), self.resource.path("default"), ""
+        api, path, version = self.hub.client(), self.resource.path(NAMESPACE), ""
         while not done.is_set():
             try:
                 if not version:
@@ -115,7 +116,7 @@ class Printer:
 
     def run(self, done: threading.Event) -> None:
         options = ["--kubeconfig", str(self.hub.kubeconfig), "--no-headers", "--output-watch-events", "-L", "turn"]
-        command = [str(BINARY), "get", self.resource.plural, "-w", *options]
+        command = [str(BINARY), "get", self.resource.plural, "-w", "-n", NAMESPACE, *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             threading.Thread(target=lambda: (done.wait(), process.terminate()), daemon=True).start()
             for line in process.stdout or ():
@@ -133,7 +134,7 @@ class Informer:
 
     def __init__(self, hub: Hub) -> None:
         api = config.new_client_from_config(str(hub.kubeconfig))
-        self._informer = SharedInformer(client.CoreV1Api(api).list_namespaced_config_map, namespace="default")
+        self._informer = SharedInformer(client.CoreV1Api(api).list_namespaced_config_map, namespace=NAMESPACE)
 
     @property
     def known(self) -> State:
@@ -152,12 +153,12 @@ def change(hub: Hub, number: int, until: float, count: list[int]) -> None:
     while time.monotonic() < until:
         resource, name = dice.choice(KINDS), f"object-{dice.choice(mine)}"
         if dice.random() < 0.1:
-            api.delete(resource.path("default", name))
-            api.create(resource.path("default"), manifest(resource, name))
+            api.delete(resource.path(NAMESPACE, name))
+            api.create(resource.path(NAMESPACE), manifest(resource, name))
             count[0] += 2
         else:
             turn = str(time.time_ns() // 1000)
-            api.merge_patch(resource.path("default", name), {"metadata": {"labels": {"turn": turn}}})
+            api.merge_patch(resource.path(NAMESPACE, name), {"metadata": {"labels": {"turn": turn}}})
             count[0] += 1
         due += WRITERS / RATE
         time.sleep(max(0.0, due - time.monotonic()))
@@ -166,7 +167,7 @@ def change(hub: Hub, number: int, until: float, count: list[int]) -> None:
 def test_fifty_watchers_miss_nothing_of_two_hundred_changes_a_second(hub: Hub) -> None:
     for resource in KINDS:
         for i in range(OBJECTS):
-            hub.client().create(resource.path("default"), manifest(resource, f"object-{i}"))
+            hub.client().create(resource.path(NAMESPACE), manifest(resource, f"object-{i}"))
     done = threading.Event()
     readers = [Reader(hub, KINDS[i % 2]) for i in range(READERS)]
     watchers = [*readers, *(Printer(hub, kind) for kind in KINDS), *(Informer(hub) for _ in range(INFORMERS))]

@@ -1,0 +1,234 @@
+"""What the kinds of demand are made of, as OpenAPI documents: `kubectl explain` shows them, unknown fields are told by them.
+
+Only shapes and words: values are judged by the kinds themselves. A kind that is not here is taken as it is.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from fleet.kube import builtin, schemas
+from fleet.kube.resources import JOBS, Resource
+from fleet.kube.schemas import Schema
+
+Document = dict[str, Any]
+_TEMPLATE = "PodTemplateSpec"
+
+
+def _a(kind: str, told: str, **more: Any) -> Document:
+    return {"type": kind, "description": told, **more}
+
+
+def _object(told: str, **fields: Document) -> Document:
+    return _a("object", told, properties=fields)
+
+
+def _list(told: str, item: Document | None = None) -> Document:
+    return _a("array", told, items=item or {"type": "string"})
+
+
+def _map(told: str, value: Document | None = None) -> Document:
+    return _a("object", told, additionalProperties=value or {"type": "string"})
+
+
+def _text(told: str, *choices: str) -> Document:
+    """The choices are named, not enforced: the kind refuses others in its own words."""
+    return _a("string", f"{told} One of {', '.join(choices)}." if choices else told)
+
+
+def _whole(told: str) -> Document:
+    return _a("integer", told)
+
+
+def _flag(told: str) -> Document:
+    return _a("boolean", told)
+
+
+def _open(told: str) -> Document:
+    return {"type": "object", "description": told, "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _quantities(told: str) -> Document:
+    return _map(told, {"x-kubernetes-int-or-string": True})
+
+
+_REQUIREMENT = _object(
+    "A condition on one key.",
+    key=_text("The key it is about."),
+    operator=_text("How the key relates to the values.", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"),
+    values=_list("The values, for In and NotIn."),
+)
+_LABEL_SELECTOR = _object(
+    "Which labels; all conditions must hold.",
+    matchLabels=_map("Labels that must have exactly these values."),
+    matchExpressions=_list("Further conditions.", _REQUIREMENT),
+)
+
+_REPLICA = _object(
+    "One role of the job.",
+    replicas=_whole("How many pods the role has."),
+    restartPolicy=_text("What becomes of a pod that ends.", "Always", "OnFailure", "Never", "ExitCode"),
+    template={
+        "description": "What each pod of the role is made of.",
+        "allOf": [{"$ref": f"#/components/schemas/{_TEMPLATE}"}],
+    },
+)
+_SCHEDULING = _object(
+    "How the pods of the job are scheduled together.",
+    minAvailable=_whole("How many pods must fit at once; all, if it is not given."),
+    queue=_text("The queue in the member."),
+    minResources=_quantities("What must be free at once."),
+    priorityClass=_text("The PriorityClass of the job."),
+    scheduleTimeoutSeconds=_whole("How long the gang may wait to be complete."),
+)
+_RUN_POLICY = _object(
+    "How the job runs as a whole.",
+    suspend=_flag("Whether the job is held back; true takes its pods away and frees their place."),
+    backoffLimit=_whole("How many failures the job survives."),
+    activeDeadlineSeconds=_whole("How long the job may run."),
+    ttlSecondsAfterFinished=_whole("How long a finished job is kept."),
+    cleanPodPolicy=_text("Which pods go when the job ends.", "None", "Running", "All"),
+    schedulingPolicy=_SCHEDULING,
+    managedBy=_text("Which controller runs the job; empty for the training operator."),
+)
+_ELASTIC = _object(
+    "Between how many workers the job can run; one that is elastic may shrink before it is stopped.",
+    minReplicas=_whole("The least workers."),
+    maxReplicas=_whole("The most workers."),
+    rdzvBackend=_text("How workers find each other.", "c10d", "etcd", "etcd-v2"),
+    rdzvPort=_whole("The port of the meeting point."),
+    rdzvHost=_text("The host of the meeting point."),
+    rdzvId=_text("The name of the meeting."),
+    rdzvConf=_list("Further settings of it.", _object("A setting.", key=_text("Its name."), value=_text("Its value."))),
+    standalone=_flag("Whether one node finds itself."),
+    nProcPerNode=_whole("Processes of a node."),
+    maxRestarts=_whole("How often the workers may be started anew."),
+    metrics=_list("What an autoscaler looks at.", _open("One metric.")),
+)
+_STATUS = _open("How the job is doing: what its member says of it, and under convoy what the fleet says.")
+
+
+def _roles(told: str) -> Document:
+    return _map(told, _REPLICA)
+
+
+_KUBEFLOW: Mapping[str, dict[str, Document]] = {
+    "PyTorchJob": {
+        "pytorchReplicaSpecs": _roles("The roles of the job, Master and Worker."),
+        "elasticPolicy": _ELASTIC,
+        "nprocPerNode": _text("Processes of a node: auto, cpu, gpu or a number."),
+    },
+    "TFJob": {
+        "tfReplicaSpecs": _roles("The roles of the job: Chief, Worker, PS and Evaluator."),
+        "successPolicy": _text("When the job has succeeded: by its chief, or AllWorkers."),
+        "enableDynamicWorker": _flag("Whether workers may come and go."),
+    },
+}
+
+
+def _placement() -> Document:
+    affinity = {
+        "clusterNames": _list("Only these clusters."),
+        "exclude": _list("None of these clusters."),
+        "labelSelector": _LABEL_SELECTOR,
+        "fieldSelector": _object(
+            "Which provider, region and zone.", matchExpressions=_list("The conditions.", _REQUIREMENT)
+        ),
+    }
+    toleration = _object(
+        "A taint of clusters that is put up with.",
+        key=_text("The key of the taint; empty for all."),
+        operator=_text("How the value is compared.", "Exists", "Equal"),
+        value=_text("The value of the taint."),
+        effect=_text("The effect that is put up with.", "NoSchedule", "PreferNoSchedule", "NoExecute"),
+        tolerationSeconds=_whole("For how long a taint that appears later is put up with."),
+    )
+    return _object(
+        "Where the jobs may go.",
+        clusterAffinity=_object("The clusters in question.", **affinity),
+        clusterAffinities=_list(
+            "Groups of clusters in order: the next is asked only when no cluster of the one before fits.",
+            _object("One group.", affinityName=_text("What the group is called."), **affinity),
+        ),
+        clusterTolerations=_list("Taints of clusters that are put up with.", toleration),
+        spreadConstraints=_list("Over how many clusters a job is spread; here always one.", _open("One constraint.")),
+        replicaScheduling=_object(
+            "How the pods of a job are shared out.",
+            replicaSchedulingType=_text("Whether they are divided.", "Divided", "Duplicated"),
+            replicaDivisionPreference=_text("How they are divided.", "Aggregated", "Weighted"),
+            customSchedulingType=_text("Gang keeps all pods of a job together in one cluster.", "Gang"),
+            weightPreference=_open("Weights of clusters."),
+        ),
+    )
+
+
+def _failover() -> Document:
+    purge = _text("What becomes of the copy that failed.", "Directly", "Gracefully", "Never")
+    application = _object(
+        "What to do about a job that fails where it is.",
+        decisionConditions=_object(
+            "When to move it.", tolerationSeconds=_whole("How long it may be unwell before it moves.")
+        ),
+        purgeMode=purge,
+        gracePeriodSeconds=_whole("How long a graceful move may take."),
+        statePreservation=_open("What of its state goes along."),
+    )
+    cluster = _object(
+        "What to do when a cluster is lost.", purgeMode=purge, statePreservation=_open("What goes along.")
+    )
+    return _object("When and how a job moves to another cluster.", application=application, cluster=cluster)
+
+
+def _policy() -> Document:
+    selector = _object(
+        "Jobs of one kind, by name, by labels, or all.",
+        apiVersion=_text("The group and version of the kind."),
+        kind=_text("The kind."),
+        namespace=_text("The namespace; empty for that of the policy."),
+        name=_text("The name; empty for all."),
+        labelSelector=_LABEL_SELECTOR,
+    )
+    return _object(
+        "What the policy asks for.",
+        resourceSelectors=_list("Which jobs the policy is for.", selector),
+        placement=_placement(),
+        failover=_failover(),
+        suspension=_object(
+            "What is held back.",
+            scheduling=_flag("Whether jobs wait for a person before they are placed."),
+            dispatching=_flag("Has no effect here."),
+            dispatchingOnClusters=_open("Has no effect here."),
+        ),
+        priority=_whole("Which of several policies a job gets: the highest."),
+        propagateDeps=_flag("Whether what a job refers to goes along."),
+        conflictResolution=_text("What to do about an object that is there already.", "Abort", "Overwrite"),
+        **{name: _open("Has no effect here.") for name in ("association", "dependentOverrides")},
+        **{name: _text("Has no effect here.") for name in ("activationPreference", "preemption", "schedulerName")},
+        preserveResourcesOnDeletion=_flag("Has no effect here."),
+    )
+
+
+@cache
+def document(resource: Resource) -> Document | None:
+    """None for a kind that is taken as it is."""
+    if resource.kind in ("PropagationPolicy", "ClusterPropagationPolicy"):
+        told = "A policy that claims jobs and says where they may run, and when they move."
+        return _a("object", told, properties={"spec": _policy(), "status": _open("Nothing yet.")}, required=["spec"])
+    if resource.group == "kubeflow.org" and resource.kind in _KUBEFLOW:
+        spec = _object("What the job is.", runPolicy=_RUN_POLICY, **_KUBEFLOW[resource.kind])
+        told = f"A {resource.kind} of the training operator, placed in one cluster of the fleet as a whole."
+        return _a("object", told, properties={"spec": spec, "status": _STATUS}, required=["spec"])
+    return None
+
+
+@cache
+def schema(resource: Resource) -> Schema | None:
+    found = document(resource)
+    return schemas.of_kind(found, _named) if found else builtin.schema(resource)
+
+
+def _named(name: str) -> Schema:
+    jobs = builtin.schema(JOBS)
+    if jobs is None or name != _TEMPLATE:
+        raise KeyError(name)
+    return jobs.fields["spec"].fields["template"]
