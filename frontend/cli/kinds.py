@@ -134,11 +134,29 @@ _JOB_WIDE: dict[str, Cell] = {
 }
 _POLICY: dict[str, Cell] = {"NAME": value("name"), "KIND": value("kind"), "AGE": age("created_at")}
 
-JOBS = Kind(("job", "jobs", "trainingjobs"), "jobs", _JOB, _JOB_WIDE)
-PYTORCHJOBS = Kind(
-    ("pytorchjob", "pytorchjobs", "pytorchjobs.kubeflow.org"), "jobs", _JOB, _JOB_WIDE, api_kind="PyTorchJob"
-)
+JOBS = Kind(("job", "jobs"), "jobs", _JOB, _JOB_WIDE)
+
+
+def _jobs(kind: str, plural: str, group: str, *short: str) -> Kind:
+    """One kind of job alone, by the words kubectl has for it."""
+    known = (kind.lower(), plural, f"{plural}.{group}", *short)
+    return Kind(known, "jobs", _JOB, _JOB_WIDE, api_kind=kind)
+
+
+PYTORCHJOBS = _jobs("PyTorchJob", "pytorchjobs", "kubeflow.org")
 BATCH_JOBS = Kind(("job.batch", "jobs.batch"), "jobs", _JOB, _JOB_WIDE, api_kind="Job")
+JOB_KINDS = (
+    PYTORCHJOBS,
+    _jobs("TFJob", "tfjobs", "kubeflow.org"),
+    _jobs("MPIJob", "mpijobs", "kubeflow.org"),
+    _jobs("TrainingJob", "trainingjobs", "kai.alibabacloud.com"),
+    _jobs("ElasticJob", "elasticjobs", "elastic.iml.github.io"),
+    _jobs("RayJob", "rayjobs", "ray.io"),
+    _jobs("JobSet", "jobsets", "jobset.x-k8s.io"),
+    _jobs("SparkApplication", "sparkapplications", "sparkoperator.k8s.io", "sparkapp"),
+    Kind(("vcjob", "vcjobs", "jobs.batch.volcano.sh", "vj"), "jobs", _JOB, _JOB_WIDE, api_kind="Job"),
+    BATCH_JOBS,
+)
 CLUSTERS = Kind(
     ("cluster", "clusters"),
     "clusters",
@@ -213,7 +231,7 @@ PODS = Kind(
     },
     {"ROLE": value("role"), "INDEX": value("index"), "REASON": value("reason")},
 )
-ALL = (JOBS, PYTORCHJOBS, BATCH_JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, EVENTS, PODS)
+ALL = (JOBS, *JOB_KINDS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, EVENTS, PODS)
 
 
 def find(word: str) -> Kind | None:
