@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -15,10 +15,15 @@ from fleet.api.clusters import visible
 from fleet.api.permissions import ByRole, Guarded
 from jobs.api.views import UID
 from jobs.models import Job
-from jobs.services import queue_moves, queueing
+from jobs.services import estimates, queue_moves, queueing
 from quotas import queries
 
 _ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH, description="of the job")
+
+
+class EstimateSerializer(serializers.Serializer[Any]):
+    starts_at = serializers.DateTimeField()
+    basis = serializers.CharField(help_text="what the guess rests on")
 
 
 class QueueUnitSerializer(serializers.Serializer[Any]):
@@ -41,6 +46,12 @@ class QueueUnitSerializer(serializers.Serializer[Any]):
     request = serializers.DictField(source="job.total", child=serializers.IntegerField(), help_text="in whole units")
     charged = serializers.SerializerMethodField(help_text="whether its quota is in use for it")
     queued_at = serializers.DateTimeField(source="job.queued_at")
+    estimate = serializers.SerializerMethodField(help_text="when it may start: a guess; null: nothing to go by")
+
+    @extend_schema_field(EstimateSerializer(allow_null=True))
+    def get_estimate(self, unit: queueing.QueueUnit) -> dict[str, Any] | None:
+        found = self.context["starts"].get(estimates.key(unit.job)) if unit.position else None
+        return {"starts_at": found.starts_at, "basis": found.message} if found else None
 
     def get_code(self, unit: queueing.QueueUnit) -> str:
         return str((unit.job.reason or {}).get("code", ""))
@@ -69,6 +80,9 @@ class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
     lookup_value_regex = UID
     filter_backends = []
 
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "starts": estimates.starts(timezone.now())}
+
     def get_queryset(self) -> QuerySet[Job]:
         return visible(queueing.units(), self.request.user)
 
@@ -82,7 +96,7 @@ class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
         phase = queueing.Phase(asked["phase"]) if asked["phase"] else None
         rows = queueing.units(leaf=leaf, namespace=asked["namespace"], phase=phase)
         page = self.paginate_queryset(visible(rows, request.user))
-        return self.get_paginated_response(QueueUnitSerializer(queueing.describe(page or []), many=True).data)
+        return self.get_paginated_response(self.get_serializer(queueing.describe(page or []), many=True).data)
 
     @extend_schema(parameters=[_ID])
     def retrieve(self, request: Request, id: str) -> Response:
@@ -99,4 +113,4 @@ class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
         return Response(self._shown(queue_moves.move(job, given.validated_data["queue"], by=by, now=timezone.now())))
 
     def _shown(self, job: Job) -> Any:
-        return QueueUnitSerializer(queueing.describe([job])[0]).data
+        return self.get_serializer(queueing.describe([job])[0]).data

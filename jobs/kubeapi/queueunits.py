@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat, Lower
+from django.utils import timezone
 
 from fleet.errors import NotFound, invalid
 from fleet.kube.discovery import Served
@@ -12,8 +13,9 @@ from fleet.kube.resources import Resource
 from fleet.kubeapi.kinds import NAME, Column, Exact, Key, Object, RowKind, Write, stamp
 from fleet.kubeapi.tables import AGE
 from jobs.models import Job
-from jobs.services import queue_moves, queueing
+from jobs.services import estimates, queue_moves, queueing
 from quotas.core.amounts import quantity
+from quotas.core.estimate import Estimate
 
 QUEUE_UNITS = Resource("scheduling.x-k8s.io", "v1alpha1", "queueunits", "QueueUnit")
 
@@ -42,17 +44,16 @@ class QueueUnits(RowKind):
             rows = rows.filter(shown_name=exact[NAME])
         while True:
             found = self._behind(rows, after) if after else list(rows[: self.chunk])
-            yield from map(_rendered, queueing.describe(found))
+            yield from _shown(found)
             if len(found) < self.chunk:
                 return
             after = found[-1].namespace, found[-1].shown_name
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
-        rows = self.rows().filter(uid__in=list(uids))
-        return {str(unit.job.uid): _rendered(unit) for unit in queueing.describe(rows)}
+        return {each["metadata"]["uid"]: each for each in _shown(self.rows().filter(uid__in=list(uids)))}
 
     def render(self, row: Job) -> Object:
-        return _rendered(queueing.describe([row])[0])
+        return next(_shown([row]))
 
     def update(self, document: Object, write: Write) -> None:
         spec, name = document.get("spec"), document["metadata"]["name"]
@@ -66,7 +67,13 @@ class QueueUnits(RowKind):
             queue_moves.move(job, queue, by=write.by, now=write.now)
 
 
-def _rendered(unit: queueing.QueueUnit) -> Object:
+def _shown(rows: Iterable[Job]) -> Iterator[Object]:
+    starts = estimates.starts(timezone.now())
+    for unit in queueing.describe(rows):
+        yield _rendered(unit, starts.get(estimates.key(unit.job)) if unit.position else None)
+
+
+def _rendered(unit: queueing.QueueUnit, estimate: Estimate | None) -> Object:
     job: Any = unit.job
     metadata = {
         "name": job.shown_name,
@@ -83,6 +90,8 @@ def _rendered(unit: queueing.QueueUnit) -> Object:
         "blocker": unit.blocker,
         "attempts": unit.attempts,
         "message": unit.message,
+        "estimatedStart": stamp(estimate.starts_at) if estimate else "",
+        "estimateBasis": estimate.message if estimate else "",
     }
     return {
         "apiVersion": QUEUE_UNITS.api_version,

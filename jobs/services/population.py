@@ -46,8 +46,13 @@ def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], 
             yield job, Charge(leaf, job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
 
 
+def key(kind: str, namespace: str, name: str) -> str:
+    """What a job is called where nothing of jobs is known."""
+    return f"{kind} {namespace}/{name}"
+
+
 def _key(job: dict[str, Any]) -> str:
-    return f"{job['kind']} {job['namespace']}/{job['name']}"
+    return key(job["kind"], job["namespace"], job["name"])
 
 
 def _admitted() -> Iterator[Charge]:

@@ -1,13 +1,14 @@
 """Places in queues through REST and kubectl: in order, with who is ahead; moved to another queue by whom it is theirs to."""
 
 import json
+from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
 
 from fleet.models import Grant
 from jobs.models import Job
-from jobs.services import manifests, submit
+from jobs.services import estimates, manifests, submit
 from quotas.models import Queue, QuotaGrant
 from quotas.services import trees
 from tests.conftest import client_of, person
@@ -33,6 +34,12 @@ def crowd(db):
     submit.apply(documents, by="test", now=now)
 
 
+@pytest.fixture(autouse=True)
+def fresh():
+    """Guesses are kept for a moment: not from one test to the next."""
+    estimates.forget()
+
+
 def url(name, verb=""):
     return f"{UNITS}{Job.objects.get(name=name).uid}/{verb}"
 
@@ -46,6 +53,27 @@ def test_it_says_who_stands_where_and_behind_whom(crowd, as_editor):
     queue = Queue.objects.get(path="root/v").name
     assert as_editor.get(f"{UNITS}?queue={queue}&phase=Running").json()["results"] == []
     assert as_editor.get(f"{UNITS}?phase=Nonsense").status_code == 422
+
+
+@pytest.mark.django_db
+def test_it_guesses_when_a_job_starts_and_says_what_the_guess_rests_on(crowd, as_editor):
+    now = timezone.now()
+    assert as_editor.get(url("second")).json()["estimate"]["basis"] == "the quota has room now; the clusters decide"
+    trees.edit(
+        [{"op": "edit", "path": "root/v", "set": {"max": {"kube-queue/max-jobs": 1}}}], trees.Saving("test", now)
+    )
+    first = Job.objects.filter(name="first")
+    for i in range(3):
+        Job.objects.create(
+            kind="PyTorchJob", namespace="vision", name=f"old-{i}", leaf="root/v", state="Succeeded", manifest={}, roles=[],
+            total={}, created_at=now, queued_at=now, started_at=now - timedelta(hours=3), finished_at=now - timedelta(hours=2),
+        )  # fmt: skip
+    started = now - timedelta(minutes=20)
+    first.update(charge={"kube-queue/max-jobs": 1}, state="Running", started_at=started)
+    estimates.forget()
+    guess = as_editor.get(url("second")).json()["estimate"]
+    assert guess["basis"] == "median of 3 finished jobs of root/v"
+    assert abs(datetime.fromisoformat(guess["starts_at"]) - started - timedelta(hours=1)) < timedelta(seconds=10)
 
 
 @pytest.mark.django_db

@@ -1121,6 +1121,12 @@ export interface components {
             code: string;
             message: string;
         };
+        Estimate: {
+            /** Format: date-time */
+            starts_at: string;
+            /** @description what the guess rests on */
+            basis: string;
+        };
         Event: {
             /** Format: uuid */
             readonly id: string;
@@ -1757,6 +1763,8 @@ export interface components {
             readonly charged: boolean;
             /** Format: date-time */
             queued_at: string;
+            /** @description when it may start: a guess; null: nothing to go by */
+            readonly estimate: components["schemas"]["Estimate"] | null;
         };
         QuotaAmount: {
             used: number;

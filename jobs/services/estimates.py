@@ -1,0 +1,60 @@
+"""When waiting jobs may start: a guess from how long finished jobs of their queues ran, with what it rests on.
+
+The same for everybody who asks within a few seconds: it takes a look at all that run and wait. Whoever is too far back in a
+long queue gets no guess; `quotas.core.estimate` says what else is not guessed about.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from jobs import snapshot
+from jobs.models import Job
+from jobs.services import population
+from quotas.core import estimate
+from quotas.core.estimate import Estimate
+from quotas.core.ledger import Ledger
+
+_FRESH_S = 5
+_PAST = timedelta(days=30)
+_SAMPLES = 2000
+_FARTHEST = 5000
+"""Waiting jobs looked at, by their place."""
+
+
+def starts(now: datetime) -> Mapping[str, Estimate | None]:
+    """By `key` of each waiting job."""
+    return _starts(int(now.timestamp()) // _FRESH_S)
+
+
+def key(job: Job) -> str:
+    return population.key(job.kind, job.namespace, job.name)
+
+
+def forget() -> None:
+    """So that the next to ask is answered anew."""
+    _starts.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def _starts(tick: int) -> Mapping[str, Estimate | None]:
+    now = datetime.fromtimestamp(tick * _FRESH_S, UTC)
+    tree, _ = snapshot.tree_in_force()
+    if tree is None:
+        return {}
+    running, waiting = population.of(tree)
+    ledger = Ledger.of(tree, (each.charge for each in running))
+    ran = estimate.RunTimes(ledger, _run_times(now))
+    nearest = sorted(waiting, key=lambda unit: unit.place)[:_FARTHEST]
+    return estimate.starts(ledger, running, nearest, ran, now)
+
+
+def _run_times(now: datetime) -> dict[str, list[float]]:
+    """Of the latest to end well, leaf by leaf."""
+    ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__gte=now - _PAST)
+    rows = ended.exclude(leaf="").order_by("-finished_at").values_list("leaf", "started_at", "finished_at")
+    found: dict[str, list[float]] = defaultdict(list)
+    for leaf, started_at, finished_at in rows[:_SAMPLES]:
+        found[leaf].append((finished_at - started_at).total_seconds())
+    return found
