@@ -43,7 +43,7 @@ def cluster_of(path: str) -> str:
 
 class Proxy:
     def __init__(self, in_thread: InThread, user_of: Callable[[Request], Any]) -> None:
-        self._in_thread, self._user_of = in_thread, user_of
+        self.in_thread, self._user_of = in_thread, user_of
         self._threads = ThreadPoolExecutor(STREAMS, thread_name_prefix="proxy")
         self._open: dict[int, int] = {}
 
@@ -52,13 +52,15 @@ class Proxy:
         name = cluster_of(asked.path)
         try:
             call = _call(scope, name)
-            user, cluster = await self._in_thread(self._admitted, asked, name, call)
-            with _Place(self._open, user.pk):
-                stream = _Stream(self, asked, call)
-                status = await stream.open(scope, cluster)
-                if call.writes:
-                    await self._in_thread(auditing.proxied, asked, name, call, user, status)
-                await stream.pass_on(receive, send)
+            user, cluster = await self.in_thread(self._admitted, asked, name, call)
+            leaving = asyncio.create_task(gone(receive))
+            stream = _Stream(self, asked, call, partial(auditing.proxied, asked, name, call, user))
+            try:
+                with _Place(self._open, user.pk):
+                    if await stream.open(scope, cluster, leaving):
+                        await stream.pass_on(leaving, send)
+            finally:
+                leaving.cancel()
         except ConvoyError as e:
             details = {"name": name, "group": "cluster.karmada.io", "kind": "clusters"}
             raise KubeError(e.status, e.message, details=details) from e
@@ -81,7 +83,7 @@ class Proxy:
                 return False
             return True
 
-        return bool(await self._in_thread(ask))
+        return bool(await self.in_thread(ask))
 
     def in_stream_thread(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
         return asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -90,13 +92,18 @@ class Proxy:
 class _Stream:
     """One request and its answer."""
 
-    def __init__(self, proxy: Proxy, asked: Request, call: proxying.Call) -> None:
-        self._proxy, self._asked, self._call = proxy, asked, call
+    def __init__(self, proxy: Proxy, asked: Request, call: proxying.Call, note: Callable[..., None]) -> None:
+        self._proxy, self._asked, self._call, self._note_now = proxy, asked, call, note
         self._lasting = asked.truth("watch") or call.subresource == "log"
         self._look_at = 0.0
 
-    async def open(self, scope: Scope, cluster: Any) -> int:
-        """The status the member answered with."""
+    async def _note(self, status: int, message: str = "") -> None:
+        """In the audit, if it is for the audit."""
+        if self._call.writes:
+            await self._proxy.in_thread(self._note_now, status, message)
+
+    async def open(self, scope: Scope, cluster: Any, leaving: asyncio.Task[None]) -> bool:
+        """False when the reader left before the member answered."""
         headers = {key.title(): self._asked.headers[key.encode()].decode("latin-1") for key in ASKED if self._has(key)}
         query = scope["query_string"].decode("latin-1")
         opening = partial(
@@ -108,24 +115,33 @@ class _Stream:
             body=self._asked.raw,
             lasting=self._lasting,
         )
-        self._answer: Passing = await self._proxy.in_stream_thread(opening)
+        opened = self._proxy.in_stream_thread(opening)
+        await asyncio.wait({opened, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            opened.add_done_callback(_close)
+            await self._note(504, "the caller left before the cluster answered")
+            return False
+        try:
+            self._answer: Passing = opened.result()
+        except ConvoyError as e:
+            await self._note(e.status, e.message)
+            raise
+        await self._note(self._answer.status)
         size = self._answer.header("content-length")
         if size.isdigit() and self._too_much(int(size)):
             self._answer.close()
             raise KubeError(413, f"the answer is larger than {LARGEST} bytes: ask for it in pages (limit, continue)")
-        return int(self._answer.status)
+        return True
 
-    async def pass_on(self, receive: Receive, send: Send) -> None:
+    async def pass_on(self, leaving: asyncio.Task[None], send: Send) -> None:
         """Until it ends or its reader leaves, whichever is first."""
         telling = asyncio.create_task(self._tell(send))
-        leaving = asyncio.create_task(gone(receive))
         try:
             await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            leaving.cancel()
             telling.cancel()
             await asyncio.to_thread(self._answer.close)
-            await asyncio.gather(telling, leaving, return_exceptions=True)
+            await asyncio.gather(telling, return_exceptions=True)
 
     async def _tell(self, send: Send) -> None:
         answer = self._answer
@@ -179,6 +195,12 @@ class _Place:
         self._taken[self._user] -= 1
         if not self._taken[self._user]:
             del self._taken[self._user]
+
+
+def _close(opened: asyncio.Future[Passing]) -> None:
+    """An answer that nobody waits for any more."""
+    if not opened.cancelled() and not opened.exception():
+        opened.result().close()
 
 
 def _call(scope: Scope, cluster: str) -> proxying.Call:

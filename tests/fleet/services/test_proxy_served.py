@@ -14,7 +14,7 @@ from django.utils import timezone
 from fleet.kube.resources import PODS
 from fleet.kubeapi import pki
 from fleet.member.client import Access
-from fleet.models import Cluster, Grant
+from fleet.models import AuditEntry, Cluster, Grant
 from fleet.services import clusters, links
 from tests.conftest import person
 from tests.fleet.services.conftest import api, eventually
@@ -139,6 +139,22 @@ class _Listening(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         """Says nothing."""
+
+
+def test_it_writes_down_what_is_written_to_a_member_and_what_is_refused(kubectl, ada, north):
+    person("tina", (Grant.Role.VIEWER, "team"))
+    ada.says("create", "-n", "team", "-f", "-", given=json.dumps(a_pod()))
+    ada.refused("create", "-n", "team", "-f", "-", given=json.dumps(a_pod()))
+    through(kubectl.as_user("tina")).refused("delete", "pod", "a", "-n", "team")
+    north.stop()
+    ada.refused("delete", "--raw", "/api/v1/namespaces/team/pods/a")
+    lines = AuditEntry.objects.filter(door="proxy", cluster="north", kind="pods", namespace="team").order_by("pk")
+    assert [(each.actor, each.verb, each.outcome) for each in lines] == [
+        ("ada", "create", "done"),
+        ("ada", "create", "refused"),
+        ("tina", "delete", "refused"),
+        ("ada", "delete", "failed"),
+    ]
 
 
 def ask(who, cluster, path, headers=()):
