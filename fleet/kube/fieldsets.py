@@ -78,6 +78,8 @@ def compared(schema: Schema, old: Any, new: Any) -> Comparison:
 
 
 def _differences(schema: Schema, old: Any, new: Any, path: Path) -> Iterator[tuple[str, Path]]:
+    if isinstance(old, (dict, list)) and old == new:
+        return
     before, after = parts(schema, old), parts(schema, new)
     if not before and not after:
         before = after = None

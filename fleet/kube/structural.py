@@ -13,6 +13,8 @@ Object = dict[str, Any]
 
 def with_defaults(schema: Schema, value: Any) -> Any:
     """Every field that is missing, and every null that may be none, has its default; what has none stays as it is."""
+    if _says_nothing(schema):
+        return value
     if isinstance(value, list):
         return [with_defaults(inner, each) if inner else each for _, each, inner in children(schema, value)]
     if not isinstance(value, dict):
@@ -29,6 +31,8 @@ def with_defaults(schema: Schema, value: Any) -> Any:
 
 def pruned(schema: Schema, value: Any) -> Any:
     """Without the fields that are not described, at any depth."""
+    if _says_nothing(schema):
+        return value
     if isinstance(value, list):
         return [pruned(inner, each) if inner else each for _, each, inner in children(schema, value)]
     if not isinstance(value, dict):
@@ -38,6 +42,8 @@ def pruned(schema: Schema, value: Any) -> Any:
 
 def without_empty(schema: Schema, value: Any) -> Any:
     """As built-in types are written: a map or list that is empty, or null, is left out where it may be missing."""
+    if _says_nothing(schema):
+        return value
     if isinstance(value, list):
         return [without_empty(inner, each) if inner else each for _, each, inner in children(schema, value)]
     if not isinstance(value, dict):
@@ -54,6 +60,8 @@ def without_empty(schema: Schema, value: Any) -> Any:
 def unknown_fields(schema: Schema, value: Any, path: str = "") -> list[str]:
     """Where fields stand that are not described, as ``spec.template.x`` and ``spec.list[0].x``."""
     found: list[str] = []
+    if _says_nothing(schema):
+        return found
     for name, each, inner in children(schema, value):
         where = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}" if path else name
         if inner is None:
@@ -61,3 +69,8 @@ def unknown_fields(schema: Schema, value: Any, path: str = "") -> list[str]:
         else:
             found += unknown_fields(inner, each, where)
     return found
+
+
+def _says_nothing(schema: Schema) -> bool:
+    """Whether anything may be below, so that nobody has to look."""
+    return schema.open and not schema.fields and schema.items is None and schema.extra is None

@@ -81,7 +81,7 @@ class Operations:
     def _replace(self, served: Served, old: Object, body: Any, subresource: str, write: Write) -> Object:
         schema = self.catalog.schema(served)
         new = rules.checked(body, served.resource, old["metadata"].get("namespace", ""))
-        new = rules.updated(old, writes.taken(new, served, schema, write), served, subresource)
+        new = rules.updated(old, writes.taken(new, served, schema, write, subresource), served, subresource)
         return self._write(served, old, writes.noted(old, new, served, schema, write, subresource), write)
 
     def patch(

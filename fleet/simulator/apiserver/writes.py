@@ -15,6 +15,7 @@ from fleet.kube.schemas import METADATA, Schema
 from fleet.kube.status import KubeError
 
 Object = dict[str, Any]
+_KEPT = ("apiVersion", "kind", "metadata", "status")
 
 
 @dataclass(slots=True)
@@ -34,13 +35,19 @@ class Write:
         self.warnings += strictness.checked(whole, schema, served.resource, self.options.validation)
 
 
-def taken(body: Object, served: Served, schema: Schema, write: Write) -> Object:
-    """The object as far as its kind knows it, with the defaults of its definition."""
+def taken(body: Object, served: Served, schema: Schema, write: Write, subresource: str = "") -> Object:
+    """The object as far as its kind knows it, with the defaults of its definition; of a status write no more than that."""
+    if subresource:
+        body = {name: each for name, each in body.items() if name in _KEPT or name not in schema.fields}
+    metadata = {**body["metadata"]}
+    book = metadata.pop("managedFields", None)
+    body = {**body, "metadata": metadata}
     write.look(body, served, schema)
     known: Object = structural.with_defaults(schema, structural.pruned(schema, body))
     if builtin.known(served.resource):
         known = structural.without_empty(schema, known)
-    return {**known, "metadata": structural.without_empty(METADATA, known["metadata"])}
+    metadata = structural.without_empty(METADATA, known["metadata"])
+    return {**known, "metadata": metadata if book is None else {**metadata, "managedFields": book}}
 
 
 def judged(made: Object, served: Served, schema: Schema) -> Object:
