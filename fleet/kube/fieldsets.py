@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from fleet.kube.schemas import ANY, MAP, SET, Schema, compact, entry_key
@@ -220,6 +221,7 @@ def _read(fields: Mapping[str, Any], path: Path) -> Iterator[Path]:
             yield from _read(below, (*path, known))
 
 
+@lru_cache(maxsize=8192)
 def _canonical(element: str) -> str:
     """As it is spelled here; empty when it is no path element."""
     kind = element[:2]

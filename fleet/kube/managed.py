@@ -51,6 +51,13 @@ class Claim:
     manager: Manager
     fields: FieldSet
     time: str
+    entry: Object | None = None
+    """As it was read, while nothing of it has changed."""
+
+    def less(self, taken: FieldSet) -> "Claim":
+        if self.fields.isdisjoint(taken):
+            return self
+        return replace(self, fields=self.fields - taken, entry=None)
 
 
 Claims = dict[tuple[str, str, str, str], Claim]
@@ -71,7 +78,7 @@ def read(metadata: Mapping[str, Any]) -> Claims:
         words = (str(entry.get(name) or "") for name in ("manager", "operation", "apiVersion", "subresource"))
         manager = Manager(*words)
         fields = fieldsets.from_fields(entry.get("fieldsV1"))
-        found[manager.identity] = Claim(manager, fields, str(entry.get("time") or ""))
+        found[manager.identity] = Claim(manager, fields, str(entry.get("time") or ""), entry)
     return found
 
 
@@ -82,6 +89,8 @@ def written(claims: Iterable[Claim]) -> list[Object]:
 
 
 def _entry(claim: Claim) -> Object:
+    if claim.entry is not None:
+        return claim.entry
     manager = claim.manager
     entry: Object = {
         "manager": manager.name,
@@ -115,7 +124,10 @@ def _brought(old: Object, new: Object, manager: Manager) -> Claims:
         return read(old.get("metadata") or {})
     if brought == [{}]:
         return {}
-    return read(new["metadata"]) or read(old.get("metadata") or {})
+    if brought == (old.get("metadata") or {}).get("managedFields"):
+        return read(old["metadata"])
+    edited = {key: replace(claim, entry=None) for key, claim in read(new["metadata"]).items()}
+    return edited or read(old.get("metadata") or {})
 
 
 def applied(schema: Schema, live: Object, config: Object, manager: Manager, now: datetime, *, force: bool) -> Object:
@@ -145,7 +157,7 @@ def applied(schema: Schema, live: Object, config: Object, manager: Manager, now:
         raise refusal(conflicts)
     kept = _less(claims, changes.changed | changes.removed, but=mine)
     if last and last.fields == mine.fields and made == bare:
-        kept[manager.identity] = replace(last, manager=manager)
+        kept[manager.identity] = last if last.manager == manager else replace(last, manager=manager, entry=None)
     return _with_claims({**made, "metadata": {**made["metadata"], **_unowned(live if standing else config)}}, kept)
 
 
@@ -213,9 +225,7 @@ def _how(manager: Manager) -> str:
 
 
 def _less(claims: Claims, taken: FieldSet, *, but: Claim | None) -> Claims:
-    left = {
-        key: claim if claim is but else replace(claim, fields=claim.fields - taken) for key, claim in claims.items()
-    }
+    left = {key: claim if claim is but else claim.less(taken) for key, claim in claims.items()}
     return {key: claim for key, claim in left.items() if claim.fields}
 
 
