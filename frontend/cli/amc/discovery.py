@@ -53,7 +53,9 @@ def find(member: Member, word: str) -> Resource:
 
 def _in_group(resource: Resource, group: str) -> bool:
     """``kubeflow.org``, ``v1.kubeflow.org``, or the beginning of the group, as kubectl takes it."""
-    return group in (resource.group, f"{resource.version}.{resource.group}") or resource.group.startswith(group + ".")
+    return group in (resource.group, f"{resource.version}.{resource.group}".rstrip(".")) or resource.group.startswith(
+        group + "."
+    )
 
 
 def _served(member: Member, word: str) -> list[Resource]:

@@ -1,0 +1,74 @@
+"""The way to a member through the fleet, with a real kube-apiserver as the member: kubectl and ``kubectl amc`` unchanged."""
+
+import json
+
+import pytest
+import yaml
+from django.utils import timezone
+
+from fleet.services import clusters
+from tests.realkube.control_plane import RealControlPlane, needs_realkube
+from tests.support.amc import Amc, cells
+from tests.support.kubectl import served
+
+pytestmark = [*needs_realkube, pytest.mark.django_db(transaction=True)]
+PROXY = "/apis/cluster.karmada.io/v1alpha1/clusters/real/proxy"
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a"},
+    "spec": {"containers": [{"name": "c", "image": "x"}]},
+}
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory):
+    made = RealControlPlane(tmp_path_factory.mktemp("real"))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def ada(transactional_db, plane, admin, tmp_path):
+    clusters.join("real", yaml.safe_dump(plane.kubeconfig()), by="test", now=timezone.now())
+    with served(tmp_path) as kubectl:
+        made = kubectl.as_user("ada")
+        made.amc = Amc(kubectl.as_user("ada").file)
+        yield made
+
+
+@pytest.fixture
+def inside(ada):
+    """Ada's kubectl, with the member behind the fleet for a server."""
+    document = yaml.safe_load(ada.file.read_text())
+    document["clusters"][0]["cluster"]["server"] += PROXY
+    file = ada.file.with_name("inside.kubeconfig")
+    file.write_text(yaml.safe_dump(document))
+    return type(ada)(file, ada.home)
+
+
+def test_kubectl_works_on_it_and_amc_shows_it(ada, inside):
+    with inside.running("get", "pods", "-w", "-oname") as watching:
+        assert "pod/a created" in inside.says("create", "-f", "-", given=json.dumps(POD))
+        assert watching.stdout.readline() == "pod/a\n"
+    assert "labeled" in inside.says("label", "pod", "a", "team=vision")
+    assert "serverside-applied" in inside.says("apply", "--server-side", "-f", "-", given=json.dumps(POD))
+    assert "is invalid" in inside.refused("patch", "pod", "a", "-p", '{"metadata":{"labels":{"a":"not ok"}}}')
+    header, row = cells(ada.amc.says("get", "po", "-l", "team=vision"))
+    assert header == ["NAME", "CLUSTER", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert row[:5] == ["a", "real", "0/1", "Pending", "0"]
+    assert ada.amc.says("get", "pods.v1", "a", "-oname") == "pod/a\n"
+    live = yaml.safe_load(ada.amc.says("get", "pod", "a", "-oyaml"))
+    assert live["spec"]["schedulerName"] == "default-scheduler"
+    assert "not upgraded connections" in inside.refused("exec", "a", "--", "ls")
+    assert "deleted" in inside.says("delete", "pod", "a", "--now")
+
+
+def test_amc_finds_kinds_by_the_members_own_discovery(ada, inside):
+    inside.says("create", "deployment", "web", "--image=x")
+    assert cells(ada.amc.says("get", "deploy"))[1][:2] == ["web", "real"]
+    assert ada.amc.says("get", "deployments.apps", "-oname") == "deployment.apps/web\n"
+    assert cells(ada.amc.says("get", "ns"))[0] == ["NAME", "CLUSTER", "STATUS", "AGE", "ADOPTION"]
+    assert "Deployment" in ada.amc.says("describe", "deploy/web")
+    assert ada.amc.says("delete", "deploy", "web") == 'deployment.apps "web" deleted from cluster real\n'
