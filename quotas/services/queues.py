@@ -7,6 +7,7 @@ from django.db import transaction
 
 from fleet import events
 from fleet.errors import Conflict
+from fleet.services import audit
 from quotas import signals
 from quotas.models import Queue
 from quotas.services import scopes
@@ -27,6 +28,7 @@ def set_state(queue: Queue, state: State, *, by: str, now: datetime, comment: st
     scopes.require_queue(by, queue.path)
     if queue.state == state:
         return False
+    audit.seen(queue)
     with transaction.atomic():
         [version] = events.announce([change(queue)], now)
         told = {"state": state, "state_by": by, "state_at": now, "state_comment": comment[:500]}

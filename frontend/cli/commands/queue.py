@@ -1,6 +1,7 @@
 """``convoy queue ...``: the quota tree with what is in use, who waits where, queues held and opened, jobs moved."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -59,19 +60,10 @@ def one(context: typer.Context, name: Name) -> None:
     units = run.api.list("queueunits/", {"queue": queue["path"]})
     if not units:
         return run.screen.note("No jobs are in it.")
-    rows = [
-        [
-            str(u["position"] or ""),
-            f"{u['namespace']}/{u['name']}",
-            u["phase"],
-            str(u["priority"]),
-            _request(u),
-            u["message"],
-        ]
-        for u in sorted(units, key=lambda u: (u["position"] is None, u["position"] or 0))
-        if u["phase"] not in ("Succeed", "Failed")
-    ]
-    return run.screen.table(["POSITION", "JOB", "PHASE", "PRIORITY", "ASKS FOR", "MESSAGE"], rows)
+    here = [unit for unit in units if unit["phase"] not in ("Succeed", "Failed")]
+    here.sort(key=lambda unit: (unit["position"] is None, unit["position"] or 0))
+    rows = [_unit(unit, run.now()) for unit in here]
+    return run.screen.table(["POSITION", "JOB", "PHASE", "PRIORITY", "ASKS FOR", "MAY START", "MESSAGE"], rows)
 
 
 @app.command()
@@ -129,6 +121,23 @@ def _queue(api: Api, name: str) -> Item:
 
 def _telling(resources: Item) -> str:
     return human.GPU if human.GPU in resources else next(iter(resources))
+
+
+def _unit(unit: Item, now: datetime) -> list[str]:
+    who = f"{unit['namespace']}/{unit['name']}"
+    return [
+        str(unit["position"] or ""), who, unit["phase"], str(unit["priority"]), _request(unit),
+        _start(unit.get("estimate"), now), unit["message"],
+    ]  # fmt: skip
+
+
+def _start(estimate: Item | None, now: datetime) -> str:
+    """A guess, and told as one."""
+    at = human.moment(estimate["starts_at"]) if estimate else None
+    if estimate is None or at is None:
+        return ""
+    left = (at - now).total_seconds()
+    return f"~{human.duration(left)} ({estimate['basis']})" if left > 0 else estimate["basis"]
 
 
 def _request(unit: Item) -> str:
