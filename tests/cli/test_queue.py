@@ -33,7 +33,7 @@ QUEUE = {
 UNIT = {
     "namespace": "default", "name": "llama", "queue": "root/vision", "phase": "Enqueued", "position": 1, "priority": 0,
     "request": {GPU: 3, "pods": 3}, "message": "root/vision has max 8 nvidia.com/gpu",
-    "estimate": {"starts_at": ago(-3605), "basis": "median of 3 finished jobs of root/vision"},
+    "estimate": {"starts_at": ago(-50 * 3600 - 1800), "basis": "median of 3 finished jobs of root/vision"},
 }  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def test_it_shows_who_waits_and_why(server, convoy):
     server.page("queueunits/", UNIT)
     said = convoy("queue", "get", "root/vision").out.splitlines()[1]
     assert said.split()[:2] == ["1", "default/llama"] and "3 nvidia.com/gpu" in said and "has max 8" in said
-    assert "~1h (median of 3 finished jobs of root/vision)" in said
+    assert "~2d2h (median of 3 finished jobs of root/vision)" in said
 
 
 @pytest.mark.parametrize(
