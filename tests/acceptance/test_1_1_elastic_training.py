@@ -1,0 +1,48 @@
+"""1.1: elastic training with TrainingJobs, as far as it concerns the kind."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "trainingjob.yaml"
+
+
+def training_job(*, workers: int = 8, duration: str = "1h", exit_code: str = "0", **spec: object) -> str:
+    made = yaml.safe_load(EXAMPLE.read_text())
+    made["spec"] |= spec
+    roles = made["spec"]["etReplicaSpecs"]
+    roles["worker"] |= {"replicas": workers, "minReplicas": 1, "maxReplicas": 128}
+    notes = {"convoy.dev/duration": duration, "convoy.dev/exit-code": exit_code}
+    roles["launcher"]["template"]["metadata"]["annotations"] = notes
+    return yaml.safe_dump(made)
+
+
+def test_1_1_13_pods_are_a_launcher_and_workers_and_the_launcher_starts_only_after_all_workers_are_ready(world):
+    world.member("north", 8)
+    world.apply(POLICY, training_job())
+    world.expect("fine-tuning", "Running")
+    started = {pod["metadata"]["name"]: pod["metadata"]["creationTimestamp"] for pod in world.pods("north")}
+    assert set(started) == {"fine-tuning-launcher", *(f"fine-tuning-worker-{i}" for i in range(8))}
+    ready = [
+        condition["lastTransitionTime"]
+        for pod in world.pods("north")
+        for condition in pod["status"]["conditions"]
+        if condition["type"] == "Ready" and pod["metadata"]["name"] != "fine-tuning-launcher"
+    ]
+    assert started["fine-tuning-launcher"] >= max(ready)
+
+
+@pytest.mark.parametrize(("policy", "failures"), [("OnFailure", 4), ("Never", 1)])
+def test_1_1_16_with_a_limit_of_3_the_4th_failure_of_the_whole_job_is_final_and_with_never_the_first(
+    world, policy, failures
+):
+    world.member("north", 8)
+    text = training_job(workers=1, duration="1s", exit_code="1", restartPolicy=policy, backoffLimit=3)
+    world.apply(POLICY, text)
+    job = world.expect("fine-tuning", "Failed")
+    assert job.status.get("restartCount", 0) + 1 == failures

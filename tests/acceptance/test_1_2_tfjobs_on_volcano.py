@@ -1,0 +1,150 @@
+"""1.2: TFJobs, and the way of Volcano with their gangs."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fleet.kube.resources import PODS, TF_JOBS, VOLCANO_POD_GROUPS
+from jobs.kinds import registry
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MNIST = (Path(__file__).parent / "manifests" / "mnist.yaml").read_text()
+POLICY = (Path(__file__).parents[2] / "docs" / "examples" / "policy.yaml").read_text()
+QUEUED = "NoClusterFits"
+
+
+def mnist(name: str = "mnist-train", *, duration: str = "1h", notes: dict | None = None, **replicas: int) -> dict:
+    """The manifest as people write it, with another name, run time or number of pods."""
+    made = yaml.safe_load(MNIST)
+    made["metadata"] |= {"name": name, "annotations": notes or {}}
+    specs = made["spec"]["tfReplicaSpecs"]
+    made["spec"]["tfReplicaSpecs"] = {
+        role: {"replicas": count, "template": json.loads(json.dumps(specs[role]["template"]))}
+        for role, count in (replicas or {"Ps": 1, "Chief": 1, "Worker": 2}).items()
+    }
+    for spec in made["spec"]["tfReplicaSpecs"].values():
+        spec["template"]["metadata"]["annotations"]["convoy.dev/duration"] = duration
+    return made
+
+
+def applied(world, *manifests: dict) -> None:
+    world.apply(POLICY, *(yaml.safe_dump(manifest) for manifest in manifests))
+
+
+def test_1_2_1_a_tfjob_with_ps_chief_and_worker_is_parsed_into_three_roles_with_their_totals():
+    reading = registry.of("kubeflow.org/v1", "TFJob").read(yaml.safe_load(MNIST))
+    assert reading.faults == ()
+    assert {role.name: role.replicas for role in reading.roles} == {"chief": 1, "ps": 1, "worker": 2}
+    assert reading.total() == {"nvidia.com/gpu": 4, "pods": 4}
+
+
+def test_1_2_2_of_two_tfjobs_of_4_gpus_on_4_gpus_one_runs_whole_and_the_other_holds_none(world):
+    world.member("north", 2, 2)
+    applied(world, mnist("one", Worker=4), mnist("two", Worker=4))
+    world.until(lambda: sorted(world.job(n).state for n in ("one", "two")) == ["Queued", "Running"], "one of them runs")
+    waits = next(world.job(name) for name in ("one", "two") if world.job(name).state == "Queued")
+    assert waits.reason["code"] == QUEUED
+    assert len(world.pods("north")) == 4 and waits.name not in world.copies("tfjobs")["north"]
+
+
+@pytest.mark.parametrize("level", ["job", "role"])
+def test_1_2_3_scheduler_name_volcano_at_any_level_makes_pods_and_pod_group_of_volcano(world, level):
+    world.member("north", 8)
+    manifest = mnist()
+    if level == "role":
+        del manifest["spec"]["schedulerName"]
+        manifest["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["schedulerName"] = "volcano"
+    applied(world, manifest)
+    world.expect("mnist-train", "Running")
+    pods = world.pods("north")
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {"volcano"}
+    notes = [pod["metadata"]["annotations"] for pod in pods]
+    assert {note["scheduling.k8s.io/group-name"] for note in notes} == {"mnist-train"}
+    assert sorted(note["volcano.sh/task-spec"] for note in notes) == ["chief", "ps", "worker", "worker"]
+    group = world.clients["north"].get(VOLCANO_POD_GROUPS.path("default", "mnist-train"))
+    assert group["spec"]["minMember"] == 4 and group["spec"]["minResources"] == {"nvidia.com/gpu": "4"}
+
+
+def test_1_2_3_min_available_of_the_scheduling_policy_is_what_the_pod_group_needs(world):
+    world.member("north", 8)
+    manifest = mnist()
+    manifest["spec"]["runPolicy"] = {"schedulingPolicy": {"minAvailable": 3}}
+    applied(world, manifest)
+    world.expect("mnist-train", "Running")
+    group = world.clients["north"].get(VOLCANO_POD_GROUPS.path("default", "mnist-train"))
+    assert group["spec"]["minMember"] == 3 and group["spec"]["minResources"] == {"nvidia.com/gpu": "3"}
+
+
+def test_1_2_4_pods_are_not_created_until_the_pod_group_leaves_pending(world):
+    world.member("north", 2)
+    client = world.clients["north"]
+    manifest = mnist("late", Worker=2)
+    manifest["spec"] |= {"runPolicy": {"schedulingPolicy": {"minResources": {"nvidia.com/gpu": "3"}}}}
+    manifest["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["schedulerName"] = "volcano"
+    del manifest["spec"]["schedulerName"]
+    manifest["metadata"]["namespace"] = "default"
+    client.create(TF_JOBS.path("default"), manifest)
+    group = VOLCANO_POD_GROUPS.path("default", "late")
+    listed = VOLCANO_POD_GROUPS.path("default")
+    world.until(lambda: client.list(listed)["items"], "the operator makes the pod group")
+    world.until(lambda: client.get(TF_JOBS.path("default", "late")).get("status"), "the operator has seen the job")
+    assert not client.list(PODS.path("default"))["items"] and not client.get(group).get("status")
+    client.merge_patch(group, {"spec": {"minResources": {"nvidia.com/gpu": "2"}}})
+    world.until(lambda: len(client.list(PODS.path("default"))["items"]) == 2, "the pods are made")
+    assert client.get(group)["status"]["phase"] == "Inqueue"
+
+
+def test_1_2_5_one_ps_and_two_workers_that_want_to_be_near_land_on_the_node_that_fits_three(world):
+    world.member("north", 2, 3)
+    applied(world, mnist("near", notes={"volcano.sh/task-topology-affinity": "ps,worker"}, Ps=1, Worker=2))
+    world.expect("near", "Running")
+    nodes = {pod["spec"]["nodeName"] for pod in world.pods("north")}
+    assert len(world.pods("north")) == 3 and nodes == {"north-pool1-0"}
+
+
+def test_1_2_8_tf_config_names_hosts_of_one_cluster_for_roles_are_never_split(world):
+    world.member("north", 3)
+    world.member("south", 4)
+    applied(world, mnist())
+    world.expect("mnist-train", "Running", on="south")
+    pods = world.pods("south")
+    told = [
+        json.loads({e["name"]: e.get("value") for e in p["spec"]["containers"][0]["env"]}["TF_CONFIG"]) for p in pods
+    ]
+    hosts = {host for config in told for role in config["cluster"].values() for host in role}
+    assert hosts == {f"{pod['metadata']['name']}.default.svc:2222" for pod in pods} and not world.pods("north")
+
+
+def test_1_2_9_a_tfjob_has_succeeded_when_its_chief_has(world):
+    world.member("north", 4)
+    manifest = mnist()
+    chief = manifest["spec"]["tfReplicaSpecs"]["Chief"]["template"]
+    chief["metadata"]["annotations"]["convoy.dev/duration"] = "5s"
+    applied(world, manifest)
+    world.expect("mnist-train", "Succeeded")
+
+
+def test_1_2_9_without_a_chief_it_has_succeeded_when_worker_0_has_or_all_workers(world):
+    world.member("north", 4)
+    manifest = mnist("all", duration="5s", Worker=2)
+    manifest["spec"]["successPolicy"] = "AllWorkers"
+    first = mnist("first", duration="5s", Ps=1, Worker=1)
+    first["spec"]["tfReplicaSpecs"]["Ps"]["template"]["metadata"]["annotations"]["convoy.dev/duration"] = "10h"
+    applied(world, manifest, first)
+    world.expect("all", "Succeeded")
+    world.expect("first", "Succeeded")
+
+
+def test_1_2_9_a_failed_replica_that_is_never_restarted_fails_it(world):
+    world.member("north", 4)
+    manifest = mnist()
+    worker = manifest["spec"]["tfReplicaSpecs"]["Worker"]
+    worker["template"]["metadata"]["annotations"] |= {"convoy.dev/duration": "5s", "convoy.dev/exit-code": "1"}
+    applied(world, manifest)
+    job = world.expect("mnist-train", "Failed")
+    assert (
+        "2 Worker replica(s) failed" in job.reason["message"] or "1 Worker replica(s) failed" in job.reason["message"]
+    )

@@ -1,0 +1,69 @@
+"""1.3: MPIJobs, as far as they are a kind of job: the launcher leads, the gang waits whole, each version has its clusters."""
+
+import pytest
+import yaml
+
+from fleet.models import Pod
+from jobs.kinds import registry
+from jobs.services import logs
+from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def mpi_job(name: str = "vgg16", *, version: str = "v2beta1", workers: int = 4, duration: str = "1h") -> str:
+    def role(replicas: int, gpus: int) -> dict:
+        limits = {"nvidia.com/gpu": gpus} if gpus else {"cpu": "1"}
+        container = {"name": "mpi", "image": "example.com/bench", "resources": {"limits": limits}}
+        template = {"metadata": {"annotations": {"convoy.dev/duration": duration}}, "spec": {"containers": [container]}}
+        return {"replicas": replicas, "template": template}
+
+    specs = {"Launcher": role(1, 0), "Worker": role(workers, 1)}
+    head = {"apiVersion": f"kubeflow.org/{version}", "kind": "MPIJob", "metadata": {"name": name}}
+    return yaml.safe_dump({**head, "spec": {"mpiReplicaSpecs": specs}})
+
+
+def test_1_3_3_the_chief_is_a_launcher_without_a_gpu_and_each_of_the_four_workers_has_one(world):
+    world.member("north", 4)
+    world.apply(POLICY, mpi_job())
+    job = world.expect("vgg16", "Running")
+    gpus = {role["name"]: role["request"].get("nvidia.com/gpu", 0) for role in job.roles}
+    assert gpus == {"launcher": 0, "worker": 1}
+    assert registry.of(job.api_version, job.kind).chief(gpus) == "launcher"
+    assert job.status["replicaStatuses"] == {"Launcher": {"active": 1}, "Worker": {"active": 4}}
+
+
+@pytest.mark.parametrize("version", ["v1", "v2beta1"])
+def test_1_3_5_a_job_whose_requests_are_not_satisfied_waits_whole_and_holds_no_gpu(world, version):
+    world.member("north", 2, serves={"mpijobs.kubeflow.org": version})
+    world.apply(POLICY, mpi_job(version=version))
+    world.until(lambda: (world.job("vgg16").reason or {}).get("code") == "NoClusterFits", "the reason is written")
+    verdict = world.job("vgg16").reason["clusters"][0]
+    assert verdict["short"] == {"nvidia.com/gpu": 2}
+    assert world.copies("mpijobs", f"kubeflow.org/{version}") == {"north": []} and world.pods("north") == []
+
+
+def test_1_3_10_logs_follow_the_launcher_by_default(world):
+    world.member("north", 4)
+    world.apply(POLICY, mpi_job())
+    job = world.expect("vgg16", "Running")
+    world.until(lambda: Pod.objects.filter(job_uid=job.uid, role="launcher").exists(), "the launcher is seen")
+    log = logs.stream(job)
+    assert log.pod.name.startswith("vgg16-launcher")
+    log.close()
+
+
+def test_trap_5_a_version_goes_only_where_it_is_served_and_the_others_say_so_by_name(world):
+    world.member("old", 8, serves={"mpijobs.kubeflow.org": "v1"})
+    world.member("new", 8, serves={"mpijobs.kubeflow.org": "v2beta1"})
+    world.apply(POLICY, mpi_job("one", version="v1"), mpi_job("two", version="v2beta1"))
+    world.expect("one", "Running", on="old")
+    world.expect("two", "Running", on="new")
+
+
+def test_trap_5_a_version_served_nowhere_waits_with_the_clusters_named(world):
+    world.member("new", 8, serves={"mpijobs.kubeflow.org": "v2beta1"})
+    world.apply(POLICY, mpi_job(version="v1"))
+    world.until(lambda: (world.job("vgg16").reason or {}).get("clusters"), "the reason is written")
+    [verdict] = world.job("vgg16").reason["clusters"]
+    assert verdict["cluster"] == "new" and "does not serve kubeflow.org/v1 MPIJob" in verdict["message"]
