@@ -99,7 +99,7 @@ def delete_dependent(dependent: Dependent, *, by: str, now: datetime) -> None:
 
 
 def _locked(job: Job, action: Action) -> Job:
-    fresh = Job.objects.select_for_update().filter(pk=job.pk).first()
+    fresh = Job.objects.select_for_update(no_key=True).filter(pk=job.pk).first()
     if fresh is None:
         raise Conflict(f"{job} is gone")
     if why := allowed(fresh, action):

@@ -61,7 +61,6 @@ def _take(taken: Taken, now: datetime) -> Leaving | None:
     return until and Leaving(taken.runner.name, until)
 
 
-@transaction.atomic
 def take_back_stopped(now: datetime) -> int:
     """Lets everybody leave who runs in a queue that is stopped; returns how many had to be told."""
     told = 0
@@ -73,6 +72,7 @@ def take_back_stopped(now: datetime) -> int:
     return told
 
 
+@transaction.atomic
 def _order(job: Job | None, told: dict[str, Any], now: datetime) -> datetime | None:
     """Until when it has time to leave; None when it stays or has left already."""
     if job is None:

@@ -8,6 +8,7 @@ dropped because the epoch has moved on.
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -106,19 +107,44 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
         request()
         return 0
     standing = set(Cluster.objects.filter(cordoned=False).values_list("pk", flat=True))
+    untold = _untold(plan.waits, orders, now)
+    _lock(plan, orders, untold)
     closed = _closed()
     won = [each for each in plan.placed if each.spot.cluster.id in standing and not closed(each) and _claim(each)]
     if won:
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
-    _write_waiting([_waits_for(each, waits) for each in plan.waits], now)
+    _write_waiting([_waits_for(each, waits) for each in untold], now)
     return len(won)
 
 
 def _same_tree(plan: Plan) -> bool:
     """Whether the tree the plan was made by is in force still, and stays so until this transaction ends."""
-    row = QuotaTree.objects.select_for_update().only("resource_version").first()
+    row = QuotaTree.objects.select_for_update(no_key=True).only("resource_version").first()
     return plan.tree_version == (row.resource_version if row else 0)
+
+
+def _untold(waits: Sequence[Waits], orders: Takeback | None, now: datetime) -> list[Waits]:
+    """Those whose reason is another one now, and those whose reason the orders decide; amounts alone every few seconds."""
+    mine = {*orders.content, *(each.claimant.job_id for each in orders.taken)} if orders else set()
+    stale = (now - _REASON_REFRESH).isoformat()
+    told = dict(snapshot.waiting_jobs().values_list("pk", "reason").order_by()) if waits else {}
+    return [
+        each for each in waits if each.gang.job_id in mine or _differs(each.reason, told.get(each.gang.job_id), stale)
+    ]
+
+
+def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
+    if not old or old.get("code") != fresh.code:
+        return True
+    return old.get("message") != fresh.message and old.get("at", "") <= stale
+
+
+def _lock(plan: Plan, orders: Takeback | None, waits: Sequence[Waits]) -> None:
+    """All rows at once and in one order, before the journal: who holds a row may wait for the journal, never the reverse."""
+    mine = {each.gang.job_id for each in plan.placed} | {each.gang.job_id for each in waits}
+    mine |= {each.runner.job_id for each in orders.taken} if orders else set()
+    list(Job.objects.filter(pk__in=mine).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
 
 def _closed() -> Callable[[Placed], bool]:
@@ -247,18 +273,13 @@ def _waits_for(each: Waits, leaving: Mapping[int, Sequence[Leaving]]) -> Waits:
 
 
 def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
-    """Writes the reasons that changed; amounts alone are refreshed every few seconds."""
-    wanted = {each.gang.job_id: each.reason.as_json() for each in waits}
+    wanted = {each.gang.job_id: each.reason for each in waits}
     stale = (now - _REASON_REFRESH).isoformat()
-    changed = []
-    rows = snapshot.waiting_jobs().filter(pk__in=wanted).select_for_update()
-    for job in rows.only("uid", "kind", "namespace", "name", "reason", "resource_version"):
-        fresh, old = wanted[job.pk], job.reason or {}
-        same_code = old.get("code") == fresh["code"]
-        if same_code and (old.get("message") == fresh["message"] or old.get("at", "") > stale):
-            continue
-        job.reason = {**fresh, "at": now.isoformat()}
-        changed.append(job)
+    rows = snapshot.waiting_jobs().filter(pk__in=wanted)
+    rows = rows.only("uid", "kind", "namespace", "name", "reason", "resource_version")
+    changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
+    for job in changed:
+        job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}
     if changed:
         Job.objects.bulk_update(changed, ["reason"], batch_size=200)
         announce_jobs(changed, now)

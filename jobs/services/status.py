@@ -105,7 +105,7 @@ def _locked(uids: Iterable[UUID]) -> list[Job]:
     """The jobs, ours alone until the transaction ends, in one order for everybody."""
     rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
     rows = rows.select_related("policy", "cluster").defer("manifest", "cluster__access")
-    return list(rows.select_for_update(of=("self",)))
+    return list(rows.select_for_update(of=("self",), no_key=True))
 
 
 def _running(uids: Iterable[UUID]) -> Counter[Key]:

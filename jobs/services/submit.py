@@ -6,9 +6,12 @@ All or nothing: one fault in one document and no document is applied. Applying t
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from fleet import events, journal
 from fleet.errors import Conflict, FieldFault, InvalidInput
@@ -24,6 +27,7 @@ from jobs.kinds.base import Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services import entitlements, lifecycle, queueing, scheduling
 from quotas.core import reading as quota_trees
+from quotas.models import QuotaTree
 from quotas.services import trees
 
 _METADATA = ("name", "namespace", "labels", "annotations")
@@ -83,12 +87,26 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
         more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
         raise InvalidInput(f"nothing was applied: {told}{more}", tuple(faults))
     with transaction.atomic():
+        _lock(read)
         # Dependents, policies and the quota tree first: a job in the same file finds them.
         order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
         results = {i: read[i][0].write(read[i][0], by, now) for i in order}
         _claim_unclaimed(now)
         scheduling.request()
     return [results[i] for i in range(len(read))]
+
+
+def _lock(read: Sequence[tuple[_Document, object]]) -> None:
+    """Every row that may change, before the journal is written to: others hold their rows while they wait for it."""
+    if len(read) == 1:
+        return
+    if any(document.write is _write_tree for document, _ in read):
+        list(QuotaTree.objects.select_for_update(no_key=True).values_list("pk"))
+    for model in (Dependent, Policy, Job):
+        keys = [Q(kind=d.kind, namespace=d.namespace, name=d.name) for d, _ in read]
+        for start in range(0, len(keys), 200):
+            rows = model.objects.filter(reduce(or_, keys[start : start + 200])).order_by("pk")
+            list(rows.select_for_update(no_key=True).values_list("pk"))
 
 
 def _rank(document: _Document) -> int:
@@ -159,7 +177,7 @@ def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manife
 
 def _write_job(document: _Document, by: str, now: datetime) -> Applied:
     key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
-    job = Job.objects.select_for_update().filter(**key).first()
+    job = Job.objects.select_for_update(no_key=True).filter(**key).first()
     if job is None:
         return _create_job(document, key, by, now)
     if job.deleting_at is not None:
@@ -254,7 +272,7 @@ def _write_dependent(document: _Document, by: str, now: datetime) -> Applied:
 
 def _write_row(model: type[Policy] | type[Dependent], document: _Document, now: datetime) -> Applied:
     key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
-    row = model.objects.select_for_update().filter(**key).first()
+    row = model.objects.select_for_update(no_key=True).filter(**key).first()
     if row is None:
         row = model.objects.create(**key, manifest=document.manifest, created_at=now)
         return _announced(document, row, journal.Action.ADDED, now)
