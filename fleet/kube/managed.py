@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from fleet.kube import fieldsets
 from fleet.kube.fieldsets import NONE, FieldSet, Path
+from fleet.kube.resources import Resource
 from fleet.kube.schemas import Schema
-from fleet.kube.status import KubeError
+from fleet.kube.status import KubeError, invalid
 
 Object = dict[str, Any]
 APPLY, UPDATE = "Apply", "Update"
@@ -159,6 +160,26 @@ def applied(schema: Schema, live: Object, config: Object, manager: Manager, now:
     if last and last.fields == mine.fields and made == bare:
         kept[manager.identity] = last if last.manager == manager else replace(last, manager=manager, entry=None)
     return _with_claims({**made, "metadata": {**made["metadata"], **_unowned(live if standing else config)}}, kept)
+
+
+def checked(body: Any, resource: Resource, name: str, *, new: bool) -> Object:
+    """What an apply must say of itself; only what is there already needs no name."""
+    if not isinstance(body, dict):
+        raise KubeError(400, "error decoding YAML: the body is not an object")
+    if (version := body.get("apiVersion") or "") != resource.api_version:
+        told = f"Specified patch version: {version}, expected: {resource.api_version}"
+        raise KubeError(400, f"Incorrect version specified in apply patch. {told}")
+    if (kind := body.get("kind")) != resource.kind:
+        raise invalid(resource, name, "kind", f'Invalid value: "{kind}": must be {resource.kind}')
+    metadata = body.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise KubeError(400, f"{resource.kind}: metadata must be an object")
+    given = metadata.get("name")
+    if new and not given:
+        raise KubeError(400, f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if given and given != name:
+        raise KubeError(400, f"the name of the object ({given}) does not match the name on the URL ({name})")
+    return {**body, "metadata": metadata}
 
 
 def _less_forgotten(schema: Schema, made: Any, last: FieldSet, claims: Iterable[Claim]) -> Any:

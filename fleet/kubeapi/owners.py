@@ -10,7 +10,6 @@ from typing import Any
 from fleet.kube import builtin, managed
 from fleet.kube.managed import APPLY, UPDATE, Manager
 from fleet.kube.options import WriteOptions
-from fleet.kube.status import KubeError
 from fleet.kubeapi.kinds import Kind, Object
 from fleet.models import FieldOwners
 
@@ -56,17 +55,3 @@ def _with(found: Object, entries: list[Any]) -> Object:
 
 def _bare(found: Object) -> Object:
     return {key: value for key, value in found.items() if key != "status"}
-
-
-def checked(body: Any, kind: Kind, name: str) -> Object:
-    """What an apply must say of itself."""
-    resource = kind.served.resource
-    if not isinstance(body, dict):
-        raise KubeError(400, "error decoding YAML: the body is not an object")
-    for field, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
-        if body.get(field) != wanted:
-            raise KubeError(400, f"the apply says {field} {body.get(field)!r}; the URL says {wanted}")
-    metadata = body.get("metadata")
-    if not isinstance(metadata, dict) or metadata.get("name") != name:
-        raise KubeError(400, f"the name of the object does not match the name on the URL ({name})")
-    return body

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.kube import patches, scale, status, strictness
+from fleet.kube import managed, patches, scale, status, strictness
 from fleet.kube.bodies import Body
 from fleet.kube.options import APPLY_PATCH, WriteOptions
 from fleet.kube.status import KubeError
@@ -122,9 +122,9 @@ class Verbs:
 
     def _apply(self, options: WriteOptions) -> tuple[int, Object]:
         """On the server's side: creates what is not there."""
-        body = self._asked.read()
-        config = self._taken(Body(owners.checked(body.value, self._kind, self._target.name), body.duplicates), options)
-        live = self._find(self._target.name)
+        body, live = self._asked.read(), self._find(self._target.name)
+        applied = managed.checked(body.value, self._resource, self._target.name, new=live is None)
+        config = self._taken(Body(applied, body.duplicates), options)
         made = owners.applied(self._kind, live, config, options, self._write.now)
         if live is None:
             return 201, owners.keep_applied(self._made(self._placed(made)), made)

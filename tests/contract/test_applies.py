@@ -21,11 +21,6 @@ LIST = {
 }
 
 
-@pytest.fixture(autouse=True)
-def fields(target: Target) -> None:
-    target.members_only("its objects are whole, and its services judge them")
-
-
 def applied(target: Target, path: str, body: dict[str, Any], manager: str, **query: str) -> tuple[int, dict[str, Any]]:
     asked = "&".join(f"{key}={value}" for key, value in {"fieldManager": manager, **query}.items())
     return target.raw("PATCH", f"{path}?{asked}", json.dumps(body).encode(), Content_Type=APPLY)
@@ -44,7 +39,7 @@ def thing(resource: Resource, **spec: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def things(target: Target) -> Resource:
+def things(target: Target, definitions: None) -> Resource:
     """A kind with a list whose entries have names."""
     resource, manifest = definition()
     count = {"type": "integer"}
@@ -130,6 +125,7 @@ def test_it_calls_a_manager_as_the_program_that_writes(target: Target, namespace
     assert owned(made, "tool") == {"f:data": {".": {}, "f:k": {}}}
 
 
+@pytest.mark.usefixtures("defaults")
 @pytest.mark.parametrize(
     ("resource", "body", "more"),
     [(PODS, pod("a"), {"f:enableServiceLinks"}), (JOBS, job("a"), set())],

@@ -13,11 +13,6 @@ STRATEGIC, MERGE = "application/strategic-merge-patch+json", "application/merge-
 APPLY = "application/apply-patch+yaml"
 
 
-@pytest.fixture(autouse=True)
-def fields(target: Target) -> None:
-    target.members_only("its services judge every field themselves")
-
-
 @pytest.fixture
 def newer(target: Target) -> None:
     if target.name == "real":
@@ -42,6 +37,11 @@ def misspelt(**metadata: Any) -> bytes:
 @pytest.mark.usefixtures("newer")
 def test_it_warns_of_a_field_nobody_knows(target: Target, namespace: str) -> None:
     assert told(target, "POST", CONFIG_MAPS.path(namespace), misspelt()) == ['299 - "unknown field \\"dta\\""']
+
+
+def test_it_drops_a_field_nobody_knows(target: Target, namespace: str) -> None:
+    target.members_only("a manifest is kept as it was written, for members that may know more")
+    told(target, "POST", CONFIG_MAPS.path(namespace), misspelt())
     assert "dta" not in target.member.get(CONFIG_MAPS.path(namespace, "a"))
 
 
@@ -65,7 +65,7 @@ def test_it_refuses_when_told_to_be_strict(target: Target, namespace: str) -> No
     assert gone(target, CONFIG_MAPS.path(namespace, "a"))
 
 
-@pytest.mark.usefixtures("newer")
+@pytest.mark.usefixtures("newer", "pods")
 @pytest.mark.parametrize("kind", [MERGE, STRATEGIC, APPLY])
 def test_it_finds_the_unknown_in_a_patch(target: Target, namespace: str, kind: str) -> None:
     target.member.create(PODS.path(namespace), pod("a"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fleet.kube import patches, scale, shapes, status, structural
+from fleet.kube import managed, patches, scale, shapes, status, structural
 from fleet.kube.discovery import Served
 from fleet.kube.resources import CRDS, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, VOLUME_CLAIMS
 from fleet.kube.status import KubeError
@@ -113,7 +113,9 @@ class Operations:
     ) -> tuple[int, Object]:
         """Server-side: creates what is not there, but not through a subresource."""
         schema, live = self.catalog.schema(served), self.store.get(_kind(served), namespace, name)
-        config = rules.checked(writes.check_applied(body, served, name, new=live is None), served.resource, namespace)
+        config = rules.checked(
+            managed.checked(body, served.resource, name, new=live is None), served.resource, namespace
+        )
         if live is None and subresource:
             raise status.not_found(served.resource, name)
         self._check_namespace(served, namespace)

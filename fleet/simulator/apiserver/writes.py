@@ -12,7 +12,6 @@ from fleet.kube.discovery import Served
 from fleet.kube.managed import APPLY, UPDATE, Manager
 from fleet.kube.options import WriteOptions
 from fleet.kube.schemas import METADATA, Schema
-from fleet.kube.status import KubeError
 
 Object = dict[str, Any]
 _KEPT = ("apiVersion", "kind", "metadata", "status")
@@ -79,22 +78,3 @@ def applied(
     write.look(body, served, schema)
     manager = write.by(served, subresource, APPLY)
     return managed.applied(schema, before, config, manager, datetime.now(UTC), force=write.options.force)
-
-
-def check_applied(body: Any, served: Served, name: str, *, new: bool) -> Object:
-    """What an apply must say of itself; only what is there already needs no name."""
-    resource = served.resource
-    if not isinstance(body, dict):
-        raise KubeError(400, "error decoding YAML: the body is not an object")
-    if (version := body.get("apiVersion") or "") != resource.api_version:
-        told = f"Specified patch version: {version}, expected: {resource.api_version}"
-        raise KubeError(400, f"Incorrect version specified in apply patch. {told}")
-    if (kind := body.get("kind")) != resource.kind:
-        raise status.invalid(resource, name, "kind", f'Invalid value: "{kind}": must be {resource.kind}')
-    metadata = body.get("metadata")
-    given = metadata.get("name") if isinstance(metadata, dict) else None
-    if new and not given:
-        raise KubeError(400, f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
-    if given and given != name:
-        raise KubeError(400, f"the name of the object ({given}) does not match the name on the URL ({name})")
-    return body
