@@ -1,9 +1,10 @@
 """Whom to stop so that a waiting job can run: borrowed capacity is taken back, whole gangs, and no more than needed.
 
-Two powers. A job whose side stays within its min takes from queues above theirs: where the way of claimant and victim part,
-the claimant's side must be within min once all is done, and the victim's side above min, from its leaf up, before it goes. And
-where the leaf says PreemptLowerPriority, a job takes from strictly lower priorities of its own queue. What may not be
-preempted is never taken, and nobody is stopped for a job that could not run then (``can_place``).
+Two powers. A job whose side stays within its min takes from queues above theirs: where the ways of claimant and victim part,
+the claimant's side must be within min once all is done, in whatever the claimant asks for that anybody is promised (one right
+for each resource would let three chase each other round for ever), and the victim's side above min, from its leaf up, in
+something that is short. And where the leaf says PreemptLowerPriority, a job takes from strictly lower priorities of its own
+queue. What may not be preempted is never taken, and nobody is stopped for a job that could not run then (``can_place``).
 
 A gang may straddle its min: the part above was borrowed, and gangs are taken whole. It cannot come back for revenge: with it
 its side is above min as before, and the claimant's side is within.
@@ -114,6 +115,7 @@ class _Search:
         self.step_of = {row: step for step, row in enumerate(self.way.tolist())}
         self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
         self.promised = ledger.min[1:].any(axis=0)
+        self.claims = self.promised & (self.asked > 0)
         self.own = ledger.held.used[self.way[0]].copy()
         policy = ledger.tree.by_path[claimant.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
@@ -245,9 +247,10 @@ class _Search:
         if job.leaf == self.claimant.leaf:
             return self._fated(job, Cause.LOWER_PRIORITY, int(way[0]), int(helps.argmax()), ())
         above = helps & self._above(way[:apart])
-        if not above.any() or (helps & ~within[step - 1]).any():
+        right = helps | self.claims
+        if not above.any() or (right & ~within[step - 1]).any():
             return None
-        needs = tuple((step - 1, int(column)) for column in helps.nonzero()[0])
+        needs = tuple((step - 1, int(column)) for column in right.nonzero()[0])
         return self._fated(job, Cause.ABOVE_MIN, int(way[apart - 1]), int(above.argmax()), needs)
 
     def _above(self, rows: Units) -> Columns:

@@ -150,14 +150,32 @@ def test_it_takes_what_a_team_was_promised_for_any_of_its_leaves():
     assert taken(found, unit("claims", "team/x", 5), jobs) == ["b0"]
 
 
-def test_it_counts_only_the_resource_that_is_short():
-    both = {"cpu": 10, "nvidia.com/gpu": 10}
-    found = ledger(both, quota("a", {"nvidia.com/gpu": 5}, both), quota("b", {"cpu": 9}, both))
-    jobs = [replace(running("cpu", "b"), charge=replace(running("x", "b").charge, amounts=of_job({"cpu": 5000})))]
-    jobs += [replace(running("gpu", "b"), charge=replace(jobs[0].charge, amounts=of_job({"nvidia.com/gpu": 10})))]
-    claimant = unit("claims")
-    asks = replace(claimant, charge=replace(claimant.charge, amounts=of_job({"cpu": 2000, "nvidia.com/gpu": 5})))
-    assert taken(found, asks, occupied(found, *jobs)) == ["gpu"]
+GPU = "nvidia.com/gpu"
+BOTH = {"cpu": 10, GPU: 10}
+
+
+def asks(claimant, cores, gpus):
+    amounts = of_job({"cpu": cores * 1000, GPU: gpus})
+    return replace(claimant, charge=replace(claimant.charge, amounts=amounts))
+
+
+def test_it_takes_only_from_those_who_hold_what_is_short():
+    found = ledger(BOTH, quota("a", {"cpu": 2, GPU: 5}, BOTH), quota("b", {"cpu": 1}, BOTH))
+    jobs = occupied(found, asks(running("cpu", "b", at_s=9), 5, 0), asks(running("gpu", "b"), 0, 10))
+    assert taken(found, asks(unit("claims"), 2, 5), jobs) == ["gpu"]
+
+
+def test_it_takes_nothing_for_one_resource_while_it_would_borrow_another_that_is_promised():
+    found = ledger(BOTH, quota("a", {GPU: 5}, BOTH), quota("b", {"cpu": 9}, BOTH))
+    jobs = occupied(found, asks(running("gpu", "b"), 0, 10))
+    assert taken(found, asks(unit("claims"), 2, 5), jobs) is None
+    assert taken(found, asks(unit("claims"), 0, 5), jobs) == ["gpu"]
+
+
+def test_it_does_not_mind_borrowing_what_is_promised_to_nobody():
+    found = ledger(BOTH, quota("a", {GPU: 5}, BOTH), quota("b", {GPU: 5}, BOTH))
+    jobs = occupied(found, asks(running("gpu", "b"), 1, 10))
+    assert taken(found, asks(unit("claims"), 2, 5), jobs) == ["gpu"]
 
 
 def test_it_reclaims_past_what_an_idle_sibling_keeps_back():

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,17 +78,21 @@ def test_it_takes_enough_and_nothing_that_could_stay(data):
 
 def in_its_right(ledger, claimant, victims):
     """By the definition: with these gone, what it takes from others is within the min of its side of the parting."""
-    after = [job for job in victims if job.leaf != claimant.leaf]
+    others = [job for job in victims if job.leaf != claimant.leaf]
     way, asked = ledger.way[claimant.leaf], ledger.vector(claimant.charge.amounts)
     with ledger.released(job.charge for job in victims):
-        within = asked <= ledger.min[way] - ledger.held.used[way]
+        within = admission.within_min(ledger, asked, way)
     short = admission.short(ledger, asked, way)
-    for job in after:
+    promised = (asked > 0) & ledger.min[1:].any(axis=0)
+    for job in others:
         parting = next(step for step, row in enumerate(way) if row in ledger.way[job.leaf])
         helps = short[parting:].any(axis=0) & (ledger.vector(job.charge.amounts) > 0)
-        if (helps & ~within[parting - 1]).any():
+        if ((helps | promised) & ~within[parting - 1]).any():
             return False
-    return True
+    own = sum(ledger.vector(job.charge.amounts) for job in victims if job.leaf == claimant.leaf)
+    most = np.maximum(ledger.held.used[way[0]], ledger.min[way[0]])
+    swaps = ledger.held.used[way[0]] + asked - own <= most
+    return len(others) == len(victims) or (swaps | ~promised).all()
 
 
 @SOME
