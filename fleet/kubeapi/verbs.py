@@ -25,8 +25,6 @@ _PATCHES = {
     "application/strategic-merge-patch+json": patches.strategic,
     "application/json-patch+json": patches.json_patch,
 }
-_GIVEN_BACK = {"uid": "UID", "creationTimestamp": "creationTimestamp"}
-"""What must be as it is when it comes back with a write."""
 
 
 class Verbs:
@@ -167,10 +165,9 @@ class Verbs:
         given = metadata.get("resourceVersion")
         if given and (not str(given).isdigit() or int(given) < int(_version(current))):
             raise status.changed(self._resource, name)
-        for field in _GIVEN_BACK:
-            if metadata.get(field, current["metadata"].get(field)) != current["metadata"].get(field):
-                told = f"Precondition failed: {_GIVEN_BACK[field]} in the object sent is that of another object"
-                raise status.conflict(self._resource, name, told)
+        if metadata.get("uid", current["metadata"]["uid"]) != current["metadata"]["uid"]:
+            told = "Precondition failed: UID in the object sent is that of another object"
+            raise status.conflict(self._resource, name, told)
         self._asked.meant = document
         self._kind.update(document, self._write)
         return self._current()

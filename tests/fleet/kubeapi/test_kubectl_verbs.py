@@ -1,0 +1,137 @@
+"""Every verb a person of Kubernetes has in the fingers, by a stock kubectl, on objects no member has seen."""
+
+import json
+import sys
+
+import pytest
+
+from jobs.models import Job
+from tests.support.kubectl import served
+from tests.support.world import POLICY, pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SUSPENDED = pytorch_job("llama").replace("spec:\n", "spec:\n  runPolicy: {suspend: true}\n", 1)
+
+
+@pytest.fixture
+def ada(transactional_db, admin, tmp_path):
+    with served(tmp_path) as made:
+        yield made.as_user("ada")
+
+
+@pytest.fixture
+def llama(ada):
+    ada.says("apply", "--server-side", "-f", "-", given=SUSPENDED)
+    return ada
+
+
+def test_it_applies_on_the_servers_side(ada):
+    for word in ("serverside-applied", "serverside-applied"):
+        assert word in ada.says("apply", "--server-side", "-f", "-", given=SUSPENDED)
+    assert Job.objects.get().suspended
+
+
+def test_it_keeps_two_appliers_apart(llama):
+    other = SUSPENDED.replace("suspend: true", "suspend: false")
+    told = llama.refused("apply", "--server-side", "--field-manager=other", "-f", "-", given=other)
+    assert 'conflict with "kubectl"' in told and ".spec.runPolicy.suspend" in told
+    assert Job.objects.get().suspended
+    llama.says("apply", "--server-side", "--field-manager=other", "--force-conflicts", "-f", "-", given=other)
+    assert not Job.objects.get().suspended
+
+
+def test_it_shows_who_manages_which_field_when_asked(llama):
+    shown = json.loads(llama.says("get", "pytorchjob", "llama", "-ojson", "--show-managed-fields"))
+    [entry] = shown["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("kubectl", "Apply")
+    assert "f:suspend" in entry["fieldsV1"]["f:spec"]["f:runPolicy"]
+    assert "managedFields" not in llama.says("get", "pytorchjob", "llama", "-oyaml")
+
+
+def test_it_takes_away_what_an_applier_does_not_say_any_more(llama):
+    llama.says("label", "pytorchjob", "llama", "by=hand")
+    labelled = SUSPENDED.replace("name: llama", "name: llama\n  labels: {team: vision}", 1)
+    for given, labels in ((labelled, {"team": "vision", "by": "hand"}), (SUSPENDED, {"by": "hand"})):
+        llama.says("apply", "--server-side", "-f", "-", given=given)
+        assert json.loads(llama.says("get", "pytorchjob", "llama", "-ojson"))["metadata"]["labels"] == labels
+
+
+def test_it_scales_workers(llama):
+    assert "scaled" in llama.says("scale", "pytorchjob", "llama", "--replicas=3")
+    assert llama.says("get", "pytorchjob", "llama", "-ojsonpath={..Worker.replicas}") == "3"
+    refused = llama.refused("scale", "pytorchjob", "llama", "--replicas=4", "--current-replicas=9")
+    assert "Expected replicas to be 9, was 3" in refused
+
+
+def test_it_scales_nothing_that_has_no_replicas(llama):
+    llama.says("apply", "-f", "-", given=POLICY)
+    assert "could not find the requested resource" in llama.refused("scale", "pp", "example-policy", "--replicas=2")
+
+
+def test_it_edits(llama, tmp_path, monkeypatch):
+    script = tmp_path / "editor.py"
+    change = "f.write_text(f.read_text().replace('suspend: true', 'suspend: false'))"
+    script.write_text(f"import pathlib, sys; f = pathlib.Path(sys.argv[-1]); {change}")
+    monkeypatch.setenv("KUBE_EDITOR", f"{sys.executable} {script}")
+    assert "edited" in llama.says("edit", "pytorchjob", "llama")
+    assert not Job.objects.get().suspended
+
+
+def test_it_shows_the_difference_before_an_apply(llama):
+    done = llama.tries("diff", "-f", "-", given=SUSPENDED.replace("suspend: true", "suspend: false"))
+    assert done.returncode == 1 and "+    suspend: false" in done.stdout, done.stderr
+    assert Job.objects.get().suspended
+    assert llama.tries("diff", "--server-side", "-f", "-", given=SUSPENDED).returncode == 0
+
+
+def test_it_labels_and_annotates(llama):
+    assert "labeled" in llama.says("label", "pytorchjob", "llama", "team=vision")
+    assert "annotated" in llama.says("annotate", "pytorchjob", "--all", "note=seen")
+    assert llama.says("get", "pytorchjob", "-L", "team", "--no-headers").split()[-1] == "vision"
+    assert llama.says("get", "pytorchjob", "llama", "-ojsonpath={.metadata.annotations.note}") == "seen"
+    assert "unlabeled" in llama.says("label", "pytorchjob", "llama", "team-")
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("name", "pytorchjob.kubeflow.org/llama"),
+        ("json", '"kind": "PyTorchJob"'),
+        ("yaml", "kind: PyTorchJob"),
+        ("wide", "FLEET STATE"),
+        ("jsonpath={.metadata.name}", "llama"),
+        ("custom-columns=N:.metadata.name,K:.kind", "llama   PyTorchJob"),
+        ("go-template={{.metadata.name}}", "llama"),
+        ("kyaml", 'kind: "PyTorchJob"'),
+    ],
+)
+def test_it_prints_in_every_form(llama, form, said):
+    assert said in llama.says("get", "pytorchjob", "llama", "-o", form)
+
+
+def test_it_sorts(llama):
+    for name in ("zeta", "alpha"):
+        llama.says("create", "-f", "-", given=pytorch_job(name))
+    listed = llama.says("get", "pytorchjob", "--sort-by=.metadata.creationTimestamp", "-oname").split()
+    assert len(listed) == 3
+    listed = llama.says("get", "pytorchjob", "--sort-by={.metadata.name}", "--no-headers").splitlines()
+    assert [line.split()[0] for line in listed] == ["alpha", "llama", "zeta"]
+
+
+def test_it_replaces_and_waits_and_describes(llama):
+    shown = json.loads(llama.says("get", "pytorchjob", "llama", "-ojson"))
+    shown["metadata"]["labels"] = {"team": "vision"}
+    assert "replaced" in llama.says("replace", "-f", "-", given=json.dumps(shown))
+    assert "condition met" in llama.says("wait", "--for=condition=Suspended", "pytorchjob/llama", "--timeout=10s")
+    assert "condition met" in llama.says("wait", "--for=jsonpath={.metadata.labels.team}=vision", "pytorchjob/llama")
+    told = llama.says("describe", "pytorchjob", "llama")
+    assert "Events:" in told and "Submitted by ada" in told
+    assert "Submitted" in llama.says("events", "--for", "pytorchjob/llama")
+    assert "deleted" in llama.says("delete", "pytorchjob", "--all", "--wait")
+
+
+def test_it_reads_one_of_many_kinds_at_once(llama):
+    llama.says("apply", "-f", "-", given=POLICY)
+    listed = llama.says("get", "pytorchjob,pp", "-oname").split()
+    assert listed == ["pytorchjob.kubeflow.org/llama", "propagationpolicy.policy.one.alibabacloud.com/example-policy"]
+    assert "pytorchjob.kubeflow.org/llama" in llama.says("get", "all")
