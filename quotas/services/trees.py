@@ -115,6 +115,7 @@ def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
         audit.seen(row)
         scopes.require_edits(by, row.manifest, None)
         _ask_others(queries.parsed(row), None)
+        _take_queues()
         _remember(row.generation + 1, None, Saving(by, now, source=source))
         entry = change(row, Action.DELETED)
         events.announce([entry], now)
@@ -166,6 +167,7 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
     if row is None:
         scopes.require_edits(by, None, manifest)
         _ask_others(None, tree)
+        _take_queues()
         row = QuotaTree(namespace=reading.NAMESPACE, name=name, manifest=manifest, created_at=now, changed_by=by)
         row.generation = queries.last_generation() + 1
         [row.resource_version] = events.announce([change(row, Action.ADDED)], now)
@@ -183,12 +185,18 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
         return row, "unchanged"
     scopes.require_edits(by, row.manifest, manifest)
     _ask_others(queries.parsed(row), tree)
+    _take_queues()
     row.manifest, row.changed_by, row.generation = manifest, by, row.generation + 1
     [row.resource_version] = events.announce([change(row)], now)
     row.save(update_fields=["manifest", "changed_by", "generation", "resource_version"])
     _remember(row.generation, manifest, saving)
     events.record(change(row), "QuotaTreeChanged", f"{by} changed the quota tree to generation {row.generation}", now)
     return row, "configured"
+
+
+def _take_queues() -> None:
+    """Before the journal: who holds a row may wait for the journal, never the reverse."""
+    list(Queue.objects.select_for_update().order_by("pk").values_list("pk"))
 
 
 def _follow(tree: Tree, now: datetime, rng: Random) -> None:
