@@ -1,0 +1,67 @@
+"""No-flap, on crowds made to quarrel: every job wants two resources that are promised to different people, and queues preempt.
+
+Each seed is one story of four waves. With a right for each single resource, priorities, and gangs that straddle, about one in
+a thousand had three jobs that chased each other.
+"""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from quotas.core.amounts import of_job
+from quotas.core.ledger import Charge, Ledger
+from quotas.core.settling import Job, settle
+from tests.quotas.core.builders import NOON, quota, tree, unit
+from tests.quotas.core.forests import RESOURCES
+
+
+def teams(rng, low, top, levels):
+    made = []
+    for i in range(rng.randint(2, 3)):
+        own = {name: rng.choice([0, left // 2, left, rng.randint(0, left)]) for name, left in low.items()}
+        low = {name: left - own[name] for name, left in low.items()}
+        attributes = {"preempt-policy": rng.choice(["PreemptLowerPriority", "Never"])}
+        if rng.random() < 0.15:
+            attributes["alibabacloud.com/lendlimit"] = f'{{"cpu": {rng.randint(0, own["cpu"])}}}'
+        below = teams(rng, own, top, levels - 1) if levels and rng.random() < 0.35 else []
+        made.append(quota(f"n{i}", own, top, *below, attributes=attributes))
+    return made
+
+
+def comer(rng, name, leaves):
+    amounts = of_job({"cpu": rng.randint(0, 7) * 1000, "nvidia.com/gpu": rng.randint(0, 6)})
+    charge = Charge(rng.choice(leaves), amounts, rng.random() < 0.9)
+    blank = unit(name, priority=rng.randint(0, 2), after_s=rng.randint(0, 9))
+    return Job(replace(blank, charge=charge), elastic=rng.random() < 0.3)
+
+
+def places(most):
+    """One cluster, smaller than the quota in some resource."""
+
+    def room(asking, running, gone):
+        there = [job.unit for key, job in running.items() if key not in gone]
+        used = {name: sum(each.charge.amounts[name] for each in [asking, *there]) for name in most}
+        return all(used[name] <= most[name] for name in most)
+
+    return room
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_it_comes_to_rest_whoever_quarrels(seed):
+    rng = Random(seed)
+    top = {name: rng.randint(4, 16) for name in RESOURCES}
+    found = tree(top, *teams(rng, top, top, rng.randint(0, 2)))
+    whole = {"cpu": top["cpu"] * 1000, "nvidia.com/gpu": top["nvidia.com/gpu"]}
+    room = places({name: rng.choice([amount, amount // 2]) for name, amount in whole.items()})
+    ledger, jobs, leaves = Ledger(found), {}, [leaf.path for leaf in found.leaves]
+    for wave in range(4):
+        jobs |= {f"{wave}-{i}": comer(rng, f"{wave}-{i}", leaves) for i in range(rng.randint(3, 8))}
+        made = settle(ledger, jobs.values(), NOON, room)
+        jobs = {key: made.running.get(key) or replace(job, started_at=None) for key, job in jobs.items()}
+        again = settle(ledger, jobs.values(), NOON, room)
+        assert again.reclaims == [] and again.running.keys() == made.running.keys()
+        assert (ledger.held.used <= ledger.max).all()
+        assert ledger.used("root")["cpu"] == sum(job.unit.charge.amounts["cpu"] for job in made.running.values())
+        for key in [key for key in made.running if rng.random() < 0.4]:
+            ledger.release(jobs.pop(key).unit.charge)
