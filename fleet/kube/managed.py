@@ -14,13 +14,14 @@ from typing import Any, Final
 from fleet.kube import fieldsets
 from fleet.kube.fieldsets import NONE, FieldSet, Path
 from fleet.kube.resources import Resource
-from fleet.kube.schemas import Schema
+from fleet.kube.schemas import Schema, compact
 from fleet.kube.status import KubeError, invalid
 
 Object = dict[str, Any]
 APPLY, UPDATE = "Apply", "Update"
 BEFORE: Final = "before-first-apply"
 """Who owns what an object had when nobody yet kept book."""
+KUBECTL: Final = "kubectl"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOBODYS = frozenset(
     {("f:apiVersion",), ("f:kind",), ("f:metadata",)}
@@ -159,7 +160,18 @@ def applied(schema: Schema, live: Object, config: Object, manager: Manager, now:
     kept = _less(claims, changes.changed | changes.removed, but=mine)
     if last and last.fields == mine.fields and made == bare:
         kept[manager.identity] = last if last.manager == manager else replace(last, manager=manager, entry=None)
-    return _with_claims({**made, "metadata": {**made["metadata"], **_unowned(live if standing else config)}}, kept)
+    metadata = {**made["metadata"], **_unowned(live if standing else config)}
+    if manager.name == KUBECTL and LAST_APPLIED in (metadata.get("annotations") or {}):
+        metadata["annotations"] = {**metadata["annotations"], LAST_APPLIED: _last_applied(config)}
+    return _with_claims({**made, "metadata": metadata}, kept)
+
+
+def _last_applied(config: Object) -> str:
+    """For a kubectl that goes back to applying on its own side."""
+    metadata = {key: value for key, value in config["metadata"].items() if key != "managedFields"}
+    if isinstance(annotations := metadata.get("annotations"), dict):
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
+    return compact({**config, "metadata": metadata}) + "\n"
 
 
 def checked(body: Any, resource: Resource, name: str, *, new: bool) -> Object:
@@ -201,7 +213,7 @@ def _conflicts(claims: Iterable[Claim], changed: FieldSet, mine: Claim) -> list[
 
 def _by_client_before(schema: Schema, live: Object, manager: Manager, conflicts: list[Conflict]) -> bool:
     """Whether kubectl only takes over what it had applied itself, client-side: then nobody else is in the way."""
-    noted = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED) if manager.name == "kubectl" else None
+    noted = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED) if manager.name == KUBECTL else None
     try:
         before = json.loads(noted or "null")
     except ValueError:

@@ -184,3 +184,15 @@ def test_it_applies_a_status_beside_the_rest(target: Target, namespace: str, thi
     assert (code, told["status"], told["spec"]) == (200, {"n": 3}, {"count": 1})
     assert owned(told, "two")["f:status"] == {"f:n": {}}
     assert applied(target, things.path(namespace, "b") + "/status", thing(things), "two")[0] in (400, 404)
+
+
+def test_it_lets_kubectl_go_over_to_the_servers_side(target: Target, namespace: str) -> None:
+    last = "kubectl.kubernetes.io/last-applied-configuration"
+    noted = config_map("a", {"k": "1"}, annotations={last: json.dumps(map_of("a", k="1"))})
+    path = f"{CONFIG_MAPS.path(namespace)}?fieldManager=kubectl-client-side-apply"
+    target.raw("POST", path, json.dumps(noted).encode())
+    code, made = applied(target, CONFIG_MAPS.path(namespace, "a"), map_of("a", k="2"), "kubectl")
+    assert (code, made["data"]) == (200, {"k": "2"})
+    assert json.loads(made["metadata"]["annotations"][last])["data"] == {"k": "2"}
+    code, refused = applied(target, CONFIG_MAPS.path(namespace, "a"), map_of("a", k="3"), "another")
+    assert (code, refused["details"]["causes"][0]["message"]) == (409, 'conflict with "kubectl"')
