@@ -36,6 +36,7 @@ def server(port: int, host: str = "127.0.0.1") -> Server:
         ssl_certfile=files.certificate,
         ssl_keyfile=str(files.key),
         lifespan="off",
+        ws="none",
         access_log=False,
         log_level="warning",
         timeout_graceful_shutdown=2,
