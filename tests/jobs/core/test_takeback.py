@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jobs.core import cycle, takeback
 from jobs.core.world import Runner
@@ -84,3 +86,48 @@ def test_it_serves_many_claimants_in_one_go_without_taking_one_victim_twice():
         ("default/one", "default/v4"),
         ("default/two", "default/v3"),
     ]
+
+
+class Fleet:
+    """Plays cycle after cycle: whoever is placed runs for ever, whoever is taken leaves at once and waits again."""
+
+    def __init__(self, gangs, leaves, room: int, nodes) -> None:
+        self.gangs, self.leaves, self.nodes = {each.job_id: each for each in gangs}, leaves, nodes
+        self.total = {**PLENTY, GPU: room}
+        self.running: dict[int, Runner] = {}
+
+    def step(self, after_s: int) -> int:
+        """How many were taken."""
+        runners = list(self.running.values())
+        rules = a_quota(*self.leaves, charges=[each.charge for each in runners], total=self.total)
+        waiting = [gang for job, gang in self.gangs.items() if job not in self.running]
+        clusters = {each.name: each for each in (cluster(f"c{i}", [node(n)]) for i, n in enumerate(self.nodes))}
+        seen = under(rules, waiting, list(clusters.values()))
+        for each in runners:
+            seen = seen.after(each.cluster, seen.axis.vector(each.total))
+        plan = cycle.run(seen, NOON)
+        made = takeback.plan(seen, plan, runners, NOON)
+        for each in made.taken:
+            del self.running[each.runner.job_id]
+        started = NOON + timedelta(seconds=after_s)
+        for each in plan.placed:
+            gang, at = each.gang, each.spot.cluster.name
+            self.running[gang.job_id] = Runner(gang.job_id, gang.name, gang.charge, 0, started, at, gang.total)
+        return len(made.taken)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=9),
+    st.integers(0, 8),
+    st.integers(0, 8),
+    st.lists(st.integers(1, 8), min_size=1, max_size=3),
+)
+def test_it_comes_to_rest(asked, low_a, low_b, nodes):
+    leaves = [quota("a", {GPU: low_a}, {GPU: 16}), quota("b", {GPU: low_b}, {GPU: 16})]
+    gangs = [
+        mine(f"g{i}", leaf, workers, after_s=after, job_id=i + 1) for i, (leaf, workers, after) in enumerate(asked)
+    ]
+    fleet = Fleet(gangs, leaves, 16, nodes)
+    taken = [fleet.step(i) for i in range(2 * len(gangs) + 4)]
+    assert taken[-3:] == [0, 0, 0]
