@@ -239,6 +239,7 @@ _KNOWN: Mapping[tuple[str, str], Fields] = {
     },
     **{(version, "DeleteOptions"): _DELETION for version in ("v1", "batch/v1", "meta.k8s.io/v1")},
     ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {**_ASKING, 2: ("spec", _message(_ACCESS))},
+    ("authentication.k8s.io/v1", "SelfSubjectReview"): {1: ("metadata", _message(_METADATA)), 2: ("status", _unread)},
     ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): {
         **_ASKING,
         2: ("spec", _message(_texts("namespace"))),

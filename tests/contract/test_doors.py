@@ -181,3 +181,16 @@ def test_it_refuses_a_token_it_never_gave(target: Target) -> None:
         stranger.list(CONFIG_MAPS.path())
     assert (refusal.value.status, refusal.value.reason) == (401, "Unauthorized")
     stranger.close()
+
+
+def test_it_tells_everything_it_serves_at_once(target: Target) -> None:
+    if target.name == "real":
+        pytest.skip("discovery all at once came with Kubernetes 1.26")
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    code, core = target.raw("GET", "/api", Accept=f"{accept},application/json")
+    groups = target.raw("GET", "/apis", Accept=f"{accept},application/json")[1]
+    assert (code, core["kind"], groups["kind"]) == (200, "APIGroupDiscoveryList", "APIGroupDiscoveryList")
+    kinds = {each["resource"]: each for each in core["items"][0]["versions"][0]["resources"]}
+    assert kinds["configmaps"]["responseKind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+    assert kinds["configmaps"]["scope"] == "Namespaced" and "watch" in kinds["configmaps"]["verbs"]
+    assert "" not in {each["metadata"].get("name", "") for each in groups["items"]}

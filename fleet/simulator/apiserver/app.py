@@ -78,8 +78,8 @@ class Application:
             return await asked.whole(200, encoded(document), discovery.AGGREGATED.encode())
         if document is not None:
             return await asked.answer(200, document)
-        if asked.path.endswith("/selfsubjectaccessreviews") and asked.method == "POST":
-            return await asked.answer(201, _reviewed(asked))
+        if asked.method == "POST" and (review := _REVIEWS.get(asked.path)):
+            return await asked.answer(201, _reviewed(asked, *review))
         target = parse(asked.path, self._ops.catalog)
         if target.subresource == "log" and asked.method == "GET":
             pod = self._ops.get(target.served, target.namespace, target.name)
@@ -166,11 +166,26 @@ class Application:
         raise _NOT_ALLOWED
 
 
-def _reviewed(asked: Request) -> dict[str, Any]:
-    """Everything is allowed to everybody."""
+_EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+_EVERYWHERE = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+_REVIEWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": ("SelfSubjectAccessReview", {"allowed": True}),
+    "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": (
+        "SelfSubjectRulesReview",
+        {"resourceRules": [_EVERYTHING], "nonResourceRules": [_EVERYWHERE], "incomplete": False},
+    ),
+    "/apis/authentication.k8s.io/v1/selfsubjectreviews": (
+        "SelfSubjectReview",
+        {"userInfo": {"username": "admin", "groups": ["system:masters", "system:authenticated"]}},
+    ),
+}
+"""Everything is allowed to everybody, and there is only one."""
+
+
+def _reviewed(asked: Request, kind: str, status: dict[str, Any]) -> dict[str, Any]:
     review = asked.body()
-    kind = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1"}
-    return {**kind, **(review if isinstance(review, dict) else {}), "status": {"allowed": True}}
+    identity = {"kind": kind, "apiVersion": "/".join(asked.path.split("/")[2:4])}
+    return {**(review if isinstance(review, dict) else {}), **identity, "status": status}
 
 
 def _options(asked: Request) -> dict[str, Any]:

@@ -102,3 +102,8 @@ def test_it_says_what_is_not_there(kubectl: Kubectl) -> None:
 
 def test_it_may_do_everything(kubectl: Kubectl) -> None:
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
+
+
+def test_it_says_who_one_is_and_what_one_may(kubectl: Kubectl) -> None:
+    assert kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}") == "admin"
+    assert "*.*" in kubectl("auth", "can-i", "--list")
