@@ -8,6 +8,9 @@ import { listenToDrags } from "./drag.js";
 import { listenToKeys } from "./keys.js";
 import { short, told, units } from "./units.js";
 
+/** Borrowed only where min states them. */
+const COUNTED = ["kube-queue/max-jobs", "pods"];
+
 export class Grid {
   constructor(table, acts) {
     this.table = table;
@@ -33,9 +36,9 @@ export class Grid {
     return el(
       "tr",
       { role: "row" },
-      el("th", { role: "columnheader", scope: "col" }, "Quota"),
+      el("th", { role: "columnheader", scope: "col", class: "q-name" }, "Quota"),
       resources.map((name) => el("th", { role: "columnheader", scope: "col", title: name }, short(name))),
-      el("th", { role: "columnheader", scope: "col" }, "Actions"),
+      el("th", { role: "columnheader", scope: "col", class: "q-row-actions" }, "Actions"),
     );
   }
 
@@ -100,12 +103,22 @@ export class Grid {
       { role: "gridcell", class: "q-cell" },
       bar(node, resource),
       el("div", { class: "q-fields" }, ["min", "max"].map((key) => this.field(node, key, resource))),
+      ["min", "max"].map((key) => this.fault(node, key, resource)),
     );
   }
 
+  fault(node, key, resource) {
+    const fault = this.faultOf(node, key, resource);
+    return fault ? el("div", { class: "q-fault", id: `${idOf(node, key, resource)}-fault`, role: "alert" }, fault.detail) : null;
+  }
+
+  faultOf(node, key, resource) {
+    return this.faults.find((each) => each.path === node.path && each.field === `${key}.${resource}`);
+  }
+
   field(node, key, resource) {
-    const id = `${key}-${resource}-${node.path}`.replace(/[^A-Za-z0-9-]/g, "_");
-    const fault = this.faults.find((each) => each.path === node.path && each.field === `${key}.${resource}`);
+    const id = idOf(node, key, resource);
+    const fault = this.faultOf(node, key, resource);
     const input = el("input", {
       id,
       class: "q-input",
@@ -115,15 +128,14 @@ export class Grid {
       "aria-invalid": fault ? "true" : null,
       "aria-describedby": fault ? `${id}-fault` : null,
       disabled: !node.mayEdit,
-      title: node.mayEdit ? null : "You may not change this quota",
+      title: node.mayEdit ? node[key][resource] : "You may not change this quota",
       placeholder: "–",
       autocomplete: "off",
       size: 7,
       tabindex: "-1",
       onchange: (event) => this.acts.edit(node, key, resource, event.target.value.trim()),
     });
-    const message = fault ? el("div", { class: "q-fault", id: `${id}-fault`, role: "alert" }, fault.detail) : null;
-    return el("div", { class: "q-field" }, el("label", { for: id, class: "q-key" }, key), input, message);
+    return el("div", { class: "q-field" }, el("label", { for: id, class: "q-key" }, key), input);
   }
 
   actions(node) {
@@ -156,17 +168,28 @@ export class Grid {
   }
 }
 
+function idOf(node, key, resource) {
+  return `${key}-${resource}-${node.path}`.replace(/[^A-Za-z0-9-]/g, "_");
+}
+
+/** The least max from the node up, as far as it can be drawn. */
+function ceiling(node, resource) {
+  const own = units(resource, node.max[resource]);
+  const above = node.parent ? ceiling(node.parent, resource) : null;
+  return own === null || above === null ? (own ?? above) : Math.min(own, above);
+}
+
 /** Used against max, with a tick where min is; what is borrowed has another colour. */
 function bar(node, resource) {
   const live = node.known?.resources[resource];
   if (!live) return el("div", { class: "q-bar-text" }, "new");
   const min = units(resource, node.min[resource]) ?? 0;
-  const max = units(resource, node.max[resource]);
-  const whole = Math.max(max ?? 0, min, live.used, 1);
+  const own = COUNTED.includes(resource) && !min ? live.used : Math.min(live.used, min);
+  const whole = Math.max(ceiling(node, resource) ?? 0, min, live.used, 1);
   const drawn = el("div", { class: "q-bar", "aria-hidden": "true" }, el("span", { class: "q-own" }), el("span", { class: "q-borrowed" }), el("span", { class: "q-tick" }));
   const share = (value) => `${(100 * value) / whole}%`;
-  drawn.style.setProperty("--own", share(Math.min(live.used, min || live.used)));
-  drawn.style.setProperty("--borrowed", share(min ? Math.max(0, live.used - min) : 0));
+  drawn.style.setProperty("--own", share(own));
+  drawn.style.setProperty("--borrowed", share(live.used - own));
   drawn.style.setProperty("--min", share(min));
   const said = [`${told(resource, live.used)} used`];
   if (live.borrowed) said.push(`${told(resource, live.borrowed)} borrowed`);

@@ -11,6 +11,7 @@ const HINTS = {
   weight: "A whole number: twice the weight, twice the share of what is lent.",
   [LEND]: 'How much of min others may borrow, as JSON: {"cpu": 2}. Empty: all of it.',
   "queue-policy": "Empty: as the quota above.",
+  "cluster-affinity": "Names of clusters, such as north,south: jobs here go nowhere else. Empty: as the quota above.",
   "preempt-policy": "Whether jobs here take from lower priorities of the same queue.",
 };
 
@@ -18,7 +19,7 @@ export async function editSettings(node) {
   const name = el("input", { class: "q-input", value: node.name, disabled: node.parent === null });
   const spaces = el("textarea", { class: "q-input", rows: 3, disabled: node.children.length > 0 }, node.namespaces.join("\n"));
   const known = [...Object.keys(HINTS), ...Object.keys(node.attributes).filter((each) => !(each in HINTS))];
-  const fields = new Map(known.map((key) => [key, field(key, node.attributes[key] ?? "")]));
+  const fields = new Map(known.map((key) => [key, field(key, written(node.attributes[key]))]));
   const content = el(
     "div",
     { class: "q-settings" },
@@ -36,10 +37,15 @@ function changes(node, name, spaces, fields) {
   if (listed.join() !== node.namespaces.join()) set.namespaces = listed;
   for (const [key, input] of fields) {
     const value = input.value.trim();
-    if (value !== String(node.attributes[key] ?? "")) set.attributes = { ...set.attributes, [key]: value || null };
+    if (value !== written(node.attributes[key])) set.attributes = { ...set.attributes, [key]: value || null };
   }
   const made = Object.keys(set).length ? [{ op: "edit", path: node.path, set }] : [];
   return name === node.name ? made : [...made, { op: "rename", path: node.path, name }];
+}
+
+/** Attributes are text; whoever wrote an object meant its JSON. */
+function written(value) {
+  return value && typeof value === "object" ? JSON.stringify(value) : String(value ?? "");
 }
 
 function field(key, value) {
