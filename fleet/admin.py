@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -15,9 +16,9 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from fleet.errors import ConvoyError
-from fleet.models import Cluster, Event, Grant, Hold, Node, Pod, Token
-from fleet.services import access, clusters
+from fleet.errors import Conflict, ConvoyError
+from fleet.models import AuditEntry, Cluster, Event, Grant, Hold, Node, Pod, Token
+from fleet.services import access, clusters, grants
 
 
 class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
@@ -177,8 +178,19 @@ class TokenAdmin(ReadOnlyAdmin):
         if not access.may(request.user, "detach", "Cluster"):
             raise PermissionDenied
         for token in queryset.select_related("user"):
-            access.revoke(token.user, token.pk, now=timezone.now())
+            grants.revoke(token.user.get_username(), token.pk, now=timezone.now())
         self.message_user(request, "Revoked", messages.SUCCESS)
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    list_display = ("at", "actor", "door", "verb", "kind", "namespace", "name", "outcome", "message")
+    list_filter = ("door", "outcome", "verb")
+    search_fields = ("actor", "name", "message")
+    ordering = ("-id",)
+
+    def has_view_permission(self, request: HttpRequest, obj: AuditEntry | None = None) -> bool:
+        return access.may(request.user, access.READ, "Audit")
 
 
 @admin.register(Grant)
@@ -187,3 +199,18 @@ class GrantAdmin(ModelAdmin):  # type: ignore[misc]
     list_select_related = ("user",)
     list_filter = ("role",)
     search_fields = ("user__username", "namespace")
+
+    def save_model(self, request: HttpRequest, obj: Grant, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        grants.noted("grant", obj)
+
+    def delete_model(self, request: HttpRequest, obj: Grant) -> None:
+        self.delete_queryset(request, Grant.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Grant]) -> None:
+        try:
+            with transaction.atomic():
+                for pk in queryset.values_list("pk", flat=True):
+                    grants.take_back(pk)
+        except Conflict as e:
+            raise PermissionDenied(e.message) from e

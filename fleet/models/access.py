@@ -1,6 +1,7 @@
 """Who may knock: bearer tokens, one-time sign-in links, and grants of roles."""
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 
 
@@ -37,6 +38,10 @@ class Grant(models.Model):
         EDITOR = "editor"
         VIEWER = "viewer"
 
+    WHOLE = (Role.FLEET_ADMIN, Role.QUOTA_ADMIN)
+    """Roles for the fleet as a whole, which no namespace bounds."""
+    NOT_HERE = "must be empty: this role is one for the whole fleet"
+
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="grants")
     role = models.CharField(max_length=16, choices=Role.choices)
     namespace = models.CharField(max_length=63, blank=True)
@@ -46,3 +51,7 @@ class Grant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user}: {self.role} in {self.namespace or 'all namespaces'}"
+
+    def clean(self) -> None:
+        if self.namespace and self.role in self.WHOLE:
+            raise ValidationError({"namespace": self.NOT_HERE})

@@ -1,4 +1,4 @@
-"""Roles given and taken back, and the tokens of others: a fleet admin's work. What a role allows, `fleet.services.access` says."""
+"""Roles given and taken back, and the tokens of others: a fleet admin's work. What a role allows is said in `access`."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,8 +14,6 @@ from fleet.services import access, audit
 from fleet.trail import current
 
 Role = Grant.Role
-WHOLE = frozenset({Role.FLEET_ADMIN.value, Role.QUOTA_ADMIN.value})
-"""Roles for the fleet as a whole, which no namespace bounds."""
 
 
 def users() -> QuerySet[Any]:
@@ -33,13 +31,13 @@ def grant(username: str, role: str, namespace: str) -> Grant:
     """The grant, whether it was there before or not."""
     if role not in Role.values:
         raise invalid("role", f"must be one of {', '.join(Role.values)}")
-    if namespace and role in WHOLE:
-        raise invalid("namespace", f"must be empty: {role} is a role for the whole fleet")
+    if namespace and role in Grant.WHOLE:
+        raise invalid("namespace", Grant.NOT_HERE)
     if namespace and (fault := names.label_fault(namespace)):
         raise invalid("namespace", fault)
     row, made = Grant.objects.get_or_create(user=user(username), role=role, namespace=namespace)
     if made:
-        _noted("grant", "Grant", str(row))
+        noted("grant", row)
     return row
 
 
@@ -51,9 +49,9 @@ def take_back(grant_id: int) -> None:
             raise NotFound(f"there is no grant {grant_id}")
         if row.role == Role.FLEET_ADMIN and not _other_admins(row).exists():
             raise Conflict(f"{row.user} is the last fleet admin: make another one first")
-        told = str(row)
+        told = Grant(user=row.user, role=row.role, namespace=row.namespace)
         row.delete()
-    _noted("revoke", "Grant", told)
+    noted("revoke", told)
 
 
 def mint(username: str, name: str, *, life: timedelta | None, now: datetime) -> tuple[Token, str]:
@@ -75,6 +73,10 @@ def revoke(username: str, token_id: int, *, now: datetime) -> None:
 def _other_admins(row: Grant) -> QuerySet[Any]:
     by_grant = Q(grants__role=Role.FLEET_ADMIN, grants__namespace="") & ~Q(grants__pk=row.pk)
     return get_user_model().objects.filter(Q(is_superuser=True) | by_grant, is_active=True)
+
+
+def noted(verb: str, row: Grant) -> None:
+    _noted(verb, "Grant", str(row))
 
 
 def _noted(verb: str, kind: str, name: str) -> None:

@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import pytest
 import yaml
+from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from fleet.models import AuditEntry
+from fleet.models import AuditEntry, Grant
 from fleet.services import audit, processes
 from jobs.models import Job
 from tests.support.kubectl import served
@@ -114,6 +115,22 @@ def test_it_knows_what_kubectl_did_and_only_tried(admin, viewer, tmp_path):
     assert "labels" not in changed.before["manifest"]["metadata"]
     assert changed.after["manifest"]["metadata"]["labels"] == {"team": "vision"}
     assert AuditEntry.objects.get(verb="delete").before["name"] == "example-policy"
+
+
+@pytest.mark.django_db
+def test_it_knows_what_was_granted_in_the_admin(admin, client):
+    client.force_login(get_user_model().objects.create_superuser("root", password="a long password"))
+    data = {"user": admin.pk, "role": "quota-admin", "namespace": "vision"}
+    assert "this role is one for the whole fleet" in client.post("/admin/fleet/grant/add/", data).content.decode()
+    assert client.post("/admin/fleet/grant/add/", {**data, "namespace": ""}).status_code == 302
+    grant = Grant.objects.get()
+    client.post(f"/admin/fleet/grant/{grant.pk}/delete/", {"post": "yes"})
+    lines = AuditEntry.objects.filter(kind="Grant", outcome="done").order_by("pk")
+    assert [(each.actor, each.door, each.verb) for each in lines] == [
+        ("root", "admin", "grant"),
+        ("root", "admin", "revoke"),
+    ]
+    assert client.get("/admin/fleet/auditentry/").status_code == 200
 
 
 def test_it_blots_out_telling_variables_and_what_was_last_applied():
