@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import Max, Min
+from django.db.models import Max, Min, QuerySet
 
 from fleet.models import JournalEntry
 
@@ -53,6 +53,11 @@ def floor() -> int:
 def after(version: int, limit: int = 1000) -> list[JournalEntry]:
     """What changed after ``version``, oldest first."""
     return list(JournalEntry.objects.filter(version__gt=version).order_by("version")[:limit])
+
+
+def gone() -> QuerySet[JournalEntry, str]:
+    """The uids of what was deleted, as far as is remembered."""
+    return JournalEntry.objects.filter(action=Action.DELETED).order_by().values_list("object_uid", flat=True)
 
 
 def compact(keep: int) -> int:

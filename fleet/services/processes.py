@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from fleet import journal
-from fleet.models import Event, Heartbeat, SigninLink
+from fleet.models import Event, FieldOwners, Heartbeat, SigninLink
 from fleet.services import audit
 
 JOURNAL_KEEP = 100_000
@@ -30,6 +30,7 @@ def beat_from_worker(now: datetime) -> None:
 
 def tidy(now: datetime) -> None:
     """Forgets what nobody needs any more."""
+    FieldOwners.objects.filter(object_uid__in=journal.gone()).delete()
     journal.compact(JOURNAL_KEEP)
     Event.objects.filter(last_at__lt=now - EVENTS_KEEP).delete()
     audit.forget_old(now)

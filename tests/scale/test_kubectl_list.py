@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
-from tests.support.kubectl import BINARY
+from tests.support.kubectl import BINARY, client_of, process
 
 pytestmark = pytest.mark.bench
 JOBS = int(os.environ.get("CONVOY_BENCH_JOBS", "100000"))
@@ -61,19 +60,8 @@ def rows() -> Iterator[object]:
 @pytest.fixture
 def kube(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], list[str]]]:
     """The server of this door alone, and how kubectl is called."""
-    env = {**os.environ, "CONVOY_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
-    run = {"cwd": ROOT, "env": env}
-    subprocess.run([sys.executable, "-m", "django", "migrate", "-v0"], check=True, **run)
-    subprocess.run([sys.executable, "-c", FILL], check=True, **run)
-    port = ports.any_free(0)
-    command = [sys.executable, "-m", "deploy.config.kube", "--port", str(port), "--kubeconfig"]
-    with subprocess.Popen(command, **run) as server:
-        kubectl = [str(BINARY), "--kubeconfig", str(tmp_path / "kubeconfig"), "--cache-dir", str(tmp_path / "cache")]
-        while subprocess.run([*kubectl, "get", "--raw", "/readyz"], capture_output=True, check=False).returncode:
-            assert server.poll() is None
-            time.sleep(0.2)
-        yield server, kubectl
-        server.terminate()
+    with process(tmp_path, prepare=FILL) as (server, kubeconfig):
+        yield server, [str(BINARY), "--kubeconfig", str(kubeconfig), "--cache-dir", str(tmp_path / "cache")]
 
 
 def mib(pid: int, what: str) -> float:
@@ -88,8 +76,6 @@ def cpu_s(pid: int) -> float:
 
 def milliseconds(kubectl: list[str]) -> list[float]:
     """Of gets of one job, on the door's own connection: kubectl's start is not the server's time."""
-    from tests.support.kubectl import client_of
-
     api, found = client_of(Path(kubectl[2])), []
     for i in range(300):
         job = i * 7919 % JOBS

@@ -1,4 +1,4 @@
-"""Benchmark ``watch``: 50 watchers of the product as ``up`` starts it while 200 objects a second change; nobody misses any.
+"""Benchmark ``watch``: 50 watchers of the door as a process while 200 objects a second change; nobody misses any.
 
 Result in ``.convoy/bench/watch.json``: changes a second as written, and how late raw watchers heard of them. Ten watchers are
 informers of the official Python client, two are ``kubectl get -w``, the others read the stream. ``CONVOY_BENCH_WATCH_S`` sets
@@ -25,8 +25,7 @@ from deploy.bootstrap.home import ROOT
 from fleet.kube.resources import CONFIG_MAPS, PYTORCH_JOBS, Resource
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberError
-from tests.support.kubectl import BINARY, client_of
-from tests.support.product import Product
+from tests.support.kubectl import BINARY, client_of, process
 
 pytestmark = pytest.mark.bench
 SECONDS = float(os.environ.get("CONVOY_BENCH_WATCH_S", "600"))
@@ -65,12 +64,8 @@ class Hub:
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
-    product = Product(tmp_path / "home")
-    started = product.manage("up", "--detach")
-    assert started.returncode == 0, started.stdout + started.stderr
-    file = product.home.path / "kubeconfig"
-    yield Hub(client_of(file).access, file)
-    product.manage("down")
+    with process(tmp_path) as (_, kubeconfig):
+        yield Hub(client_of(kubeconfig).access, kubeconfig)
 
 
 @dataclass

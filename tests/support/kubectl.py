@@ -1,6 +1,7 @@
 """Convoy's Kubernetes-style door as it is served, on a port of its own, and a stock kubectl in front of it."""
 
 import base64
+import os
 import socket
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 import yaml
 from django.core.management import call_command
 
+from deploy.bootstrap import ports
+from deploy.bootstrap.home import ROOT
 from fleet.member.client import Access, MemberClient
 
 BINARY = Path(sys.executable).with_name("kubectl")
@@ -67,6 +70,32 @@ def client_of(kubeconfig: Path) -> MemberClient:
     cluster, user = known["clusters"][0]["cluster"], known["users"][0]["user"]
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
     return MemberClient(Access(cluster["server"], authority, user["token"]), timeout_s=30)
+
+
+@contextmanager
+def process(home: Path, *, prepare: str = "") -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+    """The door as a process of its own on a new database, prepared by a script; and a kubeconfig of user admin."""
+    env = {**os.environ, "CONVOY_HOME": str(home), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
+    port, file = ports.any_free(0), home / "kubeconfig"
+
+    def run(*args: str) -> None:
+        subprocess.run([sys.executable, *args], cwd=ROOT, env=env, check=True)
+
+    run("-m", "django", "migrate", "-v0")
+    if prepare:
+        run("-c", prepare)
+    command = [sys.executable, "-m", "deploy.config.kube", "--port", str(port), "--kubeconfig"]
+    with subprocess.Popen(command, cwd=ROOT, env=env) as server:
+        while not answers(port):
+            assert server.poll() is None
+            time.sleep(0.2)
+        yield server, file
+        server.terminate()
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as knock:
+        return knock.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager

@@ -9,9 +9,11 @@ from kubernetes import client, config, dynamic
 from kubernetes.watch import Watch
 
 from fleet import journal
+from fleet.kube.resources import PYTORCH_JOBS
+from fleet.member.errors import MemberError
 from jobs.models import Job
 from jobs.services import lifecycle, manifests, submit
-from tests.support.kubectl import served
+from tests.support.kubectl import client_of, served
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -111,3 +113,49 @@ def test_it_misses_nothing_of_many_changes(api):
     seen = told(api["ada"], version, len(names))
     writer.join()
     assert [name for _, name in seen] == names
+
+
+@pytest.fixture
+def member(transactional_db, admin, tmp_path):
+    """The door as a plain client."""
+    with served(tmp_path) as kubectl:
+        yield client_of(kubectl.as_user("ada").file)
+
+
+def raw(member, version: str, **params: str) -> list[tuple[str, str, dict]]:
+    """Everything a watch of a second tells: its events, names and metadata."""
+    told = member.watch(PYTORCH_JOBS.path(), resource_version=version, timeout_s=1, params=params)
+    return [(each.type, each.object["metadata"].get("name", ""), each.object["metadata"]) for each in told]
+
+
+def test_it_marks_the_end_of_what_there_was_when_asked_to_begin_with_it(member):
+    apply(pytorch_job("llama"))
+    asked = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+    first, mark = raw(member, "1", **asked)[:2]
+    assert (first[:2], mark[0]) == (("ADDED", "llama"), "BOOKMARK")
+    assert mark[2]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert mark[2]["resourceVersion"] == str(journal.head())
+
+
+def test_it_begins_with_nothing_when_asked_not_to(member):
+    apply(pytorch_job("llama"))
+    assert raw(member, "", sendInitialEvents="false") == []
+
+
+def test_it_tells_what_left_a_selector_between_the_list_and_the_watch(member):
+    labelled = pytorch_job("llama").replace("name: llama", "name: llama\n  labels: {team: vision}")
+    for text in (labelled, labelled.replace("llama", "other")):
+        apply(text)
+    version = str(journal.head())
+    delete("llama")
+    apply(pytorch_job("other"))
+    told = raw(member, version, labelSelector="team=vision")
+    assert [each[:2] for each in told] == [("DELETED", "llama"), ("DELETED", "other")]
+    named = raw(member, version, fieldSelector="metadata.name=llama")
+    assert [each[:2] for each in named] == [("DELETED", "llama")]
+
+
+def test_it_refuses_a_version_that_is_not_there_yet(member):
+    with pytest.raises(MemberError) as refusal:
+        raw(member, str(journal.head() + 1000))
+    assert refusal.value.status == 504 and "Too large resource version" in refusal.value.message
