@@ -52,7 +52,8 @@ def load() -> World:
     axis, clusters = load_clusters()
     waiting = load_gangs(waiting_jobs().filter(tree_version=version))
     leaving = load_runners(leaving_jobs(), found) if found else ()
-    return World(axis, waiting, clusters, found, leaving)
+    left = load_runners(left_jobs(), found) if found else ()
+    return World(axis, waiting, clusters, found, leaving, left)
 
 
 def load_gangs(waiting: QuerySet[Job]) -> tuple[Gang, ...]:
@@ -105,6 +106,11 @@ def charged_jobs() -> QuerySet[Job]:
 def leaving_jobs() -> QuerySet[Job]:
     """Who makes room: charged until their pods are gone."""
     return charged_jobs().filter(state=Job.State.RECLAIMING, deleting_at__isnull=True)
+
+
+def left_jobs() -> QuerySet[Job]:
+    """Who has made room for another, and waits to be placed again."""
+    return waiting_jobs().filter(reclaim__isnull=False, charge__isnull=True).order_by()
 
 
 def running_jobs() -> QuerySet[Job]:
@@ -204,7 +210,7 @@ def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]
     return Runner(
         job_id=job["pk"],
         name=f"{job['namespace']}/{job['name']}",
-        charge=Charge(job["leaf"], job["charge"], job["preemptible"]),
+        charge=Charge(job["leaf"], job["charge"] or {}, job["preemptible"]),
         priority=job["priority"],
         started_at=job["started_at"] or _JUST_NOW,
         cluster=job["cluster__name"] or "",

@@ -66,7 +66,7 @@ class _Pass:
         self.gate = Gate(world.quota, (gang for gang, reason in held_back if not reason))
         self.refused: dict[int, Reason] = {}
         """Gangs of one shape get the same answer: room only shrinks within a cycle, so a no stays a no."""
-        self.promises = Promises(world)
+        self.promises = Promises(world, now)
         self.claimed: Counter[object] = Counter()
         self.looked: dict[int, tuple[Verdict, ...]] = {}
         self.shapes: dict[int, int] = {}

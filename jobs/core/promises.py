@@ -2,11 +2,13 @@
 
 The ledger and the clusters *to come* have everybody gone who leaves, and the claimants in their place. Whoever is no claimant
 needs room there as well as in the world as it is: so a victim cannot come back for its place, nor a third one slip in.
-Only a cycle with somebody on the way out has any of this.
+It holds until the claimant has its place, whose turn may come after that of others. Only a cycle with somebody on the way
+out, or just gone, has any of this.
 """
 
 import copy
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -14,16 +16,20 @@ from jobs.core.world import Cluster, Gang, Vector, World
 from quotas.core import admission
 from quotas.core.admission import Refused
 
+KEPT = timedelta(minutes=1)
+"""How long after its time to leave what a victim gave back is kept for a claimant that has not taken it yet."""
+
 
 class Promises:
     """Counts along as the cycle places others and, at last, the claimants themselves."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, now: datetime) -> None:
         waiting = {gang.job_id: gang for gang in world.waiting if gang.asks_quota}
         leaving = [runner for runner in world.leaving if runner.leaves_for in waiting]
-        self.claimants = {runner.leaves_for for runner in leaving}
+        kept = [each for each in world.left if each.leaves_for in waiting and each.until and now < each.until + KEPT]
+        self.claimants = {runner.leaves_for for runner in (*leaving, *kept)}
         self._reserved = {job: _reserved(waiting[job], world) for job in self.claimants}
-        self._ledger = copy.copy(world.quota.ledger) if world.quota and leaving else None
+        self._ledger = copy.copy(world.quota.ledger) if world.quota and self.claimants else None
         if self._ledger is None:
             return
         self._ledger.held = self._ledger.held.copy()
@@ -65,7 +71,8 @@ class Promises:
 def _reserved(claimant: Gang, world: World) -> tuple[str, Vector]:
     """Its cluster, and what of its total is free there already: the rest is still in use by those who leave."""
     mine = [runner for runner in world.leaving if runner.leaves_for == claimant.job_id]
-    name = next((runner.goes_to for runner in mine if runner.goes_to), "")
+    gone = [runner for runner in world.left if runner.leaves_for == claimant.job_id]
+    name = next((runner.goes_to for runner in (*mine, *gone) if runner.goes_to), "")
     left = world.axis.known(claimant.total)
     for runner in mine:
         if runner.cluster == name:

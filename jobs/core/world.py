@@ -177,6 +177,8 @@ class World:
     """None: no tree, no quota."""
     leaving: tuple[Runner, ...] = ()
     """Those who make room; their leaves are charged until their pods are gone."""
+    left: tuple[Runner, ...] = ()
+    """Those who have made room, and wait again; what they gave back is kept for whom they left."""
 
     def after(self, cluster: str, asked: Vector) -> "World":
         """The same world with ``asked`` held on ``cluster``."""

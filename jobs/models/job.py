@@ -87,6 +87,7 @@ class Job(models.Model):
             models.Index(fields=["created_at"]),
             models.Index(fields=["leaf", "state"]),
             models.Index(fields=["leaf"], condition=models.Q(charge__isnull=False), name="jobs_charged"),
+            models.Index(fields=["state"], condition=models.Q(reclaim__isnull=False), name="jobs_reclaimed"),
         ]
 
     def __str__(self) -> str:

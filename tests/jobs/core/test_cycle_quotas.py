@@ -26,8 +26,8 @@ def a_quota(*children: dict, charges=(), closed=None, total=None) -> Quota:
     return Quota(Ledger.of(tree(total or PLENTY, *children), charges), 1, closed or {})
 
 
-def under(rules: Quota, gangs, clusters, leaving=()):
-    return replace(world(gangs, clusters), quota=rules, leaving=tuple(leaving))
+def under(rules: Quota, gangs, clusters, leaving=(), left=()):
+    return replace(world(gangs, clusters), quota=rules, leaving=tuple(leaving), left=tuple(left))
 
 
 def mine(name: str = "llama", leaf: str = "a", workers: int = 2, **fields):

@@ -95,6 +95,7 @@ class Fleet:
         self.gangs, self.leaves, self.nodes = {each.job_id: each for each in gangs}, leaves, nodes
         self.total = {**PLENTY, GPU: room}
         self.running: dict[int, Runner] = {}
+        self.left: dict[int, Runner] = {}
 
     def step(self, after_s: int) -> int:
         """How many were taken."""
@@ -102,16 +103,19 @@ class Fleet:
         rules = a_quota(*self.leaves, charges=[each.charge for each in runners], total=self.total)
         waiting = [gang for job, gang in self.gangs.items() if job not in self.running]
         clusters = {each.name: each for each in (cluster(f"c{i}", [node(n)]) for i, n in enumerate(self.nodes))}
-        seen = under(rules, waiting, list(clusters.values()))
+        seen = under(rules, waiting, list(clusters.values()), left=self.left.values())
         for each in runners:
             seen = seen.after(each.cluster, seen.axis.vector(each.total))
         plan = cycle.run(seen, NOON)
         made = takeback.plan(seen, plan, runners, NOON)
         for each in made.taken:
-            del self.running[each.runner.job_id]
+            gone = self.running.pop(each.runner.job_id)
+            order = {"leaves_for": each.claimant.job_id, "goes_to": each.goes_to, "until": NOON}
+            self.left[gone.job_id] = replace(gone, cluster="", **order)
         started = NOON + timedelta(seconds=after_s)
         for each in plan.placed:
             gang, at = each.gang, each.spot.cluster.name
+            self.left.pop(gang.job_id, None)
             self.running[gang.job_id] = Runner(gang.job_id, gang.name, gang.charge, 0, started, at, gang.total)
         return len(made.taken)
 
