@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fleet.kube.resources import CONFIG_MAPS, CRDS, JOBS, PODS, Resource
+from fleet.kube.resources import CONFIG_MAPS, CRDS, JOBS, PODS, SERVICES, Resource
 from tests.contract.target import Target, config_map, definition, job, pod, served, until
 
 APPLY = "application/apply-patch+yaml"
@@ -196,3 +196,15 @@ def test_it_lets_kubectl_go_over_to_the_servers_side(target: Target, namespace: 
     assert json.loads(made["metadata"]["annotations"][last])["data"] == {"k": "2"}
     code, refused = applied(target, CONFIG_MAPS.path(namespace, "a"), map_of("a", k="3"), "another")
     assert (code, refused["details"]["causes"][0]["message"]) == (409, 'conflict with "kubectl"')
+
+
+@pytest.mark.usefixtures("defaults", "pods")
+def test_it_fills_in_defaults_again_when_an_object_is_replaced(target: Target, namespace: str) -> None:
+    body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
+    target.member.create(SERVICES.path(namespace), body)
+    address = target.member.get(SERVICES.path(namespace, "a"))["spec"].get("clusterIP", "")
+    version = target.member.get(SERVICES.path(namespace, "a"))["metadata"]["resourceVersion"]
+    changed = {"ports": [{"port": 81}], **({"clusterIP": address} if address else {})}
+    again = {**body, "metadata": {"name": "a", "resourceVersion": version}, "spec": changed}
+    made = target.member.replace(SERVICES.path(namespace, "a"), again)
+    assert made["spec"]["ports"] == [{"port": 81, "protocol": "TCP", "targetPort": 81}]

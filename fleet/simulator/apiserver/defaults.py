@@ -116,7 +116,6 @@ def _quality(containers: list[Object]) -> str:
 
 
 def _default_job(job: Object) -> None:
-    """As the Job strategy does: counts, and the selector by the Job's own uid that its pods will carry."""
     spec, metadata = job.setdefault("spec", {}), job["metadata"]
     for count in _COUNTS:
         value = spec.get(count)
@@ -136,6 +135,7 @@ def _default_job(job: Object) -> None:
 
 
 def _complete_job(job: Object) -> None:
+    """The selector by the Job's own uid, which its pods will carry."""
     spec, metadata = job["spec"], job["metadata"]
     template = spec["template"] = {**spec["template"]}
     own = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}

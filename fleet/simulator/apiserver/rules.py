@@ -109,10 +109,12 @@ def updated(old: Object, new: Object, served: Served, subresource: str) -> Objec
         made = {**old, "status": new.get("status", {})}
         kept = old["metadata"]
     else:
-        made = {**new}
+        made = {**new, "metadata": {**metadata, "name": name}}
         if resource == PODS:
             defaults.check_pod_update(old, made)
-        kept = {**metadata}
+        else:
+            defaults.apply(resource, made)
+        kept = made["metadata"]
         if "status" in served.subresources:
             made.pop("status", None)
             if "status" in old:
