@@ -34,6 +34,7 @@ class Page {
   }
 
   async load() {
+    this.unask();
     try {
       this.model = new Model(await api.tree());
     } catch (refused) {
@@ -97,14 +98,20 @@ class Page {
     return undefined;
   }
 
-  async preview(whole) {
+  /** What the server was asked about changes that are no more is of no interest. */
+  unask() {
     clearTimeout(this.soon);
-    const asked = (this.asked += 1);
+    this.asked += 1;
+    return this.asked;
+  }
+
+  async preview(whole) {
+    const asked = this.unask();
     let found = { faults: [], refusals: [], warnings: [], touched: [] };
     try {
       if (this.model.changes.length) found = await api.preview({ changes: this.model.changes, simulate: whole });
     } catch (refused) {
-      return this.say(refused.message, "bad");
+      return asked === this.asked ? this.say(refused.message, "bad") : undefined;
     }
     if (asked !== this.asked) return undefined;
     this.faults = found.faults;
@@ -115,12 +122,13 @@ class Page {
     if (wrong) this.say(`${wrong === 1 ? "1 value is" : `${wrong} values are`} not valid: see beside the field.`, "bad");
     else if (found.refusals.length) this.say(found.refusals.join(" "), "bad");
     else if (whole) this.say("Simulated: nothing is saved yet.");
-    else this.say("");
+    else if (at("q-status").classList.contains("q-status-bad")) this.say("");
     return undefined;
   }
 
   async save() {
     const comment = at("q-comment").value.trim();
+    this.unask();
     try {
       const saved = await api.save(this.model.changes, this.model.generation, comment);
       at("q-comment").value = "";
