@@ -17,7 +17,7 @@ from unfold.admin import ModelAdmin
 from fleet.errors import ConvoyError
 from fleet.services import access
 from quotas.models import Queue, QuotaGrant, QuotaRevision, QuotaTree
-from quotas.services import queues, scopes
+from quotas.services import leads, queues, scopes
 
 State = Queue.State
 
@@ -109,3 +109,12 @@ class QuotaGrantAdmin(ReadableAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self.has_add_permission(request)
+
+    def save_model(self, request: HttpRequest, obj: QuotaGrant, form: Any, change: bool) -> None:
+        leads.save(obj)
+
+    def delete_model(self, request: HttpRequest, obj: QuotaGrant) -> None:
+        leads.take_back(QuotaGrant.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[QuotaGrant]) -> None:
+        leads.take_back(queryset)

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from fleet.models import Grant
+from fleet.models import AuditEntry, Grant
 from quotas.models import Queue, QuotaGrant
 from quotas.services import trees
 from tests.conftest import person
@@ -70,3 +70,7 @@ def test_it_lets_quota_admins_name_leads(staff):
     assert not QuotaGrant.objects.exists()
     assert admin.post("/admin/quotas/quotagrant/add/", given).status_code == 302
     assert str(QuotaGrant.objects.get()) == "lea: below root/a"
+    admin.post(f"/admin/quotas/quotagrant/{QuotaGrant.objects.get().pk}/delete/", {"post": "yes"})
+    assert not QuotaGrant.objects.exists()
+    told = AuditEntry.objects.filter(kind="QuotaGrant").order_by("id").values_list("actor", "verb", "name")
+    assert list(told) == [("quinn", "grant", "lea: below root/a"), ("quinn", "revoke", "lea: below root/a")]
