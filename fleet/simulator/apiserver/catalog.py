@@ -70,6 +70,7 @@ class Catalog:
         for served in _of_definition(definition):
             resource = served.resource
             self._served.pop((resource.group, resource.version, resource.plural), None)
+            self._schemas.pop(resource, None)
 
 
 def _of_definition(definition: dict[str, Any]) -> Iterator[Served]:
