@@ -152,7 +152,8 @@ def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
 
 def held_back(manifest: Manifest) -> bool:
     """Whether a job of a kind without a suspend field is suspended by annotation."""
-    notes = (manifest.get("metadata") or {}).get("annotations")
+    metadata = manifest.get("metadata")
+    notes = metadata.get("annotations") if isinstance(metadata, dict) else None
     return isinstance(notes, dict) and notes.get(SUSPEND_ANNOTATION) == "true"
 
 

@@ -95,7 +95,8 @@ class RayJob(Kind):
         head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0]
         container = {"name": "ray-job-submitter", "image": head["image"], "resources": _SUBMITTER}
         usual = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-        note(spec.setdefault("submitterPodTemplate", usual), "labels", {_ROLE: "submitter"})
+        spec["submitterPodTemplate"] = spec.get("submitterPodTemplate") or usual
+        note(spec["submitterPodTemplate"], "labels", {_ROLE: "submitter"})
 
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         yield from self.gang_templates(manifest)
