@@ -27,7 +27,9 @@ def read_template(
 
     ``container`` must be among the containers when given; ``restart`` are the restart policies the kind allows.
     """
-    spec = faults.mapping(faults.mapping(template, path, required=True).get("spec"), f"{path}.spec", required=True)
+    body = faults.mapping(template, path, required=True)
+    read_metadata(body.get("metadata"), f"{path}.metadata", faults)
+    spec = faults.mapping(body.get("spec"), f"{path}.spec", required=True)
     containers = spec.get("containers")
     if not isinstance(containers, list) or not containers:
         faults.add(f"{path}.spec.containers", "must list at least one container")
@@ -52,6 +54,13 @@ def read_template(
     except (AttributeError, TypeError, ValueError):
         faults.add(f"{path}.spec", "holds a value of the wrong type: compare it with the Kubernetes Pod reference")
     return {}
+
+
+def read_metadata(metadata: object, path: str, faults: Faults) -> None:
+    """Checks the labels and annotations, for the fleet adds its own to them."""
+    held = faults.mapping(metadata, path)
+    for field in ("labels", "annotations"):
+        faults.mapping(held.get(field), f"{path}.{field}")
 
 
 def references(spec: Manifest) -> set[Reference]:

@@ -12,6 +12,7 @@ from fleet.core import units
 from fleet.kube.quantities import QuantityError
 from fleet.kube.resources import SPARK_APPLICATIONS
 from jobs.kinds.base import Amounts, Faults, Kind, Manifest, Phase, Reading, Role, State
+from jobs.kinds.pods import read_metadata
 
 _TYPES = ("Java", "Scala", "Python", "R")
 _ON_THE_HEAP = ("Java", "Scala")
@@ -71,6 +72,7 @@ class SparkApplication(Kind):
     def _read_pod(self, spec: Manifest, role: str, faults: Faults) -> Amounts:
         path = f"spec.{role}"
         body = faults.mapping(spec.get(role), path, required=True)
+        read_metadata(body, path, faults)
         if not (body.get("image") or spec.get("image")):
             faults.add("spec.image", "is required")
         try:

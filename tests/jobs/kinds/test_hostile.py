@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from jobs.kinds import registry
+from jobs.kinds.base import marked
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 JUNK = (None, 0, -1, 1.5, True, "", "x", [], ["x"], [None], {}, {"x": None}, {"x": []})
@@ -22,7 +23,7 @@ def places(value: object, path: tuple = ()) -> Iterator[tuple]:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.yaml") if path.stem != "policy"))
-def test_it_reads_anything_without_raising(name):
+def test_it_reads_anything_without_raising_and_marks_what_it_took(name):
     manifest = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
     kind = registry.of(manifest["apiVersion"], manifest["kind"])
     for path in places(manifest):
@@ -34,5 +35,5 @@ def test_it_reads_anything_without_raising(name):
             target[path[-1]] = junk
             reading = kind.read(made)
             if not reading.faults and path[0] == "spec":
-                kind.complete(made)
-                assert list(kind.templates(made))
+                sent = marked(kind, made, {"mark": "1"})
+                assert all(template["metadata"]["labels"]["mark"] for _, template in kind.templates(sent))
