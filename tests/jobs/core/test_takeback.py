@@ -116,7 +116,9 @@ class Fleet:
         for each in plan.placed:
             gang, at = each.gang, each.spot.cluster.name
             self.left.pop(gang.job_id, None)
-            self.running[gang.job_id] = Runner(gang.job_id, gang.name, gang.charge, 0, started, at, gang.total)
+            self.running[gang.job_id] = Runner(
+                gang.job_id, gang.name, gang.charge, gang.priority, started, at, gang.total
+            )
         return len(made.taken)
 
 
