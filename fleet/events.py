@@ -96,9 +96,20 @@ def record_new(lines: Iterable[tuple[journal.Change, str, str]], now: datetime, 
     _journal(made, journal.Action.ADDED, now)
 
 
+@transaction.atomic(savepoint=False)
+def forget_old(before: datetime, now: datetime) -> None:
+    """Of everything that was not said again since."""
+    old = list(Event.objects.filter(last_at__lt=before).order_by("last_at")[:_AT_ONCE])
+    Event.objects.filter(pk__in=[each.pk for each in old]).delete()
+    _journal(old, journal.Action.DELETED, now)
+
+
+_AT_ONCE = 5000
+
+
 def _journal(said: Iterable[Event], action: journal.Action, now: datetime) -> None:
     """For watches; websockets hear of the object itself."""
-    changes = [journal.Change("Event", each.regarding_namespace, str(each.pk), str(each.uid), action) for each in said]
+    changes = [journal.Change("Event", e.object_namespace, e.object_name, str(e.uid), action) for e in said]
     journal.append(changes, now)
 
 

@@ -1,7 +1,6 @@
 """Supply as Kubernetes objects: clusters, the namespaces in use, and events. All of them are read only."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from django.db.models import QuerySet
@@ -174,14 +173,7 @@ class Events(RowKind):
             rows = rows.filter(pk__gt=_row_of(after[1]))
         return (self.render(row) for row in rows.iterator(chunk_size=self.chunk))
 
-    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
-        """Under the names they have here: the journal knows their rows."""
-        found = [each for each in super().told(entries) if each.shown]
-        names = [each.shown["metadata"] for each in found if each.shown]
-        return [replace(each, namespace=m["namespace"], name=m["name"]) for each, m in zip(found, names, strict=True)]
-
     def render(self, row: Event) -> Object:
-        namespace = row.regarding_namespace or "default"
         about = {
             "apiVersion": self._versions.get(row.regarding_kind, ""),
             "kind": row.regarding_kind,
@@ -193,8 +185,8 @@ class Events(RowKind):
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {
-                "name": f"{row.regarding_name}.{row.pk:015x}",
-                "namespace": namespace,
+                "name": row.object_name,
+                "namespace": row.object_namespace,
                 "uid": str(row.uid),
                 "resourceVersion": "1",
                 "creationTimestamp": stamp(row.first_at),

@@ -28,5 +28,15 @@ class Event(models.Model):
     class Meta:
         ordering = ["-last_at", "-id"]
 
+    @property
+    def object_name(self) -> str:
+        """As Kubernetes names events: after what they are about, and unlike any other."""
+        return f"{self.regarding_name[:236]}.{self.pk:015x}"
+
+    @property
+    def object_namespace(self) -> str:
+        """That of what lives in no namespace is ``default``, as in Kubernetes."""
+        return self.regarding_namespace or "default"
+
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"

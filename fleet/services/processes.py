@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from fleet import journal
-from fleet.models import Event, FieldOwners, Heartbeat, SigninLink
+from fleet import events, journal
+from fleet.models import FieldOwners, Heartbeat, SigninLink
 from fleet.services import audit
 
 JOURNAL_KEEP = 100_000
@@ -32,7 +32,7 @@ def tidy(now: datetime) -> None:
     """Forgets what nobody needs any more."""
     FieldOwners.objects.filter(object_uid__in=journal.gone()).delete()
     journal.compact(JOURNAL_KEEP)
-    Event.objects.filter(last_at__lt=now - EVENTS_KEEP).delete()
+    events.forget_old(now - EVENTS_KEEP, now)
     audit.forget_old(now)
     SigninLink.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=now)).delete()
     Heartbeat.objects.filter(at__lt=now - SILENT).delete()

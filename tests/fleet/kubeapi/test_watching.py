@@ -2,14 +2,15 @@
 
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 from kubernetes import client, config, dynamic
 from kubernetes.watch import Watch
 
-from fleet import journal
-from fleet.kube.resources import PYTORCH_JOBS
+from fleet import events, journal
+from fleet.kube.resources import EVENTS, PYTORCH_JOBS
 from fleet.member.errors import MemberError
 from jobs.models import Job
 from jobs.services import lifecycle, manifests, submit
@@ -159,3 +160,16 @@ def test_it_refuses_a_version_that_is_not_there_yet(member):
     with pytest.raises(MemberError) as refusal:
         raw(member, str(journal.head() + 1000))
     assert refusal.value.status == 504 and "Too large resource version" in refusal.value.message
+
+
+def test_it_tells_of_events_as_they_are_said_said_again_and_forgotten(member):
+    version, now = str(journal.head()), timezone.now()
+    about = journal.Change("Cluster", "", "north", "u-1", journal.Action.MODIFIED)
+    for _ in range(2):
+        events.record(about, "Looked", "all is well", now)
+    [first] = member.watch(EVENTS.path(), resource_version=version, timeout_s=1, params={})
+    assert (first.type, first.object["count"]) == ("ADDED", 2)
+    name, since = first.object["metadata"]["name"], first.object["metadata"]["resourceVersion"]
+    events.forget_old(now + timedelta(days=1), now)
+    [last] = member.watch(EVENTS.path("default"), resource_version=since, timeout_s=1, params={})
+    assert (last.type, last.object["metadata"]["name"]) == ("DELETED", name)
