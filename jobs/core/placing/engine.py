@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from jobs.core import placement
 from jobs.core.placing import scoring
 from jobs.core.placing.asks import Demand
+from jobs.core.placing.expecting import Expectation, Usual
 from jobs.core.placing.facts import Assignment, Member, Mode, NodeFacts
 from jobs.core.placing.fit import Prepared, place, prepare
 from jobs.core.placing.fleet import GONE, Bucket, Fleet, Site
@@ -46,6 +47,12 @@ class Engine:
         self._masks: dict[tuple[int, str, str], tuple[object, list[Mask]]] = {}
         self._data: dict[frozenset[tuple[str, str]], Shares] = {}
         self._standing: Standing | None = None
+        self._usual: Usual = ()
+        self._expected: Expectation | None = None
+
+    def expect(self, usual: Usual) -> None:
+        """What usually comes, to choose single nodes by; nothing: by what is left on them. Say it anew now and then."""
+        self._usual, self._expected = tuple(usual), None
 
     # the fleet as it is told
 
@@ -140,6 +147,8 @@ class Engine:
     def prepared(self, demand: Demand) -> Prepared:
         if demand not in self._prepared:
             self.fleet.make_room(len(demand.parts))
+        if self._usual and (self._expected is None or self._expected.epoch != self.fleet.states.epoch):
+            self._expected = Expectation(self.fleet, self._usual)
         if self._epoch != self.fleet.states.epoch or len(self._prepared) > _KEPT:
             self._epoch = self.fleet.states.epoch
             self._prepared.clear()
@@ -222,7 +231,7 @@ class Engine:
         if self.members[site.name].mode is Mode.AGGREGATE:
             return Assignment(site.name, Mode.AGGREGATE, gang.demand)
         try:
-            loads = place(self.fleet, site, gang)
+            loads = place(self.fleet, site, gang, self._expected)
         except Unsure:
             return None
         if loads is None:

@@ -13,7 +13,7 @@ from jobs.core.placing import packing
 from jobs.core.placing.asks import HOSTNAME, Demand
 from jobs.core.placing.fleet import Bucket, Fleet, Site
 from jobs.core.placing.packing import Bin, Problem, Use
-from jobs.core.placing.picking import Group, Load, Picker
+from jobs.core.placing.picking import Costing, Group, Load, Picker
 from jobs.core.placing.states import Shape, Table
 
 
@@ -75,10 +75,10 @@ def prepare(fleet: Fleet, demand: Demand) -> Prepared:
     )
 
 
-def place(fleet: Fleet, site: Site, gang: Prepared) -> list[Load] | None:
+def place(fleet: Fleet, site: Site, gang: Prepared, costing: Costing | None = None) -> list[Load] | None:
     """Where the gang goes on this cluster; None: proven to fit nowhere. Raises `packing.Unsure`."""
     for domain in _domains(fleet, site, gang):
-        found = _quick(fleet, site, gang, domain)
+        found = _quick(Picker(fleet, site, domain, costing), gang)
         if found is None and not gang.alike:
             found = _mixed(fleet, site, gang, domain)
         if found is not None:
@@ -115,15 +115,15 @@ def _one_node(fleet: Fleet, site: Site, gang: Prepared) -> bool:
     return Picker(fleet, site).together(gang.groups, gang.total) is not None
 
 
-def _quick(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None) -> list[Load] | None:
+def _quick(picker: Picker, gang: Prepared) -> list[Load] | None:
     """A good way without search; None says nothing unless all pods ask alike."""
     if gang.alike:
-        return Picker(fleet, site, domain).alike(gang.groups[0])
+        return picker.alike(gang.groups[0])
     if gang.zones:
         return None
-    if not gang.apart and (found := Picker(fleet, site, domain).together(gang.groups, gang.total)) is not None:
+    if not gang.apart and (found := picker.together(gang.groups, gang.total)) is not None:
         return found
-    return Picker(fleet, site, domain).several(gang.groups, beside=not gang.apart)
+    return picker.several(gang.groups, beside=not gang.apart)
 
 
 def _mixed(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None) -> list[Load] | None:

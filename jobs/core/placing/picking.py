@@ -6,13 +6,16 @@ role first and the others beside it or on nodes of their own. When that fails `p
 """
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jobs.core.placing.fleet import Bucket, Fleet, Site
-from jobs.core.placing.states import Shape, Table, Vector, minus
+from jobs.core.placing.states import Shape, State, Table, Vector, minus
 
+_COSTED = 256
+"""Buckets beyond which each is not costed by itself: the least left is good enough and quick."""
 _BREAKING = 1e9
 """Worth more than any node: a whole node is broken only when no broken one will do."""
 
@@ -50,6 +53,12 @@ class _Run:
     used: int = 0
 
 
+class Costing(Protocol):
+    """Another opinion than "least left" on one node for all pods."""
+
+    def steps(self, states: list[State], group: Group, pods: int) -> NDArray[np.int64]: ...
+
+
 @dataclass(slots=True)
 class Picker:
     """One attempt at one cluster, or at one of its domains."""
@@ -57,6 +66,7 @@ class Picker:
     fleet: Fleet
     site: Site
     domain: tuple[int, int] | None = None
+    costing: Costing | None = None
     taken: dict[int, int] = field(default_factory=dict)
     """Bucket → nodes picked from its front."""
     runs: list[_Run] = field(default_factory=list)
@@ -70,6 +80,10 @@ class Picker:
             if not most:
                 return None
             indices = enough if len(enough) else (fits == most).nonzero()[0]
+            if self.costing is not None and 1 < len(enough) <= _COSTED:
+                steps = self.costing.steps([self.site.buckets[i].state for i in enough], group, need)
+                best = min(zip(steps.tolist(), map(self._next, enough.tolist()), enough.tolist(), strict=True))
+                indices = np.array([best[2]])
             for bucket in self._least_left(indices, most, group.devices, need // most):
                 start = self.taken.get(bucket.index, 0)
                 nodes = min(len(bucket.names) - start, need // most)
@@ -137,6 +151,10 @@ class Picker:
                 fits[index] = 0
         return fits
 
+    def _next(self, index: int) -> str:
+        """The first node of a bucket not picked yet."""
+        return self.site.buckets[index].names[self.taken.get(index, 0)]
+
     def _least_left(self, indices: NDArray[np.int64], pods: int, devices: int, nodes: int) -> list[Bucket]:
         """Of these buckets those whose nodes keep least after ``pods`` pods, until they have ``nodes``; equal ones by name."""
         buckets, taken = self.site.buckets, self.taken
@@ -151,7 +169,7 @@ class Picker:
             limit = left[order[min(int(reached), len(order) - 1)]]
         near = (left <= limit).nonzero()[0]
         best = [(float(left[i]), buckets[int(indices[i])]) for i in near]
-        best.sort(key=lambda b: (b[0], b[1].names[taken.get(b[1].index, 0)]))
+        best.sort(key=lambda b: (b[0], self._next(b[1].index)))
         found, missing = [], nodes
         for _, bucket in best:
             if missing > 0:

@@ -61,6 +61,8 @@ class States:
         """What is free, in one number, ``[row]``: devices before all else."""
         self.devices: Table = np.zeros(64, dtype=np.int64)
         """Devices of a whole node, nothing where a device is taken already, ``[row]``."""
+        self.idle: Table = np.zeros(64, dtype=np.int64)
+        """Free devices, ``[row]``."""
         self._weights: list[float] = []
         self._devices: list[list[tuple[int, int]]] = []
         """Per class, (resource, allocatable) of its devices."""
@@ -70,7 +72,7 @@ class States:
         self._unknown: set[int] = set()
         """Columns that ask what no node has ever had."""
         self.epoch = 0
-        """Moves on when columns are forgotten."""
+        """Moves on when columns are forgotten or classes renumbered."""
         self._asked = np.zeros((8, 4), dtype=np.int64)
         self._lone = np.zeros(8, dtype=np.bool_)
         self._rules: dict[object, int] = {}
@@ -139,7 +141,7 @@ class States:
         if row >= len(self.counts):
             self.counts, self.free = _grown(self.counts, 0), _grown(self.free, 0)
             self.worth, self.devices = _grown(self.worth, 0), _grown(self.devices, 0)
-            self._kind = _grown(self._kind, 0)
+            self.idle, self._kind = _grown(self.idle, 0), _grown(self._kind, 0)
         while len(free) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
         dense = free if node.usable and min(free, default=0) >= 0 else tuple(max(f, 0) * node.usable for f in free)
@@ -150,7 +152,8 @@ class States:
         whole = bool(full) and all(have >= amount for have, (_, amount) in zip(left, full, strict=True))
         state = State(row, kind, free, whole)
         self.worth[row] = sum(map(mul, dense, self._weights))
-        self.devices[row] = sum(left) if whole else 0
+        self.idle[row] = sum(left)
+        self.devices[row] = self.idle[row] if whole else 0
         self.rows.append(state)
         self._kind[row] = kind
         self._known[kind, free] = state
@@ -206,10 +209,11 @@ class States:
 
     def keep(self, live: list[State]) -> dict[int, State]:
         """Drops all other states; old row → the state as it is now."""
+        self.epoch += 1
         kinds = {kind: new for new, kind in enumerate(sorted({state.kind for state in live}))}
         rows = [state.row for state in live]
         kept = {old.row: State(new, kinds[old.kind], old.free, old.whole) for new, old in enumerate(live)}
-        for name in ("counts", "free", "worth", "devices"):
+        for name in ("counts", "free", "worth", "devices", "idle"):
             setattr(self, name, _at_least(getattr(self, name)[rows]))
         self.rows = list(kept.values())
         self._known = {(state.kind, state.free): state for state in self.rows}

@@ -30,6 +30,18 @@ def test_it_takes_the_fewest_nodes_for_a_big_gang() -> None:
     assert used(find(engine, workers(10))) == {"worker": ["n2"] * 8 + ["n1"] * 2}
 
 
+def test_it_leaves_the_scarce_model_to_those_who_can_use_no_other() -> None:
+    models = [node(f"a{i}", labels={"model": "t4"}, gpus=4) for i in range(2)]
+    models += [node(f"b{i}", labels={"model": "a100"}) for i in range(4)]
+    engine = fleet({"north": models})
+    assert used(find(engine, workers(1))) == {"worker": ["a0"]}
+    engine.expect([(ask(1), 1.0), (ask(4, selector=(("model", "t4"),)), 1.0)])
+    assert used(find(engine, workers(1))) == {"worker": ["b0"]}
+    assert used(find(engine, demand(("worker", 1, ask(4, selector=(("model", "t4"),)))))) == {"worker": ["a0"]}
+    engine.expect([])
+    assert used(find(engine, workers(1))) == {"worker": ["a0"]}
+
+
 def test_a_pod_without_devices_leaves_the_nodes_with_devices_alone() -> None:
     engine = fleet({"north": [node("n1"), node("n2", gpus=0)]})
     assert used(find(engine, demand(("worker", 1, ask(0, 4000))))) == {"worker": ["n2"]}

@@ -105,9 +105,11 @@ def legal(wanted: Demand, found: Assignment, world: Fleet) -> bool:
 
 
 @settings(max_examples=500, deadline=None)
-@given(fleets, demands())
-def test_a_gang_is_placed_exactly_when_some_cluster_holds_it_whole(world: Fleet, wanted: Demand) -> None:
-    found = find(fleet(world), wanted)
+@given(fleets, demands(), st.lists(st.tuples(asks, st.just(1.0)), max_size=2))
+def test_a_gang_is_placed_exactly_when_some_cluster_holds_it_whole(world: Fleet, wanted: Demand, usual: list) -> None:
+    engine = fleet(world)
+    engine.expect(usual)
+    found = find(engine, wanted)
     assert (found is not None) == any(brute(wanted, nodes) for nodes in world.values())
     assert found is None or legal(wanted, found, world)
 
