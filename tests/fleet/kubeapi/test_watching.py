@@ -167,9 +167,9 @@ def test_it_tells_of_events_as_they_are_said_said_again_and_forgotten(member):
     about = journal.Change("Cluster", "", "north", "u-1", journal.Action.MODIFIED)
     for _ in range(2):
         events.record(about, "Looked", "all is well", now)
-    [first] = member.watch(EVENTS.path(), resource_version=version, timeout_s=1, params={})
+    first = next(member.watch(EVENTS.path(), resource_version=version, timeout_s=10))
     assert (first.type, first.object["count"]) == ("ADDED", 2)
     name, since = first.object["metadata"]["name"], first.object["metadata"]["resourceVersion"]
     events.forget_old(now + timedelta(days=1), now)
-    [last] = member.watch(EVENTS.path("default"), resource_version=since, timeout_s=1, params={})
+    last = next(member.watch(EVENTS.path("default"), resource_version=since, timeout_s=10))
     assert (last.type, last.object["metadata"]["name"]) == ("DELETED", name)
