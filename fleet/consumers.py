@@ -1,8 +1,8 @@
 """The websocket that says what changed (kind, name, version); REST says what it is.
 
 A socket belongs to a user for as long as the session or token it came with is good, which is asked again at every
-heartbeat, and hears only of namespaces that user may read. With Redis, news comes through the channel layer; without, one
-task per process follows the journal for all of its sockets.
+heartbeat, and hears only of namespaces that user may read and of what is everybody's. With Redis, news comes through the
+channel layer; without, one task per process follows the journal for all of its sockets.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
     async def tell(self, changes: list[Change]) -> None:
         for change in changes:
-            if self.allowed is None or not change["namespace"] or change["namespace"] in self.allowed:
+            if _hears(self.allowed, change):
                 await self.send(json.dumps(change))
 
     async def _beat(self) -> None:
@@ -154,6 +154,12 @@ class Tailer(Follower):
                     version = found[-1].version
                     changes = [_told(entry) for entry in found]
                     await asyncio.gather(*(each.tell(changes) for each in self.sockets), return_exceptions=True)
+
+
+def _hears(allowed: frozenset[str] | None, change: Change) -> bool:
+    """Some kinds live in namespaces of the product's own, and are for everybody to read."""
+    everybodys = not change["namespace"] or change["kind"] in access.ENTITLEMENT
+    return allowed is None or everybodys or change["namespace"] in allowed
 
 
 _GROUP = Follower()

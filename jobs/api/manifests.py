@@ -18,9 +18,15 @@ from jobs.api.bodies import PARSERS, refuse_forms
 from jobs.api.serializers import AppliedListSerializer, DeletedListSerializer
 from jobs.models import Dependent, Job, Policy
 from jobs.services import lifecycle, manifests, submit
+from quotas.models import QuotaTree
+from quotas.services import trees
 
 Document = Mapping[str, Any]
-_BODY = {"application/yaml": OpenApiTypes.STR, "text/yaml": OpenApiTypes.STR, "application/json": OpenApiTypes.OBJECT}
+MANIFESTS = {
+    "application/yaml": OpenApiTypes.STR,
+    "text/yaml": OpenApiTypes.STR,
+    "application/json": OpenApiTypes.OBJECT,
+}
 
 
 class ApplyView(APIView):
@@ -29,9 +35,9 @@ class ApplyView(APIView):
     permission_classes = [SignedIn]
     parser_classes = PARSERS
 
-    @extend_schema(request=_BODY, responses=AppliedListSerializer)
+    @extend_schema(request=MANIFESTS, responses=AppliedListSerializer)
     def post(self, request: Request) -> Response:
-        documents = _documents(request, "apply")
+        documents = allowed_documents(request, "apply")
         applied = submit.apply(documents, by=request.user.get_username(), now=timezone.now())
         return Response(AppliedListSerializer({"results": applied}).data)
 
@@ -42,14 +48,14 @@ class DeleteView(APIView):
     permission_classes = [SignedIn]
     parser_classes = PARSERS
 
-    @extend_schema(request=_BODY, responses=DeletedListSerializer)
+    @extend_schema(request=MANIFESTS, responses=DeletedListSerializer)
     def post(self, request: Request) -> Response:
-        documents = _documents(request, "delete")
+        documents = allowed_documents(request, "delete")
         by, now = request.user.get_username(), timezone.now()
         return Response({"results": [_delete(document, by, now) for document in documents]})
 
 
-def _documents(request: Request, verb: str) -> Sequence[dict[str, Any]]:
+def allowed_documents(request: Request, verb: str) -> Sequence[dict[str, Any]]:
     """Read, and allowed to this user."""
     if not access.may_write(request.user):
         raise access.refusal(request.user, verb, "Job")
@@ -84,6 +90,8 @@ def _delete(document: Document, by: str, now: datetime) -> dict[str, str]:
         lifecycle.delete_policy(policy, by=by, now=now)
     elif dependent := Dependent.objects.filter(**key).first():
         lifecycle.delete_dependent(dependent, by=by, now=now)
+    elif kind == QuotaTree.kind and QuotaTree.objects.filter(namespace=namespace, name=name).exists():
+        trees.delete(name, by=by, now=now)
     else:
         return {**key, "action": "absent"}
     return {**key, "action": "deleted"}

@@ -43,8 +43,8 @@ def heard(line) -> dict:
     return json.loads(line.recv(timeout=10))
 
 
-def change(name: str, namespace: str = "vision") -> int:
-    told = journal.Change("Job", namespace, name, "uid", journal.Action.MODIFIED)
+def change(name: str, namespace: str = "vision", kind: str = "Job") -> int:
+    told = journal.Change(kind, namespace, name, "uid", journal.Action.MODIFIED)
     with transaction.atomic():
         return events.announce([told], timezone.now())[0]
 
@@ -63,6 +63,14 @@ def test_it_tells_only_of_visible_namespaces(port, editor):
         change("llama", "vision")
         change("north", "")
         assert [heard(line)["name"] for _ in range(2)] == ["llama", "north"]
+
+
+def test_it_tells_everybody_of_the_quota_tree_and_its_queues(port, editor):
+    with listen(port, editor) as line:
+        change("whisper", "speech")
+        change("elasticquotatree", "kube-system", "ElasticQuotaTree")
+        change("root-vision", "kube-queue", "Queue")
+        assert [heard(line)["name"] for _ in range(2)] == ["elasticquotatree", "root-vision"]
 
 
 def test_it_knows_a_session(port, editor):

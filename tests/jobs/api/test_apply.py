@@ -3,6 +3,9 @@
 import pytest
 
 from jobs.models import Dependent, Job, Policy
+from quotas.models import QuotaTree
+from quotas.services import documents
+from tests.quotas.core.builders import manifest, quota
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db
@@ -97,3 +100,17 @@ def test_it_deletes_what_a_file_names(as_admin):
     apply(as_admin, body)
     assert [r["action"] for r in apply(as_admin, body, path="delete").json()["results"]] == ["deleted", "deleted"]
     assert [r["action"] for r in apply(as_admin, body, path="delete").json()["results"]] == ["absent", "absent"]
+
+
+def test_it_deletes_the_quota_tree_a_file_names(as_admin):
+    body = documents.write(manifest(quota("root", 8, 8, quota("vision", 4, 8))))
+    apply(as_admin, body)
+    assert [r["action"] for r in apply(as_admin, body, path="delete").json()["results"]] == ["deleted"]
+    assert not QuotaTree.objects.exists()
+    assert [r["action"] for r in apply(as_admin, body, path="delete").json()["results"]] == ["absent"]
+
+
+def test_it_keeps_the_quota_tree_from_editors(as_admin, as_editor):
+    body = documents.write(manifest(quota("root", 8, 8)))
+    apply(as_admin, body)
+    assert apply(as_editor, body, path="delete").status_code == 403
