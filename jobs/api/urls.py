@@ -3,7 +3,9 @@
 from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
+from jobs.api.bulk import BulkView
 from jobs.api.manifests import ApplyView, DeleteView
+from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
 from jobs.api.views import BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
 
@@ -15,6 +17,8 @@ router.register("dependents", DependentViewSet, "dependent")
 router.register("queueunits", QueueUnitViewSet, "queueunit")
 urlpatterns = [
     re_path("^apply/?$", ApplyView.as_view(), name="apply"),
+    re_path("^apply/preview/?$", ApplyPreviewView.as_view(), name="apply-preview"),
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),
+    re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     *router.urls,
 ]

@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/apply/preview/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Refuses what ``apply`` refuses, in the same words. */
+        post: operations["apply_preview_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/": {
         parameters: {
             query?: never;
@@ -409,6 +426,57 @@ export interface paths {
         put?: never;
         /** @description What `ByRole` asks of a view. */
         post: operations["jobs_suspend_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/bulk/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Suspends, resumes or deletes many jobs; always 200, with the answer for each of them. */
+        post: operations["jobs_bulk_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/export/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The jobs that match as comma-separated values, in their order. */
+        get: operations["jobs_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/groups/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How many of the jobs that match there are of each state, queue, label ...: the largest groups first. */
+        get: operations["jobs_groups_retrieve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -868,6 +936,13 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description * `suspend` - suspend
+         *     * `resume` - resume
+         *     * `delete` - delete
+         * @enum {string}
+         */
+        Action6dfEnum: "suspend" | "resume" | "delete";
         Actions: {
             suspend: components["schemas"]["Allowed"];
             resume: components["schemas"]["Allowed"];
@@ -903,6 +978,12 @@ export interface components {
         AppliedActionEnum: "created" | "configured" | "unchanged";
         AppliedList: {
             results: components["schemas"]["Applied"][];
+        };
+        ApplyPreview: {
+            applied: components["schemas"]["Applied"][];
+            jobs: components["schemas"]["Outlook"][];
+            /** @description jobs that wait already, of the whole fleet */
+            waiting: number;
         };
         Attempt: {
             readonly number: number;
@@ -974,6 +1055,22 @@ export interface components {
             /** Format: date-time */
             readonly scheduled_at: string | null;
             readonly resource_version: number;
+        };
+        BulkDone: {
+            action: components["schemas"]["Action6dfEnum"];
+            preview: boolean;
+            done: number;
+            refused: number;
+            results: components["schemas"]["Told"][];
+        };
+        BulkRequest: {
+            action: components["schemas"]["Action6dfEnum"];
+            ids: string[];
+            /**
+             * @description only tell what would be done and what refused
+             * @default false
+             */
+            preview: boolean;
         };
         /** @description Wants clusters that went through `fleet.api.supply.attach`. */
         Cluster: {
@@ -1180,6 +1277,18 @@ export interface components {
              */
             namespace: string;
         };
+        Group: {
+            /** @description empty: the jobs that have none */
+            value: string;
+            count: number;
+            gpus: number;
+        };
+        Groups: {
+            by: string;
+            /** @description jobs in all groups shown */
+            count: number;
+            results: components["schemas"]["Group"][];
+        };
         Job: {
             /** Format: uuid */
             readonly id: string;
@@ -1358,6 +1467,25 @@ export interface components {
          * @enum {string}
          */
         OutcomeEnum: "done" | "refused" | "failed";
+        /** @description Where a job would go if it were alone in the queue. */
+        Outlook: {
+            kind: string;
+            namespace: string;
+            name: string;
+            /** @description the quota leaf it would be charged to; empty: none */
+            leaf: string;
+            /** @description the policy that would claim it; empty: none */
+            policy: string;
+            roles: components["schemas"]["GangRole"][];
+            total: {
+                [key: string]: number;
+            };
+            /** @description where it would be placed; empty: it would wait */
+            cluster: string;
+            /** @description why it would wait */
+            readonly reason: string;
+            readonly clusters: unknown[];
+        };
         PaginatedAttemptList: {
             /** @example 123 */
             count: number;
@@ -1966,6 +2094,18 @@ export interface components {
             /** Format: date-time */
             readonly last_used_at: string | null;
         };
+        Told: {
+            /** Format: uuid */
+            id: string;
+            namespace: string;
+            /** @description empty: there is no such job any more */
+            name: string;
+            /** @description in a preview: that it would be */
+            done: boolean;
+            /** @description why not; empty when it is */
+            message: string;
+            gpus: number;
+        };
         /**
          * @description * `Normal` - Normal
          *     * `Warning` - Warning
@@ -2013,6 +2153,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AppliedList"];
+                };
+            };
+        };
+    };
+    apply_preview_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/yaml": string;
+                "text/yaml": string;
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApplyPreview"];
                 };
             };
         };
@@ -2519,6 +2686,8 @@ export interface operations {
             query?: {
                 cluster?: string;
                 kind?: string;
+                /** @description a label selector: team=vision,tier in (a,b),!old */
+                labels?: string;
                 name?: string;
                 namespace?: string;
                 /** @description Which field to use when ordering the results. */
@@ -2528,6 +2697,10 @@ export interface operations {
                 /** @description Number of results to return per page. */
                 page_size?: number;
                 policy?: string;
+                /** @description the path of a node of the quota tree: all below it */
+                queue?: string;
+                /** @description the code of what it waits for */
+                reason?: string;
                 /** @description A search term. */
                 search?: string;
                 /**
@@ -2747,6 +2920,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+        };
+    };
+    jobs_bulk_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["BulkRequest"];
+                "multipart/form-data": components["schemas"]["BulkRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkDone"];
+                };
+            };
+        };
+    };
+    jobs_export_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+        };
+    };
+    jobs_groups_retrieve: {
+        parameters: {
+            query: {
+                /** @description state, kind, namespace, queue, cluster, policy, reason, or label:KEY */
+                by: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Groups"];
                 };
             };
         };

@@ -1,0 +1,55 @@
+"""What applying manifests would do, over REST: read and authorised as `apply` is, and nothing is kept."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from fleet.api.permissions import SignedIn
+from jobs.api.bodies import PARSERS
+from jobs.api.manifests import MANIFESTS, allowed_documents
+from jobs.api.serializers import AppliedSerializer, GangRoleSerializer, ReasonSerializer
+from jobs.services import previews
+
+
+class OutlookSerializer(serializers.Serializer[Any]):
+    """Where a job would go if it were alone in the queue."""
+
+    kind = serializers.CharField(source="applied.kind")
+    namespace = serializers.CharField(source="applied.namespace")
+    name = serializers.CharField(source="applied.name")
+    leaf = serializers.CharField(help_text="the quota leaf it would be charged to; empty: none")
+    policy = serializers.CharField(help_text="the policy that would claim it; empty: none")
+    roles = GangRoleSerializer(many=True)
+    total = serializers.DictField(child=serializers.IntegerField())
+    cluster = serializers.CharField(help_text="where it would be placed; empty: it would wait")
+    reason = serializers.SerializerMethodField(help_text="why it would wait")
+    clusters = serializers.SerializerMethodField()
+
+    def get_reason(self, outlook: previews.Outlook) -> ReasonSerializer | None:
+        return outlook.reason.as_json() if outlook.reason else None  # type: ignore[return-value]
+
+    def get_clusters(self, outlook: previews.Outlook) -> list[Any]:
+        return [verdict.as_json() for verdict in outlook.clusters]
+
+
+class ApplyPreviewSerializer(serializers.Serializer[Any]):
+    applied = AppliedSerializer(many=True)
+    jobs = OutlookSerializer(many=True)
+    waiting = serializers.IntegerField(help_text="jobs that wait already, of the whole fleet")
+
+
+class ApplyPreviewView(APIView):
+    permission_classes = [SignedIn]
+    parser_classes = PARSERS
+
+    @extend_schema(request=MANIFESTS, responses=ApplyPreviewSerializer)
+    def post(self, request: Request) -> Response:
+        """Refuses what ``apply`` refuses, in the same words."""
+        documents = allowed_documents(request, "apply")
+        found = previews.of(documents, by=request.user.get_username(), now=timezone.now())
+        return Response(ApplyPreviewSerializer(found).data)
