@@ -6,10 +6,12 @@ import django_filters
 from django.db.models import Count, QuerySet
 from django.http import HttpResponseBase
 from django.utils import timezone
+from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import mixins, viewsets
 from rest_framework.decorators import action
+from rest_framework.filters import SearchFilter
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +20,8 @@ from fleet.api.clusters import visible
 from fleet.api.permissions import ByRole, Guarded
 from fleet.api.serializers import EventSerializer
 from fleet.models import Event, Pod
+from jobs import queries
+from jobs.api.listing import GroupsQuery, GroupsSerializer, JobFilter, JobPages, SteadyOrder, as_csv
 from jobs.api.logs import LogsQuery, plain_text
 from jobs.api.serializers import (
     AttemptSerializer,
@@ -36,17 +40,6 @@ _HEAVY = ("manifest", "status")
 _ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 
 
-class JobFilter(django_filters.FilterSet):
-    state = django_filters.MultipleChoiceFilter(choices=Job.State.choices)
-    kind = django_filters.CharFilter(lookup_expr="iexact")
-    cluster = django_filters.CharFilter(field_name="cluster__name")
-    policy = django_filters.CharFilter(field_name="policy__name")
-
-    class Meta:
-        model = Job
-        fields = ["namespace", "name", "state", "kind", "cluster", "policy", "suspended"]
-
-
 class AsPlainText(BaseContentNegotiation):
     """A log is text whatever the reader says it accepts."""
 
@@ -63,6 +56,8 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     permission_classes = [ByRole]
     serializer_class = JobSerializer
     filterset_class = JobFilter
+    filter_backends = [DjangoFilterBackend, SearchFilter, SteadyOrder]
+    pagination_class = JobPages
     lookup_field = "uid"
     lookup_url_kwarg = "id"
     lookup_value_regex = UID
@@ -71,8 +66,11 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     ordering = ["-created_at", "-id"]
 
     def get_queryset(self) -> QuerySet[Job]:
-        rows: QuerySet[Job] = visible(Job.objects.select_related("cluster", "policy"), self.request.user)
-        rows = rows.defer("cluster__access", "cluster__apis", "policy__manifest")
+        return visible(self.shown(Job.objects.all()), self.request.user)
+
+    def shown(self, rows: QuerySet[Job]) -> QuerySet[Job]:
+        """With what a job's JSON needs of others, and in lists without what it does not show."""
+        rows = rows.select_related("cluster", "policy").defer("cluster__access", "cluster__apis", "policy__manifest")
         return rows.defer("cluster__access", *_HEAVY) if self.action == "list" else rows
 
     @extend_schema(responses=JobDetailSerializer, parameters=[_ID])
@@ -99,6 +97,23 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     def resume(self, request: Request, id: str) -> Response:
         lifecycle.resume(self.get_object(), by=request.user.get_username(), now=timezone.now())
         return Response(self._fresh(), status=202)
+
+    @extend_schema(parameters=[GroupsQuery], responses=GroupsSerializer)
+    @action(detail=False, pagination_class=None)
+    def groups(self, request: Request) -> Response:
+        """How many of the jobs that match there are of each state, queue, label ...: the largest groups first."""
+        query = GroupsQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        by = query.validated_data["by"]
+        found = queries.groups(self.filter_queryset(self.get_queryset()), by)
+        total = sum(each.count for each in found)
+        return Response(GroupsSerializer({"by": by, "count": total, "results": found}).data)
+
+    @extend_schema(responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.STR)})
+    @action(detail=False, pagination_class=None, content_negotiation_class=AsPlainText)
+    def export(self, request: Request) -> HttpResponseBase:
+        """The jobs that match as comma-separated values, in their order."""
+        return as_csv(self.filter_queryset(self.get_queryset()))
 
     @extend_schema(responses=EventSerializer(many=True), filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[])

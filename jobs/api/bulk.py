@@ -1,0 +1,79 @@
+"""One action on many jobs over REST, with a preview; what was refused is told job by job, beside what was done."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from fleet.api.clusters import visible
+from fleet.api.permissions import SignedIn
+from fleet.services import access
+from jobs.core.lifecycle import Action
+from jobs.models import Job
+from jobs.services import bulk
+
+
+@extend_schema_field({"allOf": [{"type": "string", "enum": [each.value for each in Action]}]})
+class ActionField(serializers.ChoiceField):
+    """An enumeration without a name: under its field name others have other values."""
+
+
+class BulkSerializer(serializers.Serializer[Any]):
+    action = ActionField([each.value for each in Action])
+    ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=bulk.MOST)
+    preview = serializers.BooleanField(default=False, help_text="only tell what would be done and what refused")
+
+
+class ToldSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField(source="uid")
+    namespace = serializers.CharField(allow_blank=True)
+    name = serializers.CharField(allow_blank=True, help_text="empty: there is no such job any more")
+    done = serializers.BooleanField(help_text="in a preview: that it would be")
+    message = serializers.CharField(allow_blank=True, help_text="why not; empty when it is")
+    gpus = serializers.IntegerField()
+
+
+class BulkDoneSerializer(serializers.Serializer[Any]):
+    action = ActionField([each.value for each in Action])
+    preview = serializers.BooleanField()
+    done = serializers.IntegerField()
+    refused = serializers.IntegerField()
+    results = ToldSerializer(many=True)
+
+
+class BulkView(APIView):
+    """Suspends, resumes or deletes many jobs; always 200, with the answer for each of them."""
+
+    permission_classes = [SignedIn]
+
+    @extend_schema(request=BulkSerializer, responses=BulkDoneSerializer)
+    def post(self, request: Request) -> Response:
+        given = BulkSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        asked = given.validated_data
+        action = Action(asked["action"])
+        if not access.may_somewhere(request.user, action.value, "Job"):
+            raise access.refusal(request.user, action.value, "Job")
+        rows = visible(Job.objects.filter(uid__in=asked["ids"]), request.user)
+        told = bulk.run(
+            action,
+            asked["ids"],
+            rows,
+            lambda job: _refusal(request.user, action, job),
+            by=request.user.get_username(),
+            now=timezone.now(),
+            preview=asked["preview"],
+        )
+        done = sum(each.done for each in told)
+        answer = {"action": action, "preview": asked["preview"], "done": done, "refused": len(told) - done}
+        return Response(BulkDoneSerializer({**answer, "results": told}).data)
+
+
+def _refusal(user: Any, action: Action, job: Job) -> str:
+    if access.may(user, action.value, "Job", job.namespace):
+        return ""
+    return access.refusal(user, action.value, "Job", job.namespace).message

@@ -1,0 +1,66 @@
+"""Questions about many jobs that every door may ask: which match, and how many of each. Knows no door."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import Count, F, Q, QuerySet, Sum, TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+
+from fleet.kube.selectors import Selector
+from jobs.models import Job
+
+BY: Mapping[str, str] = {
+    "state": "state",
+    "kind": "kind",
+    "namespace": "namespace",
+    "queue": "leaf",
+    "cluster": "cluster__name",
+    "policy": "policy__name",
+    "reason": "reason__code",
+}
+"""What jobs can be grouped by, beside ``label:KEY``."""
+LABEL = "label:"
+GROUPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    value: str
+    """Empty: the jobs that have none."""
+    count: int
+    gpus: int
+
+
+def labelled(rows: QuerySet[Job], selector: Selector) -> QuerySet[Job]:
+    """Those whose labels match, decided by the database."""
+    for number, requirement in enumerate(selector):
+        name = f"label_{number}"
+        rows = rows.alias(**{name: _text(requirement.key, "labels")})
+        missing = Q(**{f"{name}__isnull": True})
+        among = Q(**{f"{name}__in": requirement.values})
+        wanted = {"Exists": ~missing, "DoesNotExist": missing, "In": among, "NotIn": missing | ~among}
+        rows = rows.filter(wanted[requirement.operator])
+    return rows
+
+
+def in_queue(rows: QuerySet[Job], path: str) -> QuerySet[Job]:
+    """Those of a leaf of the quota tree, or of all leaves below a node."""
+    return rows.filter(Q(leaf=path) | Q(leaf__gte=f"{path}/", leaf__lt=f"{path}0"))
+
+
+def groups(rows: QuerySet[Job], by: str) -> list[Group]:
+    """How many jobs and GPUs there are of each value, the largest first; at most `GROUPS` of them."""
+    value = _text(by.removeprefix(LABEL), "labels") if by.startswith(LABEL) else _value(BY[by])
+    counted = rows.order_by().annotate(value=value).values("value").annotate(count=Count("pk"), held=Sum("gpus"))
+    found = counted.order_by("-count", "value").values_list("value", "count", "held")[:GROUPS]
+    return [Group(value or "", count, gpus) for value, count, gpus in found]
+
+
+def _value(path: str) -> F | Cast:
+    return _text("code", "reason") if path == "reason__code" else F(path)
+
+
+def _text(key: str, field: str) -> Cast:
+    """As plain text: the lookups of a JSON key compare with JSON."""
+    return Cast(KeyTextTransform(key, field), TextField())
