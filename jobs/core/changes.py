@@ -1,0 +1,196 @@
+"""The nearest changes that would let a waiting gang start: each was tried on the engine before it is told.
+
+A change is something a person can do or wait for: take a cordon away, tolerate a taint, add nodes, let jobs end. The engine
+given is changed for the trial and put back; it must be the caller's own. Quotas are not known here.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from jobs.core import reasons
+from jobs.core.placing.asks import ANY_NAME, NODE_NAME, Demand, NodeClass
+from jobs.core.placing.engine import Engine
+from jobs.core.placing.explaining import Cause, Look, explain
+from jobs.core.placing.facts import Member, NodeFacts
+from jobs.core.policy import Affinity, PolicySpec
+from jobs.core.reasons import Amounts, Code
+from jobs.core.taints import Taint, Toleration, untolerated
+from jobs.core.world import Gang
+
+_TRIED = 12
+"""Jobs whose end is tried, and nodes that are added, at most, one cluster at a time."""
+_CLASSES = 4
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``kind`` is one of Uncordon, Tolerate, WaitUntil, Select, AddNodes, WaitForJobs and RaiseQuota."""
+
+    kind: str
+    message: str
+    cluster: str = ""
+    path: str = ""
+    """The node of the quota tree."""
+    jobs: tuple[str, ...] = ()
+    count: int = 0
+    amounts: Amounts = field(default_factory=dict)
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Occupant:
+    """A job that runs on a cluster, and what of which nodes is free once it has ended."""
+
+    name: str
+    frees: tuple[tuple[NodeFacts, Amounts], ...]
+
+
+def nearest(
+    engine: Engine, gang: Gang, demand: Demand, now: datetime, occupants: Callable[[str], Sequence[Occupant]]
+) -> list[Change]:
+    """At most one for every cluster that does not hold the gang now: the first, in the order of what it takes."""
+    trial = _Trial(engine, gang, demand, now)
+    found = [trial.first(look, occupants) for look in explain(engine, gang, demand, now) if look.code is not Code.FITS]
+    changes = [change for change in found if change is not None]
+    return sorted(changes, key=lambda change: (_EFFORT.index(change.kind), change.count, change.cluster))
+
+
+_EFFORT = ("WaitUntil", "Uncordon", "Tolerate", "WaitForJobs", "Select", "AddNodes")
+"""What costs least first."""
+
+
+class _Trial:
+    def __init__(self, engine: Engine, gang: Gang, demand: Demand, now: datetime) -> None:
+        self.engine, self.gang, self.demand, self.now = engine, gang, demand, now
+
+    def fits(self, cluster: str, gang: Gang | None = None) -> bool:
+        asking = gang or self.gang
+        others = {name: _NEVER for name in self.engine.members if name != cluster}
+        asking = replace(asking, excluded={**asking.excluded, **others})
+        return self.engine.find(asking, self.demand, self.now) is not None
+
+    def first(self, look: Look, occupants: Callable[[str], Sequence[Occupant]]) -> Change | None:
+        if look.cause is Cause.FILTER:
+            return self.lift(look)
+        if not look.never and (change := self.without(look.cluster, occupants(look.cluster))) is not None:
+            return change
+        return self.wider(look)
+
+    def lift(self, look: Look) -> Change | None:
+        """The filter taken away, when nothing else is in the way."""
+        name, member = look.cluster, self.engine.members[look.cluster]
+        match look.code:
+            case Code.CORDONED if self._fits_as(replace(member, cordoned=False)):
+                return Change("Uncordon", f"uncordon {name}", name)
+            case Code.UNTOLERATED_TAINT:
+                return self.tolerate(member)
+            case Code.FAILED_HERE if self.fits(name, replace(self.gang, excluded={})):
+                until = self.gang.excluded[name]
+                return Change(
+                    "WaitUntil", f"wait until {until:%H:%M:%S} UTC, when {name} is tried again", name, at=until
+                )
+            case Code.NOT_SELECTED if self.gang.policy and self.fits(name, replace(self.gang, policy=_open(self.gang))):
+                return Change("Select", f"let the policy's clusterAffinity select {name}", name)
+        return None
+
+    def tolerate(self, member: Member) -> Change | None:
+        policy = self.gang.policy or PolicySpec()
+        missing: list[Taint] = []
+        tolerations = policy.tolerations
+        while (taint := untolerated(member.taints, tolerations)) is not None and len(missing) < len(member.taints):
+            missing.append(taint)
+            tolerations = (*tolerations, Toleration(taint.key, "Exists", "", taint.effect, None))
+        if not self.fits(member.name, replace(self.gang, policy=replace(policy, tolerations=tolerations))):
+            return None
+        told = ", ".join(str(taint) for taint in missing)
+        return Change(
+            "Tolerate", f"remove the taint {told} of {member.name}, or tolerate it in the policy", member.name
+        )
+
+    def without(self, cluster: str, running: Sequence[Occupant]) -> Change | None:
+        """One job's end if one suffices, the one that frees least; else as many as it takes, the small ones first."""
+        ordered = sorted(running, key=lambda each: (self._weight(each), each.name))[:_TRIED]
+        for some in (*([each] for each in ordered), *(ordered[:n] for n in range(2, len(ordered) + 1))):
+            if self._fits_after(cluster, some):
+                names = tuple(each.name for each in some)
+                told = f"wait until {', '.join(names)} {'ends' if len(names) == 1 else 'end'} on {cluster}"
+                return Change("WaitForJobs", told, cluster, jobs=names, count=len(names))
+        return None
+
+    def wider(self, look: Look) -> Change | None:
+        """More nodes like some that the cluster has: of the class that needs fewest."""
+        found = [(count, model) for model in self.models(look.cluster) if (count := self.needed(look.cluster, model))]
+        if not found:
+            return None
+        count, model = min(found, key=lambda each: each[0])
+        devices = {name: amount for name, amount in model.allocatable.items() if "/" in name}
+        told = f"{count} node{'s' if count > 1 else ''} with {reasons.amounts(devices or model.allocatable)}"
+        amounts = dict(model.allocatable)
+        return Change("AddNodes", f"add {told} to {look.cluster}", look.cluster, count=count, amounts=amounts)
+
+    def needed(self, cluster: str, model: NodeFacts) -> int:
+        """How many empty nodes like ``model`` it takes; 0: more than are tried."""
+        for count in range(1, _TRIED + 1):
+            if self._fits_with(cluster, [replace(model, name=f"{ANY_NAME}{i}") for i in range(count)]):
+                return count
+        return 0
+
+    def models(self, cluster: str) -> list[NodeFacts]:
+        """An empty node of each of the cluster's most frequent classes."""
+        fleet = self.engine.fleet
+        counted: Counter[NodeClass] = Counter()
+        for bucket in fleet.sites[cluster].buckets:
+            counted[fleet.states.classes[bucket.state.kind]] += len(bucket.names)
+        usual = sorted((kind for kind in counted if kind.usable), key=lambda kind: (-counted[kind], str(kind)))
+        return [_node(kind) for kind in usual[:_CLASSES]]
+
+    def _weight(self, occupant: Occupant) -> int:
+        """How much of what the gang asks it frees, in devices if the gang asks for some."""
+        wanted = {name for name in self.demand.total if "/" in name} or set(self.demand.total)
+        return sum(amount for _, freed in occupant.frees for r, amount in freed.items() if r in wanted)
+
+    def _fits_as(self, member: Member) -> bool:
+        was = self.engine.members[member.name]
+        self.engine.set_cluster(member)
+        try:
+            return self.fits(member.name)
+        finally:
+            self.engine.set_cluster(was)
+
+    def _fits_with(self, cluster: str, nodes: Sequence[NodeFacts]) -> bool:
+        for node in nodes:
+            self.engine.set_node(cluster, node)
+        try:
+            return self.fits(cluster)
+        finally:
+            for node in nodes:
+                self.engine.drop_node(cluster, node.name)
+
+    def _fits_after(self, cluster: str, ended: Sequence[Occupant]) -> bool:
+        before: dict[str, NodeFacts] = {}
+        freed: dict[str, dict[str, int]] = {}
+        for each in ended:
+            for node, amounts in each.frees:
+                before[node.name] = node
+                left = freed.setdefault(node.name, dict(node.requested))
+                for resource, amount in amounts.items():
+                    left[resource] = left.get(resource, 0) - amount
+        for name, node in before.items():
+            self.engine.set_node(cluster, replace(node, requested=freed[name]))
+        try:
+            return self.fits(cluster)
+        finally:
+            for node in before.values():
+                self.engine.set_node(cluster, node)
+
+
+def _open(gang: Gang) -> PolicySpec:
+    return replace(gang.policy or PolicySpec(), affinities=(Affinity(),))
+
+
+def _node(kind: NodeClass) -> NodeFacts:
+    labels = {key: value for key, value in kind.labels if key != NODE_NAME and value != ANY_NAME}
+    return NodeFacts("", dict(kind.allocatable), labels=labels, taints=kind.taints)

@@ -1,0 +1,256 @@
+"""Why one job is where it is: every cluster looked at, what stands in its way there, and what would let it start.
+
+For a job that waits the placement engine is asked anew, on the fleet as it is now; for one that has a place, what was
+written down when it was given. Only looks. Whether the scheduler has its turn next is not known here: a job that fits
+everywhere may wait for its quota, and that is told beside.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from fleet.models import Cluster, Hold, Node, Pod
+from jobs import snapshot
+from jobs.core import changes, reasons
+from jobs.core.changes import Change, Occupant
+from jobs.core.placing import asks
+from jobs.core.placing.asks import Ask, Demand, Part
+from jobs.core.placing.engine import Engine
+from jobs.core.placing.explaining import Cause, Look, explain, never
+from jobs.core.placing.facts import Assignment, Member, Mode, NodeFacts
+from jobs.core.reasons import Code
+from jobs.core.world import Gang
+from jobs.kinds import registry
+from jobs.models import Job
+
+_HOLDS_TOLD = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is promised on a cluster to a job whose pods are not seen there yet."""
+
+    job: str
+    amounts: Mapping[str, int]
+    pods: int
+    made_at: datetime
+    ends: str = "when its pods are bound and visible, or its placement is undone"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterExplained:
+    """One cluster looked at."""
+
+    cluster: str
+    fits: bool
+    chosen: bool
+    code: str
+    cause: str
+    message: str
+    short: Mapping[str, int] = field(default_factory=dict)
+    role: str = ""
+    nodes: str = ""
+    never: bool = False
+    term: int = 0
+    score: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    held: Sequence[Claim] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    job: Job
+    at: datetime
+    """When the clusters were looked at."""
+    outcome: str
+    """Waits, Fits (nothing but its turn or its quota is in the way), Placed or Ended."""
+    message: str
+    never: bool
+    clusters: Sequence[ClusterExplained]
+    changes: Sequence[Change]
+    quota: Mapping[str, Any] | None
+
+
+def of(job: Job, now: datetime) -> Explanation:
+    reason = job.reason or {}
+    quota = reason.get("quota")
+    if job.finished or job.deleting_at is not None:
+        told = reason.get("message") or f"it has ended: {job.state}"
+        return Explanation(job, now, "Ended", told, False, (), (), quota)
+    if job.state not in Job.WAITING and not (job.suspended and job.cluster_id is None):
+        return _placed(job, now)
+    return _waiting(job, now, quota)
+
+
+def _placed(job: Job, now: datetime) -> Explanation:
+    binding = getattr(job, "binding", None)
+    chosen = job.cluster.name if job.cluster else ""
+    rows = binding.explanation if binding else []
+    clusters = [_written(row, chosen) for row in rows]
+    told = (job.reason or {}).get("message") or f"it runs on {chosen}"
+    at = binding.scheduled_at if binding and binding.scheduled_at else now
+    return Explanation(job, at, "Placed", told, False, clusters, (), None)
+
+
+def _written(row: Mapping[str, Any], chosen: str) -> ClusterExplained:
+    known = {name: row[name] for name in ("short", "role", "nodes", "never", "term", "score", "parts") if name in row}
+    fits, cause = bool(row.get("fits")), row.get("cause") or (Cause.NONE if row.get("fits") else Cause.FILTER)
+    return ClusterExplained(
+        row["cluster"], fits, row["cluster"] == chosen, row["code"], str(cause), row["message"], **known
+    )
+
+
+def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None) -> Explanation:
+    engine, gang, demand = engine_of_now(), gang_of(job), demand_of(job)
+    looks = explain(engine, gang, demand, now)
+    found = changes.nearest(engine, gang, demand, now, _occupants)
+    if quota and (raised := _raise(quota)):
+        found = [raised, *found]
+    claims = _claims()
+    clusters = [_looked(look, claims.get(look.cluster, ())) for look in looks]
+    fits, lost = any(each.fits for each in clusters), never(looks)
+    return Explanation(
+        job, now, "Fits" if fits else "Waits", _message(job, looks, fits=fits, lost=lost), lost, clusters, found, quota
+    )
+
+
+def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
+    if lost:
+        told = "; ".join(f"{look.cluster} {look.message}" for look in looks if look.never)
+        return f"it never fits: no cluster that its policy allows could hold it even empty: {told}"
+    waits = (job.reason or {}).get("message")
+    if fits:
+        names = ", ".join(look.cluster for look in looks if look.code is Code.FITS)
+        return f"it fits on {names}; what it waits for: {waits or 'the scheduler'}"
+    if job.policy is None and waits:
+        return str(waits)
+    return reasons.no_cluster_fits([look.verdict for look in looks]).message
+
+
+def _looked(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
+    shown = {name: value for name, value in asdict(look).items() if name not in ("cluster", "code", "cause", "message")}
+    mine = [claim for claim in claims if any(claim.amounts.get(resource) for resource in look.short)]
+    fits = look.code is Code.FITS
+    return ClusterExplained(
+        look.cluster, fits, False, look.code.value, look.cause.value, look.message, held=mine[:_HOLDS_TOLD], **shown
+    )
+
+
+def _raise(quota: Mapping[str, Any]) -> Change | None:
+    """What the quota that said no would have to be."""
+    bound = quota.get("bound")
+    if quota.get("code") not in (Code.QUOTA_EXCEEDED, Code.NEVER_FITS, Code.MAX_JOBS_REACHED) or not bound:
+        return None
+    needed = int(quota["asked"]) + int(quota["used"]) + int(quota.get("kept") or 0)
+    amount = reasons.amount(quota["resource"], needed)
+    return Change(
+        "RaiseQuota",
+        f"raise {bound} of {quota['path']} to {amount}",
+        path=quota["path"],
+        amounts={quota["resource"]: needed},
+    )
+
+
+# the engine, told everything
+
+
+def gang_of(job: Job) -> Gang:
+    """As the scheduler sees it."""
+    [gang] = snapshot.load_gangs(Job.objects.filter(pk=job.pk))
+    return gang
+
+
+def demand_of(job: Job) -> Demand:
+    return demand(job.api_version, job.kind, job.manifest, job.roles)
+
+
+def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iterable[Mapping[str, Any]]) -> Demand:
+    """What its pods ask of nodes. A role without a template of its own asks the amounts that its kind read."""
+    templates = dict(registry.of(api_version, kind).templates(dict(manifest)))
+    found = asks.read((role["name"], role["replicas"], templates.get(role["name"], {})) for role in roles)
+    requests = {role["name"]: role["request"] for role in roles}
+    parts = tuple(replace(p, ask=replace(p.ask, request=Ask.of(requests[p.role]).request)) for p in found.parts)
+    return replace(found, parts=parts)
+
+
+def engine_of_now() -> Engine:
+    """A placement engine of its own, told of every cluster, node and promise."""
+    engine = Engine()
+    names = {}
+    for row in Cluster.objects.defer("access", "permissions").order_by("name"):
+        names[row.pk] = row.name
+        engine.set_cluster(member(row))
+    for node in Node.objects.order_by("cluster_id", "name").iterator():
+        engine.set_node(names[node.cluster_id], facts(node))
+    for hold in Hold.objects.filter(released_at__isnull=True).order_by("pk"):
+        engine.bind((hold.job_uid, hold.attempt), _promised(names[hold.cluster_id], hold.amounts))
+    return engine
+
+
+def _promised(cluster: str, amounts: Mapping[str, int]) -> Assignment:
+    """A promise of a sum, on no node by name."""
+    return Assignment(cluster, Mode.AGGREGATE, Demand((Part("gang", 1, Ask.of(amounts)),)))
+
+
+def member(row: Cluster) -> Member:
+    return Member(
+        name=row.name,
+        ready=row.state == Cluster.State.READY,
+        cordoned=row.cordoned,
+        synced=row.synced_at is not None,
+        labels=row.labels,
+        places={"provider": row.provider, "region": row.region, "zone": row.zone},
+        taints=snapshot.taints_of(row.taints),
+        apis=row.apis,
+    )
+
+
+def facts(node: Node) -> NodeFacts:
+    return NodeFacts(
+        name=node.name,
+        allocatable=node.allocatable,
+        requested=node.requested,
+        labels=node.labels,
+        taints=snapshot.taints_of(node.taints),
+        usable=node.ready and not node.unschedulable,
+    )
+
+
+def _claims() -> dict[str, list[Claim]]:
+    """Open promises by cluster, the oldest first."""
+    rows = list(Hold.objects.filter(released_at__isnull=True).select_related("cluster").order_by("made_at", "pk"))
+    jobs = _names(hold.job_uid for hold in rows)
+    found: dict[str, list[Claim]] = defaultdict(list)
+    for hold in rows:
+        name = jobs.get(hold.job_uid, str(hold.job_uid))
+        found[hold.cluster.name].append(Claim(name, hold.amounts, hold.pods, hold.made_at))
+    return found
+
+
+def _names(uids: Iterable[UUID]) -> dict[UUID, str]:
+    rows = Job.objects.filter(uid__in=set(uids)).values_list("uid", "namespace", "name")
+    return {uid: f"{namespace}/{name}" for uid, namespace, name in rows}
+
+
+def _occupants(cluster: str) -> list[Occupant]:
+    """The jobs whose pods stand on the cluster's nodes, with what each would give back where."""
+    bound = Pod.objects.filter(cluster__name=cluster, phase__in=snapshot.LIVE, job_uid__isnull=False).exclude(node="")
+    rows = list(bound.values_list("job_uid", "role", "node"))
+    asked = {
+        uid: (f"{namespace}/{name}", {role["name"]: role["request"] for role in roles})
+        for uid, namespace, name, roles in Job.objects.filter(uid__in={row[0] for row in rows}).values_list(
+            "uid", "namespace", "name", "roles"
+        )
+    }
+    freed: dict[UUID, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    for uid, role, node in rows:
+        for resource, amount in asked.get(uid, ("", {}))[1].get(role, {}).items():
+            freed[uid][node][resource] += amount
+    nodes = {node.name: facts(node) for node in Node.objects.filter(cluster__name=cluster)}
+    return [
+        Occupant(asked[uid][0], tuple((nodes[name], dict(a)) for name, a in each.items() if name in nodes))
+        for uid, each in sorted(freed.items(), key=lambda entry: asked[entry[0]][0])
+    ]
