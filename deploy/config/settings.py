@@ -161,7 +161,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
-    "ENUM_NAME_OVERRIDES": {"StateEnum": "fleet.models.Cluster.State", "QueueStateEnum": "quotas.models.Queue.State"},
+    "ENUM_NAME_OVERRIDES": {
+        "StateEnum": "fleet.models.Cluster.State",
+        "QueueStateEnum": "quotas.models.Queue.State",
+        "JobActionEnum": "jobs.core.lifecycle.Action",
+    },
 }
 
 UNFOLD = {

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,13 +17,8 @@ from jobs.models import Job
 from jobs.services import bulk
 
 
-@extend_schema_field({"allOf": [{"type": "string", "enum": [each.value for each in Action]}]})
-class ActionField(serializers.ChoiceField):
-    """An enumeration without a name: under its field name others have other values."""
-
-
 class BulkSerializer(serializers.Serializer[Any]):
-    action = ActionField([each.value for each in Action])
+    action = serializers.ChoiceField([each.value for each in Action])
     ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=bulk.MOST)
     preview = serializers.BooleanField(default=False, help_text="only tell what would be done and what refused")
 
@@ -38,7 +33,7 @@ class ToldSerializer(serializers.Serializer[Any]):
 
 
 class BulkDoneSerializer(serializers.Serializer[Any]):
-    action = ActionField([each.value for each in Action])
+    action = serializers.ChoiceField([each.value for each in Action])
     preview = serializers.BooleanField()
     done = serializers.IntegerField()
     refused = serializers.IntegerField()
