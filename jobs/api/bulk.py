@@ -18,7 +18,7 @@ from jobs.services import bulk
 
 
 class BulkSerializer(serializers.Serializer[Any]):
-    action = serializers.ChoiceField([each.value for each in Action])
+    action = serializers.ChoiceField([(each.value, each.name) for each in Action])
     ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=bulk.MOST)
     preview = serializers.BooleanField(default=False, help_text="only tell what would be done and what refused")
 
@@ -33,7 +33,7 @@ class ToldSerializer(serializers.Serializer[Any]):
 
 
 class BulkDoneSerializer(serializers.Serializer[Any]):
-    action = serializers.ChoiceField([each.value for each in Action])
+    action = serializers.ChoiceField([(each.value, each.name) for each in Action])
     preview = serializers.BooleanField()
     done = serializers.IntegerField()
     refused = serializers.IntegerField()
