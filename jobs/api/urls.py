@@ -4,10 +4,11 @@ from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
 from jobs.api.bulk import BulkView
+from jobs.api.explain import ExplainView
 from jobs.api.manifests import ApplyView, DeleteView
 from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
-from jobs.api.views import BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
+from jobs.api.views import UID, BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
 
 router = SimpleRouter()
 router.register("jobs", JobViewSet, "job")
@@ -20,5 +21,6 @@ urlpatterns = [
     re_path("^apply/preview/?$", ApplyPreviewView.as_view(), name="apply-preview"),
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
+    re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),
     *router.urls,
 ]

@@ -1,0 +1,84 @@
+"""Why a job is where it is, over REST: cluster by cluster, with what would let it start."""
+
+import pytest
+from django.utils import timezone
+
+from fleet.models import Hold, Pod
+from jobs.models import Binding, Job
+from jobs.services import explaining, manifests, scheduling, submit
+from tests.support.books import a_cluster
+from tests.support.world import POLICY, pytorch_job
+
+pytestmark = pytest.mark.django_db
+
+
+def submitted(name: str, policy: str = POLICY, **fields) -> Job:
+    text = f"{policy}\n---\n{pytorch_job(name, **fields)}"
+    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+    return Job.objects.get(name=name)
+
+
+def explained(client, job: Job):
+    return client.get(f"/api/v1/jobs/{job.uid}/explain/").json()
+
+
+def test_it_tells_what_is_short_and_what_would_mend_it(as_admin):
+    a_cluster("north", gpus=4)
+    job = submitted("llama", gpus=4)
+    scheduling.run(timezone.now)
+    told = explained(as_admin, job)
+    assert (told["outcome"], told["never"], told["reason"]["code"]) == ("Waits", True, "NoClusterFits")
+    [north] = told["clusters"]
+    assert (north["fits"], north["cause"], north["short"]) == (False, "Short", {"nvidia.com/gpu": 8})
+    assert told["changes"][0]["kind"] == "AddNodes" and told["changes"][0]["count"] == 2
+
+
+def test_it_tells_who_holds_what_is_short(as_admin):
+    north = a_cluster("north", gpus=8)
+    other, job = submitted("whisper"), submitted("llama", gpus=2)
+    fields = {"cluster": north, "attempt": 1, "pods": 3, "made_at": timezone.now()}
+    Hold.objects.create(job_uid=other.uid, amounts={"nvidia.com/gpu": 4, "pods": 3}, **fields)
+    [told] = explained(as_admin, job)["clusters"]
+    assert told["short"] == {"nvidia.com/gpu": 2}
+    assert [(each["job"], each["amounts"]["nvidia.com/gpu"]) for each in told["held"]] == [("default/whisper", 4)]
+
+
+def test_it_waits_for_the_job_whose_end_suffices(as_admin):
+    north = a_cluster("north", gpus=3)
+    runs, job = submitted("whisper", workers=0, gpus=2), submitted("llama", workers=0, gpus=3)
+    north.nodes.update(requested={"nvidia.com/gpu": 2, "pods": 1})
+    node = north.nodes.get().name
+    fields = {"cluster": north, "namespace": "default", "uid": "1", "attempt": 1, "created_at": timezone.now()}
+    Pod.objects.create(name="p", job_uid=runs.uid, role="master", node=node, phase="Running", **fields)
+    [change] = explained(as_admin, job)["changes"]
+    assert (change["kind"], change["jobs"]) == ("WaitForJobs", ["default/whisper"])
+
+
+def test_it_tells_what_was_decided_of_a_job_that_has_its_place(as_admin):
+    a_cluster("north", gpus=8)
+    a_cluster("small", gpus=1)
+    job = submitted("llama")
+    scheduling.run(timezone.now)
+    told = explained(as_admin, job)
+    assert (told["outcome"], told["cluster"]) == ("Placed", "north")
+    assert [(each["cluster"], each["chosen"]) for each in told["clusters"]] == [("north", True), ("small", False)]
+    assert told["at"] == Binding.objects.get().scheduled_at.isoformat().replace("+00:00", "Z")
+
+
+def test_it_tells_a_job_that_fits_that_only_its_turn_is_missing(as_admin):
+    a_cluster("north", gpus=8)
+    told = explained(as_admin, submitted("llama"))
+    assert told["outcome"] == "Fits" and told["clusters"][0]["parts"] and "it fits on north" in told["message"]
+
+
+def test_it_shows_nothing_of_other_namespaces(as_viewer):
+    job = submitted("llama")
+    assert as_viewer.get(f"/api/v1/jobs/{job.uid}/explain/").status_code == 404
+
+
+def test_it_reads_demands_of_every_role():
+    demand = explaining.demand_of(submitted("llama", gpus=2))
+    assert [(part.role, part.replicas, dict(part.ask.request)["nvidia.com/gpu"]) for part in demand.parts] == [
+        ("master", 1, 2),
+        ("worker", 2, 2),
+    ]
