@@ -364,6 +364,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/explain/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Looked at now if the job waits; as it was decided if it has a place. */
+        get: operations["jobs_explain_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/logs/": {
         parameters: {
             query?: never;
@@ -936,13 +953,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * @description * `suspend` - suspend
-         *     * `resume` - resume
-         *     * `delete` - delete
-         * @enum {string}
-         */
-        Action6dfEnum: "suspend" | "resume" | "delete";
         Actions: {
             suspend: components["schemas"]["Allowed"];
             resume: components["schemas"]["Allowed"];
@@ -1011,7 +1021,7 @@ export interface components {
             namespace?: string;
             name?: string;
             uid?: string;
-            outcome: components["schemas"]["OutcomeEnum"];
+            outcome: components["schemas"]["OutcomeE4bEnum"];
             message?: string;
             /** @description the fields that changed, as they were */
             before: {
@@ -1035,7 +1045,7 @@ export interface components {
             namespace?: string;
             name?: string;
             uid?: string;
-            outcome: components["schemas"]["OutcomeEnum"];
+            outcome: components["schemas"]["OutcomeE4bEnum"];
             message?: string;
         };
         Binding: {
@@ -1057,20 +1067,50 @@ export interface components {
             readonly resource_version: number;
         };
         BulkDone: {
-            action: components["schemas"]["Action6dfEnum"];
+            action: components["schemas"]["JobActionEnum"];
             preview: boolean;
             done: number;
             refused: number;
             results: components["schemas"]["Told"][];
         };
         BulkRequest: {
-            action: components["schemas"]["Action6dfEnum"];
+            action: components["schemas"]["JobActionEnum"];
             ids: string[];
             /**
              * @description only tell what would be done and what refused
              * @default false
              */
             preview: boolean;
+        };
+        /** @description Each was tried on the placement engine before it is told, those of quotas excepted. */
+        Change: {
+            kind: components["schemas"]["KindEnum"];
+            message: string;
+            cluster: string;
+            /** @description the node of the quota tree */
+            path: string;
+            /** @description that would have to end */
+            jobs: string[];
+            /** @description of nodes or jobs */
+            count: number;
+            /** @description of one node, or of the limit */
+            amounts: {
+                [key: string]: number;
+            };
+            /** Format: date-time */
+            at: string | null;
+        };
+        /** @description Capacity promised to a job whose pods are not seen yet. */
+        Claim: {
+            job: string;
+            amounts: {
+                [key: string]: number;
+            };
+            pods: number;
+            /** Format: date-time */
+            made_at: string;
+            /** @description in words: a promise has no time, it ends with what it was made for */
+            ends: string;
         };
         /** @description Wants clusters that went through `fleet.api.supply.attach`. */
         Cluster: {
@@ -1146,6 +1186,36 @@ export interface components {
             };
             readonly resource_version: number;
             readonly permissions: components["schemas"]["Permission"][];
+        };
+        ClusterExplained: {
+            cluster: string;
+            fits: boolean;
+            /** @description where the job is */
+            chosen: boolean;
+            code: string;
+            /** @description what stands in the way, finer than the code */
+            cause: "None" | "Filter" | "NoNodeAllowed" | "NodeTooSmall" | "Short" | "Fragmented" | "NotTogether" | "NoDomain" | "Unsure";
+            message: string;
+            /** @description what is missing, in whole units */
+            short: {
+                [key: string]: number;
+            };
+            /** @description whose pods it is about; empty: the whole gang */
+            role: string;
+            /** @description the class of nodes it is about */
+            nodes: string;
+            /** @description proven: not even when the cluster is empty */
+            never: boolean;
+            /** @description which of the policy's ordered affinity terms lets it in, from 0 */
+            term: number;
+            /** Format: double */
+            score: number;
+            /** @description of the score */
+            parts: {
+                [key: string]: number;
+            };
+            /** @description the oldest promises of what is short */
+            held: components["schemas"]["Claim"][];
         };
         ClusterJobs: {
             running: number;
@@ -1249,6 +1319,40 @@ export interface components {
             jobs: string[];
             message: string;
         };
+        Explanation: {
+            /** Format: uuid */
+            id: string;
+            kind: string;
+            namespace: string;
+            name: string;
+            state: string;
+            cluster?: string | null;
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description when the clusters were looked at
+             */
+            at: string;
+            outcome: components["schemas"]["ExplanationOutcomeEnum"];
+            message: string;
+            /** @description no cluster that its policy allows could hold it even empty */
+            never: boolean;
+            /** @description as the scheduler last wrote it */
+            reason: components["schemas"]["Reason"] | null;
+            quota: components["schemas"]["QuotaVerdict"] | null;
+            /** @description those that hold it first, as they would be chosen */
+            clusters: components["schemas"]["ClusterExplained"][];
+            /** @description what would let it start, what costs least first */
+            changes: components["schemas"]["Change"][];
+        };
+        /**
+         * @description * `Waits` - Waits
+         *     * `Fits` - Fits
+         *     * `Placed` - Placed
+         *     * `Ended` - Ended
+         * @enum {string}
+         */
+        ExplanationOutcomeEnum: "Waits" | "Fits" | "Placed" | "Ended";
         GangRole: {
             name: string;
             replicas: number;
@@ -1326,6 +1430,13 @@ export interface components {
             readonly resource_version: number;
             readonly actions: components["schemas"]["Actions"];
         };
+        /**
+         * @description * `suspend` - SUSPEND
+         *     * `resume` - RESUME
+         *     * `delete` - DELETE
+         * @enum {string}
+         */
+        JobActionEnum: "suspend" | "resume" | "delete";
         JobBinding: {
             readonly cluster: string | null;
             readonly attempt: number;
@@ -1389,6 +1500,17 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /**
+         * @description * `WaitUntil` - WaitUntil
+         *     * `Uncordon` - Uncordon
+         *     * `Tolerate` - Tolerate
+         *     * `WaitForJobs` - WaitForJobs
+         *     * `Select` - Select
+         *     * `AddNodes` - AddNodes
+         *     * `RaiseQuota` - RaiseQuota
+         * @enum {string}
+         */
+        KindEnum: "WaitUntil" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes" | "RaiseQuota";
         Kubernetes: {
             /** @description such as https://127.0.0.1:8443 */
             server: string;
@@ -1466,7 +1588,7 @@ export interface components {
          *     * `failed` - Failed
          * @enum {string}
          */
-        OutcomeEnum: "done" | "refused" | "failed";
+        OutcomeE4bEnum: "done" | "refused" | "failed";
         /** @description Where a job would go if it were alone in the queue. */
         Outlook: {
             kind: string;
@@ -2825,6 +2947,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedEventList"];
+                };
+            };
+        };
+    };
+    jobs_explain_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
                 };
             };
         };
