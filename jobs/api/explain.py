@@ -34,6 +34,11 @@ class CauseField(serializers.CharField):
     """An enumeration without a name of its own."""
 
 
+@extend_schema_field({"type": "string", "enum": ["Waits", "Fits", "Placed", "Ended"]})
+class OutcomeField(serializers.CharField):
+    """As `CauseField`; an attempt has outcomes too."""
+
+
 class ClusterExplainedSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField()
     fits = serializers.BooleanField()
@@ -75,7 +80,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField(source="job.cluster.name", default=None, allow_null=True)
     attempt = serializers.IntegerField(source="job.attempt")
     at = serializers.DateTimeField(help_text="when the clusters were looked at")
-    outcome = serializers.ChoiceField(["Waits", "Fits", "Placed", "Ended"])
+    outcome = OutcomeField(help_text="Fits: only its turn or its quota is in the way")
     message = serializers.CharField()
     never = serializers.BooleanField(help_text="no cluster that its policy allows could hold it even empty")
     reason = ReasonSerializer(source="job.reason", allow_null=True, help_text="as the scheduler last wrote it")

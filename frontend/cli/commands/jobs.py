@@ -34,12 +34,12 @@ def resume(context: typer.Context, words: Words, namespace: session.Namespace = 
 
 def _act(context: typer.Context, words: list[str], namespace: str, verb: str, done: str) -> None:
     run = session.of(context)
-    item = _job(run, words, namespace)
+    item = job_of(run, words, namespace)
     run.api.post(session.job_path(item, verb))
     run.screen.line(f"{item['kind'].lower()}/{item['name']} {done}")
 
 
-def _job(run: Session, words: list[str], namespace: str) -> Item:
+def job_of(run: Session, words: list[str], namespace: str) -> Item:
     kind, name = kind_and_name(words)
     if kind.path != "jobs":
         raise usage(f"a {kind.word} is not a job")
@@ -58,7 +58,7 @@ def logs(
 ) -> None:
     """Print the log of one of a job's pods."""
     run = session.of(context)
-    item = _job(run, words, namespace)
+    item = job_of(run, words, namespace)
     asked = {"role": role, "index": index, "pod": pod, "tail": tail, "follow": "true" if follow else None}
     params = {key: value for key, value in asked.items() if value not in ("", None)}
     if follow:
@@ -90,7 +90,7 @@ def wait(
     run = session.of(context)
     limit, state = _limit(timeout), _state(wanted)
     until = time.monotonic() + limit
-    item = _job(run, words, namespace) if state != DELETED else _maybe(run, words, namespace)
+    item = job_of(run, words, namespace) if state != DELETED else _maybe(run, words, namespace)
     label = words[-1]
     while item is not None and not _there(item, state):
         _refuse_ended(item, state)
@@ -106,7 +106,7 @@ def wait(
 
 def _maybe(run: Session, words: list[str], namespace: str) -> Item | None:
     try:
-        return _job(run, words, namespace)
+        return job_of(run, words, namespace)
     except Problem as e:
         if e.exit_code is Exit.NOT_FOUND:
             return None

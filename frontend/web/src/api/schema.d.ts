@@ -347,6 +347,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/copy/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The job as it stands in its member now, read from the member. */
+        get: operations["jobs_copy_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/events/": {
         parameters: {
             query?: never;
@@ -443,6 +460,23 @@ export interface paths {
         put?: never;
         /** @description What `ByRole` asks of a view. */
         post: operations["jobs_suspend_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/timeline/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Whose hands the job was in from submitted to done, and which gates it has passed. */
+        get: operations["jobs_timeline_retrieve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1006,6 +1040,8 @@ export interface components {
             readonly ended_at: string | null;
             readonly outcome: string;
             readonly message: string;
+            /** @description what it was placed by: clusters, best first */
+            readonly explanation: components["schemas"]["Short"][];
         };
         AuditEntry: {
             readonly id: number;
@@ -1066,6 +1102,8 @@ export interface components {
             readonly scheduled_at: string | null;
             readonly resource_version: number;
         };
+        /** @enum {unknown} */
+        BlankEnum: "";
         BulkDone: {
             action: components["schemas"]["JobActionEnum"];
             preview: boolean;
@@ -1222,6 +1260,14 @@ export interface components {
             /** @description decided for this cluster, not running yet */
             placed: number;
         };
+        /** @description The job's manifest as it stands in its member. */
+        Copy: {
+            cluster: string;
+            attempt: number;
+            manifest: {
+                [key: string]: unknown;
+            };
+        };
         Count: {
             total: number;
             ready: number;
@@ -1333,6 +1379,7 @@ export interface components {
              * @description when the clusters were looked at
              */
             at: string;
+            /** @description Fits: only its turn or its quota is in the way */
             outcome: components["schemas"]["ExplanationOutcomeEnum"];
             message: string;
             /** @description no cluster that its policy allows could hold it even empty */
@@ -1345,13 +1392,7 @@ export interface components {
             /** @description what would let it start, what costs least first */
             changes: components["schemas"]["Change"][];
         };
-        /**
-         * @description * `Waits` - Waits
-         *     * `Fits` - Fits
-         *     * `Placed` - Placed
-         *     * `Ended` - Ended
-         * @enum {string}
-         */
+        /** @enum {string} */
         ExplanationOutcomeEnum: "Waits" | "Fits" | "Placed" | "Ended";
         GangRole: {
             name: string;
@@ -1360,6 +1401,20 @@ export interface components {
                 [key: string]: number;
             };
         };
+        Gate: {
+            gate: components["schemas"]["GateEnum"];
+            passage: components["schemas"]["PassageEnum"];
+        };
+        /**
+         * @description * `policy` - POLICY
+         *     * `queue` - QUEUE
+         *     * `quota` - QUOTA
+         *     * `placement` - PLACEMENT
+         *     * `member` - MEMBER
+         *     * `pods` - PODS
+         * @enum {string}
+         */
+        GateEnum: "policy" | "queue" | "quota" | "placement" | "member" | "pods";
         Grant: {
             readonly id: number;
             user: string;
@@ -1608,6 +1663,24 @@ export interface components {
             readonly reason: string;
             readonly clusters: unknown[];
         };
+        /**
+         * @description * `policy` - POLICY
+         *     * `queue` - QUEUE
+         *     * `quota` - QUOTA
+         *     * `placement` - PLACEMENT
+         *     * `member` - MEMBER
+         *     * `image` - IMAGE
+         *     * `running` - RUNNING
+         *     * `moving` - MOVING
+         *     * `suspended` - SUSPENDED
+         * @enum {string}
+         */
+        OwnerEnum: "policy" | "queue" | "quota" | "placement" | "member" | "image" | "running" | "moving" | "suspended";
+        OwnerTotal: {
+            owner: components["schemas"]["OwnerEnum"];
+            /** Format: double */
+            seconds: number;
+        };
         PaginatedAttemptList: {
             /** @example 123 */
             count: number;
@@ -1848,6 +1921,13 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["User"][];
         };
+        /**
+         * @description * `passed` - PASSED
+         *     * `now` - NOW
+         *     * `next` - NEXT
+         * @enum {string}
+         */
+        PassageEnum: "passed" | "now" | "next";
         PatchedChangesRequest: {
             /** @default  */
             comment: string;
@@ -2056,7 +2136,12 @@ export interface components {
             };
             /** @description the name of its queue */
             queue: string;
-            queue_state: string;
+            queue_state: components["schemas"]["QueueStateEnum"] | components["schemas"]["BlankEnum"];
+            queue_state_by: string;
+            /** @description why it is in its state, if somebody said */
+            queue_comment: string;
+            /** @description whether you may hold, drain, stop and open its queue */
+            may_run: boolean;
             /** @description whether you may change it */
             may_edit: boolean;
             /** @description whether you may put nodes below it */
@@ -2185,6 +2270,23 @@ export interface components {
             username: string;
             password: string;
         };
+        Slice: {
+            owner: components["schemas"]["OwnerEnum"];
+            /** Format: date-time */
+            starts_at: string;
+            /**
+             * Format: date-time
+             * @description of a slice that is open: now
+             */
+            ends_at: string;
+            /** @description it goes on */
+            open: boolean;
+            /** Format: double */
+            seconds: number;
+            /** @description 0: it was placed nowhere then */
+            attempt: number;
+            cluster: string;
+        };
         /**
          * @description * `Ready` - Ready
          *     * `NotReady` - Not Ready
@@ -2203,6 +2305,25 @@ export interface components {
             value?: string;
             effect: components["schemas"]["EffectEnum"];
             timeAdded?: string;
+        };
+        Timeline: {
+            /** Format: date-time */
+            submitted_at: string;
+            /**
+             * Format: date-time
+             * @description null: it goes on
+             */
+            ended_at: string | null;
+            /**
+             * Format: date-time
+             * @description the server's, which open slices end with
+             */
+            now: string;
+            /** @description without a gap, but for times when nobody had it */
+            slices: components["schemas"]["Slice"][];
+            totals: components["schemas"]["OwnerTotal"][];
+            /** @description in their order */
+            gates: components["schemas"]["Gate"][];
         };
         Token: {
             readonly id: number;
@@ -2925,6 +3046,27 @@ export interface operations {
             };
         };
     };
+    jobs_copy_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Copy"];
+                };
+            };
+        };
+    };
     jobs_events_list: {
         parameters: {
             query?: {
@@ -3063,6 +3205,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+        };
+    };
+    jobs_timeline_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Timeline"];
                 };
             };
         };

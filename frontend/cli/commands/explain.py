@@ -1,0 +1,68 @@
+"""``convoy explain``: why a job is where it is, cluster by cluster, and what would let it start."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from frontend.cli import human, session
+from frontend.cli.client import Item
+from frontend.cli.commands.jobs import Words, job_of
+from frontend.cli.problems import usage
+from frontend.cli.session import DEFAULT_NAMESPACE, Session
+
+NEAREST_SHOWN = 5
+
+
+def explain(
+    context: typer.Context,
+    words: Words,
+    namespace: session.Namespace = DEFAULT_NAMESPACE,
+    output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
+) -> None:
+    """Tell why a job waits, or why it is where it is, for every cluster looked at."""
+    run = session.of(context)
+    if output not in ("table", "json", "yaml"):
+        raise usage(f"there is no output {output!r}", "one of: table, json, yaml")
+    found = run.api.get(session.job_path(job_of(run, words, namespace), "explain"))
+    if output == "json":
+        run.screen.json(found)
+    elif output == "yaml":
+        run.screen.yaml(found)
+    else:
+        _tell(run, found)
+
+
+def _tell(run: Session, found: Item) -> None:
+    where = f" on {found['cluster']}" if found["cluster"] else ""
+    run.screen.line(f"{found['kind'].lower()}/{found['name']} is {found['state']}{where}: {found['message']}")
+    if found["never"]:
+        run.screen.line("It never fits on the fleet as it is, even empty.", style="bold red")
+    if quota := found["quota"]:
+        run.screen.line(f"Quota: {quota['code']}: {quota['message']}")
+    if found["clusters"]:
+        run.screen.line("Clusters:")
+        run.screen.table(["NAME", "VERDICT", "CAUSE", "SCORE", "WHY"], map(_row, found["clusters"]), indent=2)
+    _held(run, found["clusters"])
+    if found["changes"]:
+        run.screen.line("It would start if you:")
+        for change in found["changes"][:NEAREST_SHOWN]:
+            run.screen.line(f"  {change['message']}")
+
+
+def _row(each: Item) -> Sequence[str]:
+    parts = ", ".join(f"{name} {value:.2f}" for name, value in each["parts"].items())
+    why = f"{each['message']} ({parts})" if parts else each["message"]
+    verdict = "chosen" if each["chosen"] else each["code"]
+    return [each["cluster"], verdict, each["cause"], f"{each['score']:.3f}" if each["fits"] else human.NONE, why]
+
+
+def _held(run: Session, clusters: Sequence[Item]) -> None:
+    rows = [
+        [each["cluster"], claim["job"], human.amounts(claim["amounts"]), claim["ends"]]
+        for each in clusters
+        for claim in each["held"]
+    ]
+    if rows:
+        run.screen.line("Held for others:")
+        run.screen.table(["CLUSTER", "JOB", "AMOUNTS", "ENDS"], rows, indent=2)
