@@ -7,7 +7,7 @@ from uuid import UUID
 
 from quotas import queries
 from quotas.core import reading
-from quotas.models import QuotaTree
+from quotas.models import Queue, QuotaTree
 from quotas.services import edits, scopes, usage
 
 
@@ -21,6 +21,9 @@ class NodeView:
     attributes: dict[str, str]
     queue: str
     queue_state: str
+    queue_state_by: str
+    queue_comment: str
+    may_run: bool
     may_edit: bool
     may_add: bool
     resources: dict[str, usage.Amount]
@@ -46,14 +49,14 @@ def of(row: QuotaTree, user: Any) -> TreeView:
     written = dict(edits.walk(row.manifest))
     nodes = [
         NodeView(
+            **_queue(queues.get(node.path)),
             path=node.path,
             name=node.name,
             parent=node.parent,
             leaf=node.path not in tree.children,
             namespaces=node.namespaces,
             attributes={key: str(value) for key, value in (written[node.path].get("attributes") or {}).items()},
-            queue=queues[node.path].name if node.path in queues else "",
-            queue_state=queues[node.path].state if node.path in queues else "",
+            may_run=scope.may_run(node.path),
             may_edit=scope.may_edit(node.path),
             may_add=scope.may_edit(f"{node.path}/"),
             resources=report[node.path],
@@ -71,3 +74,10 @@ def of(row: QuotaTree, user: Any) -> TreeView:
         warnings=reading.read(row.manifest).warnings,
         nodes=nodes,
     )
+
+
+def _queue(queue: Queue | None) -> dict[str, str]:
+    """The queues are read after the tree: one may be gone by then."""
+    named = ("queue", "queue_state", "queue_state_by", "queue_comment")
+    told = (queue.name, queue.state, queue.state_by, queue.state_comment) if queue else ("",) * 4
+    return dict(zip(named, told, strict=True))

@@ -25,6 +25,13 @@ def test_it_lists_the_queues_of_the_tree(as_viewer, tree):
     ]  # fmt: skip
 
 
+def test_it_tells_in_the_tree_who_holds_a_queue_and_why(as_admin, as_viewer, tree):
+    as_admin.post(url("root/a", "hold/"), {"comment": "maintenance"}, format="json")
+    shown = {each["path"]: each for each in as_viewer.get("/api/v1/quota/tree/").json()["nodes"]}["root/a"]
+    told = shown["queue_state"], shown["queue_state_by"], shown["queue_comment"], shown["may_run"]
+    assert told == ("Held", "ada", "maintenance", False)
+
+
 @pytest.mark.parametrize(("verb", "state"), [("hold", "Held"), ("drain", "Draining"), ("stop", "Stopped")])
 def test_it_holds_drains_and_stops_and_opens_again(as_admin, tree, verb, state, django_capture_on_commit_callbacks):
     heard = []
