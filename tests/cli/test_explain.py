@@ -7,7 +7,8 @@ from tests.cli.conftest import JOB_ID, ago, job
 CLAIM = {"job": "default/whisper", "amounts": {"nvidia.com/gpu": 4}, "pods": 3, "made_at": ago(1), "ends": "later"}
 NORTH = {
     "cluster": "north", "fits": False, "chosen": False, "code": "NotEnoughFree", "cause": "Short",
-    "short": {"nvidia.com/gpu": 2}, "message": "is short of 2 nvidia.com/gpu", "role": "worker", "nodes": "nodes", "never": False, "term": 0, "score": 0.0,
+    "short": {"nvidia.com/gpu": 2},
+    "message": "is short of 2 nvidia.com/gpu", "role": "worker", "nodes": "nodes", "never": False, "term": 0, "score": 0.0,
     "parts": {}, "held": [CLAIM],
 }  # fmt: skip
 SOUTH = NORTH | {
