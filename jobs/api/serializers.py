@@ -131,10 +131,11 @@ class JobDetailSerializer(JobSerializer):
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
     cluster = serializers.CharField(source="cluster_name", read_only=True)
+    explanation = ShortSerializer(many=True, read_only=True, help_text="what it was placed by: clusters, best first")
 
     class Meta:
         model = Attempt
-        fields = ("number", "cluster", "placed_at", "started_at", "ended_at", "outcome", "message")
+        fields = ("number", "cluster", "placed_at", "started_at", "ended_at", "outcome", "message", "explanation")
         read_only_fields = fields
 
 

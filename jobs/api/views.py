@@ -21,6 +21,7 @@ from fleet.api.permissions import ByRole, Guarded
 from fleet.api.serializers import EventSerializer
 from fleet.models import Event, Pod
 from jobs import queries
+from jobs.api.history import CopySerializer, TimelineSerializer, shown
 from jobs.api.listing import GroupsQuery, GroupsSerializer, JobFilter, JobPages, SteadyOrder, as_csv
 from jobs.api.logs import LogsQuery, plain_text
 from jobs.api.serializers import (
@@ -33,10 +34,10 @@ from jobs.api.serializers import (
     PolicySerializer,
 )
 from jobs.models import Binding, Dependent, Job, Policy
-from jobs.services import lifecycle, logs
+from jobs.services import history, lifecycle, logs
 
 UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_HEAVY = ("manifest", "status")
+_HEAVY = ("manifest", "status", "waited")
 _ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 
 
@@ -126,6 +127,18 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     @action(detail=True, filter_backends=[])
     def attempts(self, request: Request, id: str) -> Response:
         return self._paged(self.get_object().attempts.order_by("number"), AttemptSerializer)
+
+    @extend_schema(responses=TimelineSerializer, filters=False, parameters=[_ID])
+    @action(detail=True, filter_backends=[], pagination_class=None)
+    def timeline(self, request: Request, id: str) -> Response:
+        """Whose hands the job was in from submitted to done, and which gates it has passed."""
+        return Response(shown(history.of(self.get_object(), timezone.now())))
+
+    @extend_schema(responses=CopySerializer, filters=False, parameters=[_ID])
+    @action(detail=True, filter_backends=[], pagination_class=None)
+    def copy(self, request: Request, id: str) -> Response:
+        """The job as it stands in its member now, read from the member."""
+        return Response(CopySerializer(history.copy(self.get_object())).data)
 
     @extend_schema(responses=PodSerializer(many=True), filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[])

@@ -81,6 +81,8 @@ class Attempt(models.Model):
     placed_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    explanation = models.JSONField(default=list, blank=True)
+    """The verdicts it was placed by, as its binding had them."""
     outcome = models.CharField(max_length=32, blank=True)
     """Empty while it lasts; Succeeded, Failed, Moved, Suspended, Deleted, Lost or Refused."""
     message = models.CharField(max_length=500, blank=True)

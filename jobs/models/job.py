@@ -60,6 +60,8 @@ class Job(models.Model):
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED, db_index=True)
     reason = models.JSONField(null=True, blank=True)
     """Why it is not running: ``{code, message, ...}`` as `jobs.core.reasons` makes it; null once it runs."""
+    waited = models.JSONField(default=list, blank=True)
+    """``[[owner, since]]``: in whose hands it was while it waited, as `jobs.core.timeline.entered` keeps it."""
     suspended = models.BooleanField(default=False)
     cluster = models.ForeignKey(
         "fleet.Cluster", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs_here"
@@ -85,6 +87,11 @@ class Job(models.Model):
         indexes = [
             models.Index(fields=["namespace", "state"]),
             models.Index(fields=["created_at"]),
+            models.Index(fields=["gpus"]),
+            models.Index(fields=["priority"]),
+            models.Index(fields=["started_at"]),
+            models.Index(fields=["finished_at"]),
+            models.Index(fields=["name"]),
             models.Index(fields=["leaf", "state"]),
             models.Index(fields=["leaf"], condition=models.Q(charge__isnull=False), name="jobs_charged"),
             models.Index(fields=["state"], condition=models.Q(reclaim__isnull=False), name="jobs_reclaimed"),

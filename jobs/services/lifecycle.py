@@ -6,6 +6,7 @@ from django.db import transaction
 
 from fleet import events, journal
 from fleet.errors import Conflict
+from jobs.core import timeline
 from jobs.core.failover import Outcome
 from jobs.core.lifecycle import Action, refusal
 from jobs.core.reasons import Code, Reason
@@ -36,7 +37,8 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     job.state, job.suspended, job.reason = Job.State.SUSPENDED, True, reason.as_json()
     job.unhealthy_since, job.reclaim = None, None
     _switch(job, True)
-    job.save(update_fields=["state", "suspended", "reason", "unhealthy_since", "reclaim", "manifest"])
+    job.waited = timeline.entered(job.waited, timeline.Owner.SUSPENDED, now)
+    job.save(update_fields=["state", "suspended", "reason", "waited", "unhealthy_since", "reclaim", "manifest"])
     works.end_attempt(job, Outcome.SUSPENDED, f"suspended by {by}", now)
     works.suspend_copies(job, now)
     charges.release(now, [job.uid])
@@ -54,7 +56,8 @@ def resume(job: Job, *, by: str, now: datetime) -> Job:
     job.state, job.suspended, job.reason = Job.State.QUEUED, False, reason.as_json()
     job.queued_at, job.cluster = now, None
     _switch(job, False)
-    job.save(update_fields=["state", "suspended", "reason", "queued_at", "cluster", "manifest"])
+    job.waited = timeline.entered(job.waited, timeline.Owner.QUEUE, now)
+    job.save(update_fields=["state", "suspended", "reason", "waited", "queued_at", "cluster", "manifest"])
     works.withdraw(job, now)
     charges.release(now, [job.uid])
     say(job, "Resumed", f"Resumed by {by}", now)

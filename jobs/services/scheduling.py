@@ -17,7 +17,7 @@ from django.db.models import F, Q
 from fleet import events
 from fleet.models import Cluster, Hold, Lease
 from jobs import snapshot
-from jobs.core import cycle, takeback
+from jobs.core import cycle, takeback, timeline
 from jobs.core.cycle import Placed, Plan, Waits
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.takeback import Takeback
@@ -182,7 +182,16 @@ def _write_placed(won: Sequence[Placed], now: datetime) -> None:
     jobs = Job.objects.in_bulk([each.gang.job_id for each in won])
     pairs = [(jobs[each.gang.job_id], each) for each in won]
     Attempt.objects.bulk_create(
-        [Attempt(job=job, number=job.attempt, cluster_name=p.spot.cluster.name, placed_at=now) for job, p in pairs]
+        [
+            Attempt(
+                job=job,
+                number=job.attempt,
+                cluster_name=p.spot.cluster.name,
+                explanation=[verdict.as_json() for verdict in p.spot.verdicts],
+                placed_at=now,
+            )
+            for job, p in pairs
+        ]
     )
     Hold.objects.bulk_create(
         [
@@ -276,10 +285,11 @@ def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
     wanted = {each.gang.job_id: each.reason for each in waits}
     stale = (now - _REASON_REFRESH).isoformat()
     rows = snapshot.waiting_jobs().filter(pk__in=wanted)
-    rows = rows.only("uid", "kind", "namespace", "name", "reason", "resource_version")
+    rows = rows.only("uid", "kind", "namespace", "name", "reason", "waited", "resource_version")
     changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
     for job in changed:
         job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}
+        job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason["code"]), now)
     if changed:
-        Job.objects.bulk_update(changed, ["reason"], batch_size=200)
+        Job.objects.bulk_update(changed, ["reason", "waited"], batch_size=200)
         announce_jobs(changed, now)

@@ -1,0 +1,50 @@
+"""A job's past over REST: its timeline as it grows, what each attempt was placed by, and its copy in the member."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from jobs.models import Job
+from jobs.services import lifecycle
+from tests.jobs.api.test_jobs import submitted, url
+from tests.support.fixtures import unswept, worker, world
+from tests.support.world import POLICY, pytorch_job
+
+__all__ = ["unswept", "worker", "world"]
+
+
+@pytest.mark.django_db
+def test_it_tells_whose_hands_a_waiting_job_is_in(as_admin):
+    job = submitted("a")
+    answer = as_admin.get(url(job, "timeline/")).json()
+    assert answer["ended_at"] is None
+    assert [each["owner"] for each in answer["slices"]] == ["queue"] and answer["slices"][0]["open"]
+    assert {"gate": "queue", "passage": "now"} in answer["gates"]
+
+
+@pytest.mark.django_db
+def test_it_tells_a_suspension_and_its_end(as_admin):
+    job, now = submitted("a"), timezone.now()
+    lifecycle.suspend(job, by="t", now=now + timedelta(seconds=5))
+    lifecycle.resume(job, by="t", now=now + timedelta(seconds=9))
+    assert [owner for owner, _ in Job.objects.get().waited] == ["suspended", "queue"]
+
+
+@pytest.mark.django_db
+def test_it_has_no_copy_of_a_job_that_is_nowhere(as_admin):
+    answer = as_admin.get(url(submitted("a"), "copy/"))
+    assert answer.status_code == 404 and "no copy" in answer.json()["detail"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_follows_a_job_to_its_member(world, as_admin):
+    world.member("north", 4)
+    world.apply(POLICY, pytorch_job("llama", duration="10h"))
+    job = world.expect("llama", "Running")
+    owners = [each["owner"] for each in as_admin.get(url(job, "timeline/")).json()["slices"]]
+    assert owners[0] == "queue" and owners[-1] == "running" and "member" in owners
+    (attempt,) = as_admin.get(url(job, "attempts/")).json()["results"]
+    assert [each["cluster"] for each in attempt["explanation"]] == ["north"]
+    copy = as_admin.get(url(job, "copy/")).json()
+    assert (copy["cluster"], copy["manifest"]["metadata"]["name"]) == ("north", "llama")
