@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from fleet.api.permissions import SignedIn
 from jobs.api.bodies import PARSERS
 from jobs.api.manifests import MANIFESTS, allowed_documents
-from jobs.api.serializers import AppliedSerializer, GangRoleSerializer, ReasonSerializer
+from jobs.api.serializers import AppliedSerializer, GangRoleSerializer, ReasonSerializer, ShortSerializer
 from jobs.services import previews
 
 
@@ -30,9 +30,11 @@ class OutlookSerializer(serializers.Serializer[Any]):
     reason = serializers.SerializerMethodField(help_text="why it would wait")
     clusters = serializers.SerializerMethodField()
 
-    def get_reason(self, outlook: previews.Outlook) -> ReasonSerializer | None:
-        return outlook.reason.as_json() if outlook.reason else None  # type: ignore[return-value]
+    @extend_schema_field(ReasonSerializer(allow_null=True))
+    def get_reason(self, outlook: previews.Outlook) -> dict[str, Any] | None:
+        return outlook.reason.as_json() if outlook.reason else None
 
+    @extend_schema_field(ShortSerializer(many=True))
     def get_clusters(self, outlook: previews.Outlook) -> list[Any]:
         return [verdict.as_json() for verdict in outlook.clusters]
 

@@ -12,12 +12,18 @@ export type Query = Record<string, string | number | undefined>;
 interface Options {
   query?: Query;
   body?: unknown;
+  yaml?: string;
   signal?: AbortSignal;
 }
 
 export const api = {
   get: <Answer>(path: string, options: Options = {}) => send<Answer>('GET', path, options),
   post: <Answer>(path: string, body?: unknown) => send<Answer>('POST', path, { body }),
+  put: <Answer>(path: string, body?: unknown) => send<Answer>('PUT', path, { body }),
+  patch: <Answer>(path: string, body?: unknown) => send<Answer>('PATCH', path, { body }),
+  /** Manifests as they were written. */
+  postYaml: <Answer>(path: string, yaml: string, signal?: AbortSignal) =>
+    send<Answer>('POST', path, { yaml, ...(signal ? { signal } : {}) }),
   delete: <Answer>(path: string) => send<Answer>('DELETE', path, {}),
 };
 
@@ -34,9 +40,10 @@ async function send<Answer>(method: string, path: string, options: Options): Pro
   throw problem;
 }
 
-async function answerOf(method: string, path: string, { query, body, signal }: Options): Promise<Response> {
+async function answerOf(method: string, path: string, { query, body, yaml, signal }: Options): Promise<Response> {
   const headers: Record<string, string> = { Accept: 'application/json' };
   if (method !== 'GET') headers['X-CSRFToken'] = cookie('csrftoken');
+  if (yaml !== undefined) headers['Content-Type'] = 'application/yaml';
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   try {
     return await fetch(`/api/v1/${path}${searchOf(query)}`, {
@@ -44,6 +51,7 @@ async function answerOf(method: string, path: string, { query, body, signal }: O
       headers,
       credentials: 'same-origin',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(yaml === undefined ? {} : { body: yaml }),
       ...(signal ? { signal } : {}),
     });
   } catch (error) {

@@ -1660,8 +1660,8 @@ export interface components {
             /** @description where it would be placed; empty: it would wait */
             cluster: string;
             /** @description why it would wait */
-            readonly reason: string;
-            readonly clusters: unknown[];
+            readonly reason: components["schemas"]["Reason"] | null;
+            readonly clusters: components["schemas"]["Short"][];
         };
         /**
          * @description * `policy` - POLICY

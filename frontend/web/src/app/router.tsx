@@ -22,6 +22,7 @@ export const router = createBrowserRouter([
           { path: 'fleet/:name', lazy: page(() => import('../fleet/ClusterPage.tsx')) },
           { path: 'jobs', lazy: page(() => import('../jobs/JobsPage.tsx')) },
           { path: 'jobs/:id', lazy: page(() => import('../jobs/JobPage.tsx')) },
+          { path: 'submit', lazy: page(() => import('../submit/SubmitPage.tsx')) },
           { path: '*', element: <NotFound /> },
         ],
       },

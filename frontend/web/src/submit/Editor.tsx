@@ -1,0 +1,47 @@
+/**
+ * The text of manifests, edited. CodeMirror lives in a shadow root: there it makes its styles as constructed sheets, which the
+ * content security policy allows, and never as <style> elements. Loaded with the page that needs it, never with the shell.
+ */
+import { type Diagnostic, setDiagnostics } from '@codemirror/lint';
+import { EditorView } from '@codemirror/view';
+import { useEffect, useEffectEvent, useRef } from 'react';
+
+import { createEditor } from './codemirror.ts';
+import type { Mark } from './manifest.ts';
+import classes from './Editor.module.css';
+
+interface Props {
+  label: string;
+  text: string;
+  marks: Mark[];
+  onChange: (text: string) => void;
+}
+
+export function Editor({ label, text, marks, onChange }: Props) {
+  const host = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(null);
+  const changed = useEffectEvent(onChange);
+  const first = useEffectEvent(() => text);
+  useEffect(() => {
+    if (!host.current) return undefined;
+    const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: 'open' });
+    const made = createEditor({ root, label, text: first(), onChange: (next) => changed(next) });
+    view.current = made;
+    return () => made.destroy();
+  }, [label]);
+  useEffect(() => {
+    const editor = view.current;
+    if (!editor || editor.state.doc.toString() === text) return;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
+  }, [text]);
+  useEffect(() => {
+    const editor = view.current;
+    if (editor) editor.dispatch(setDiagnostics(editor.state, marks.map((mark) => diagnosticOf(editor, mark))));
+  }, [marks, text]);
+  return <div ref={host} className={classes['editor']} />;
+}
+
+function diagnosticOf(editor: EditorView, { line, column, message }: Mark): Diagnostic {
+  const at = editor.state.doc.line(Math.min(Math.max(line, 1), editor.state.doc.lines));
+  return { from: Math.min(at.from + column - 1, at.to), to: at.to, severity: 'error', message };
+}

@@ -1,0 +1,110 @@
+/** What the fleet would do with the file as it stands: refuse it and say where, or place each job, or let it wait and say why. */
+import { Skeleton } from '@mantine/core';
+import { CircleCheck, Clock, TriangleAlert } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import { Problem } from '../api/problem.ts';
+import type { ApplyPreview, Outlook } from '../api/types.ts';
+import { amountsText } from '../fleet/resources.ts';
+import { Panel } from '../ui/Panel.tsx';
+import type { Tone } from '../ui/tones.ts';
+import type { Mark } from './manifest.ts';
+import classes from './PreviewPanel.module.css';
+
+interface Props {
+  preview: ApplyPreview | undefined;
+  error: Error | null;
+  broken: Mark[];
+  busy: boolean;
+}
+
+export function PreviewPanel({ preview, error, broken, busy }: Props) {
+  const { t } = useTranslation();
+  const faults = broken.length > 0 ? broken.map(({ line, message }) => t('submit.atLine', { line, message })) : faultsOf(error);
+  return (
+    <Panel title={t('submit.preview')}>
+      <div className={classes['preview']} aria-live="polite" data-busy={busy}>
+        {faults.length > 0 && <Faults faults={faults} />}
+        {faults.length === 0 && !preview && <Skeleton height={84} radius={6} />}
+        {faults.length === 0 && preview && <Answer preview={preview} />}
+      </div>
+    </Panel>
+  );
+}
+
+function faultsOf(error: Error | null): string[] {
+  if (!error) return [];
+  if (error instanceof Problem && error.fields.length > 0) return error.fields.map(({ field, detail }) => `${field} ${detail}`);
+  return [error.message];
+}
+
+function Faults({ faults }: { faults: string[] }) {
+  const { t } = useTranslation();
+  return (
+    <Finding tone="bad" title={t('submit.refused')}>
+      <ul>
+        {faults.map((fault) => (
+          <li key={fault}>{fault}</li>
+        ))}
+      </ul>
+    </Finding>
+  );
+}
+
+function Answer({ preview: { applied, jobs, waiting } }: { preview: ApplyPreview }) {
+  const { t } = useTranslation();
+  const warnings = applied.flatMap(({ name, warnings: told }) => told.map((warning) => `${name}: ${warning}`));
+  return (
+    <>
+      {jobs.map((job) => (
+        <JobAnswer key={`${job.kind}/${job.namespace}/${job.name}`} job={job} />
+      ))}
+      {jobs.length > 0 && waiting > 0 && <p className="cv-soft">{t('submit.ahead', { count: waiting })}</p>}
+      {jobs.length === 0 && <p>{applied.map(({ kind, name, action }) => `${kind} ${name} ${action}`).join(', ')}</p>}
+      {warnings.map((warning) => (
+        <p key={warning} className={classes['warning']}>
+          {warning}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function JobAnswer({ job }: { job: Outlook }) {
+  const { t, i18n } = useTranslation();
+  const placed = job.cluster !== '';
+  const title = placed
+    ? t('submit.wouldStart', { name: job.name, cluster: job.cluster })
+    : t('submit.wouldWait', { name: job.name });
+  return (
+    <Finding tone={placed ? 'good' : 'warn'} title={title}>
+      <p className="cv-soft">
+        {t('submit.asks', { amounts: amountsText(job.total, i18n.language), queue: job.leaf || '–', policy: job.policy || '–' })}
+      </p>
+      {job.reason && <p>{job.reason.message}</p>}
+      <ul className={classes['clusters']}>
+        {job.clusters.map(({ cluster, fits = false, message }) => (
+          <li key={cluster} data-fits={fits}>
+            <strong>{cluster}</strong> {message}
+          </li>
+        ))}
+      </ul>
+    </Finding>
+  );
+}
+
+const ICONS = { good: CircleCheck, warn: Clock, bad: TriangleAlert };
+
+function Finding({ tone, title, children }: { tone: Tone & keyof typeof ICONS; title: string; children: ReactNode }) {
+  const Icon = ICONS[tone];
+  return (
+    <div className={classes['finding']} data-tone={tone}>
+      <Icon size={17} aria-hidden />
+      <div>
+        <h3>{title}</h3>
+        {children}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,101 @@
+/** Submitting: a form and the file it writes, side by side, with what the fleet would do about it before anything is sent. */
+import { Button, Select } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { Send } from 'lucide-react';
+import { useEffect, useMemo, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useNavigate } from 'react-router';
+
+import { useMay } from '../api/me.ts';
+import { Problem } from '../api/problem.ts';
+import type { Applied } from '../api/types.ts';
+import { PageHeader } from '../ui/PageHeader.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import { Editor } from './Editor.tsx';
+import { exampleNames, FIRST_EXAMPLE, loadExample } from './examples.ts';
+import { FormPanel } from './FormPanel.tsx';
+import { type Mark, markOf, syntaxMarks } from './manifest.ts';
+import { PreviewPanel } from './PreviewPanel.tsx';
+import { previewQuery, useApply } from './queries.ts';
+import classes from './SubmitPage.module.css';
+
+const REST_MS = 500;
+
+export default function SubmitPage() {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const may = useMay('apply');
+  const [example, setExample] = useState<string | null>(FIRST_EXAMPLE);
+  const [text, setText] = useState('');
+  const [rested] = useDebouncedValue(text, REST_MS);
+  const broken = useMemo(() => syntaxMarks(text), [text]);
+  const preview = useQuery({ ...previewQuery(rested), enabled: may && rested.trim() !== '' && broken.length === 0 });
+  const apply = useApply((applied) => void navigate(whereTo(applied)));
+  useExample(example, setText);
+  const fresh = text === rested;
+  const marks = useMemo(
+    () => (broken.length > 0 ? broken : fresh ? marksOf(rested, preview.error) : []),
+    [broken, fresh, rested, preview.error],
+  );
+  return (
+    <>
+      <PageHeader title={t('submit.title')} note={t('submit.note')}>
+        <Select
+          size="xs"
+          aria-label={t('submit.example')}
+          data={exampleNames}
+          value={example}
+          onChange={setExample}
+          allowDeselect={false}
+          searchable
+        />
+        <Button
+          size="xs"
+          leftSection={<Send size={14} aria-hidden />}
+          disabled={!may || marks.length > 0 || text.trim() === ''}
+          title={may ? undefined : t('jobs.notAllowed')}
+          loading={apply.isPending}
+          onClick={() => apply.mutate(text)}
+        >
+          {t('submit.send')}
+        </Button>
+      </PageHeader>
+      <div className={classes['columns']}>
+        <div className={classes['side']}>
+          <FormPanel text={text} onChange={setText} />
+          <PreviewPanel
+            preview={preview.data}
+            error={apply.error ?? preview.error}
+            broken={broken}
+            busy={!fresh || preview.isFetching}
+          />
+        </div>
+        <Panel title={t('submit.yaml')} flush>
+          <Editor label={t('submit.yaml')} text={text} marks={marks} onChange={setText} />
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+function useExample(name: string | null, show: (text: string) => void): void {
+  useEffect(() => {
+    let wanted = name !== null;
+    if (name !== null) void loadExample(name).then((text) => wanted && show(text));
+    return () => {
+      wanted = false;
+    };
+  }, [name, show]);
+}
+
+function marksOf(text: string, error: Error | null): Mark[] {
+  return error instanceof Problem ? error.fields.map(({ field, detail }) => markOf(text, field, detail)) : [];
+}
+
+/** To the job, when there is one; to the list of them otherwise. */
+function whereTo(applied: Applied[]): string {
+  const jobs = applied.filter(({ kind }) => !/Policy$|^(ConfigMap|Secret|ServiceAccount|PersistentVolumeClaim|ElasticQuotaTree)$/.test(kind));
+  const [only] = jobs;
+  return jobs.length === 1 && only ? `/jobs/${only.id}` : '/jobs';
+}

@@ -1,0 +1,63 @@
+/** CodeMirror set up for YAML in the console's colours. Knows nothing of manifests. */
+import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
+import { yaml } from '@codemirror/lang-yaml';
+import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language';
+import { lintGutter, lintKeymap } from '@codemirror/lint';
+import { EditorState } from '@codemirror/state';
+import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from '@codemirror/view';
+import { tags } from '@lezer/highlight';
+
+const colours = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: 'var(--cv-info)' },
+  { tag: [tags.string, tags.content], color: 'var(--cv-text)' },
+  { tag: [tags.number, tags.bool, tags.keyword], color: 'var(--cv-good)' },
+  { tag: [tags.comment, tags.meta], color: 'var(--cv-text-soft)' },
+  { tag: tags.punctuation, color: 'var(--cv-text-soft)' },
+]);
+
+const look = EditorView.theme({
+  '&': { height: '100%', color: 'var(--cv-text)', backgroundColor: 'var(--cv-surface)', fontSize: '12.5px' },
+  '&.cm-focused': { outline: '2px solid var(--cv-used)', outlineOffset: '-2px' },
+  '.cm-scroller': { fontFamily: 'var(--cv-mono)', lineHeight: '1.55' },
+  '.cm-content': { caretColor: 'var(--cv-text)', padding: '10px 0' },
+  '.cm-cursor': { borderLeftColor: 'var(--cv-text)' },
+  '.cm-gutters': { backgroundColor: 'var(--cv-raised)', color: 'var(--cv-text-soft)', border: '0' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--cv-hover)' },
+  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
+    backgroundColor: 'var(--cv-selected)',
+  },
+  '.cm-tooltip': { backgroundColor: 'var(--cv-surface)', color: 'var(--cv-text)', border: '1px solid var(--cv-line-strong)' },
+});
+
+interface Options {
+  root: ShadowRoot;
+  label: string;
+  text: string;
+  onChange: (text: string) => void;
+}
+
+export function createEditor({ root, label, text, onChange }: Options): EditorView {
+  const state = EditorState.create({
+    doc: text,
+    extensions: [
+      lineNumbers(),
+      lintGutter(),
+      history(),
+      drawSelection(),
+      indentOnInput(),
+      bracketMatching(),
+      highlightActiveLine(),
+      highlightActiveLineGutter(),
+      yaml(),
+      syntaxHighlighting(colours),
+      look,
+      // Escape, then Tab, leaves the editor: Tab alone indents.
+      keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
+      EditorView.contentAttributes.of({ 'aria-label': label }),
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged) onChange(update.state.doc.toString());
+      }),
+    ],
+  });
+  return new EditorView({ state, parent: root, root });
+}

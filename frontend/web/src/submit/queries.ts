@@ -1,0 +1,27 @@
+/** What the submit page asks the server: what a file would do, and to do it. */
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+
+import { api } from '../api/client.ts';
+import type { Applied, ApplyPreview } from '../api/types.ts';
+
+export function previewQuery(text: string) {
+  return queryOptions({
+    queryKey: ['apply', 'preview', text],
+    queryFn: ({ signal }) => api.postYaml<ApplyPreview>('apply/preview/', text, signal),
+    placeholderData: keepPreviousData,
+    enabled: text.trim() !== '',
+    retry: false,
+    gcTime: 60_000,
+  });
+}
+
+export function useApply(onDone: (applied: Applied[]) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (text: string) => api.postYaml<{ results: Applied[] }>('apply/', text),
+    onSuccess: ({ results }) => {
+      void client.invalidateQueries({ queryKey: ['jobs'] });
+      onDone(results);
+    },
+  });
+}
