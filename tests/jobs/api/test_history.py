@@ -43,7 +43,7 @@ def test_it_follows_a_job_to_its_member(world, as_admin):
     world.apply(POLICY, pytorch_job("llama", duration="10h"))
     job = world.expect("llama", "Running")
     owners = [each["owner"] for each in as_admin.get(url(job, "timeline/")).json()["slices"]]
-    assert owners[0] == "queue" and owners[-1] == "running" and "member" in owners
+    assert owners[0] == "queue" and owners[-1] == "running" and {"member", "image"} & {*owners}
     (attempt,) = as_admin.get(url(job, "attempts/")).json()["results"]
     assert [each["cluster"] for each in attempt["explanation"]] == ["north"]
     copy = as_admin.get(url(job, "copy/")).json()
