@@ -9,6 +9,7 @@ from jobs.api.manifests import ApplyView, DeleteView
 from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
 from jobs.api.views import UID, BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
+from jobs.api.whatif import WhatIfView
 
 router = SimpleRouter()
 router.register("jobs", JobViewSet, "job")
@@ -22,5 +23,6 @@ urlpatterns = [
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),
+    re_path("^whatif/?$", WhatIfView.as_view(), name="whatif"),
     *router.urls,
 ]

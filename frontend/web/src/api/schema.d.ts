@@ -983,6 +983,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/whatif/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What the next scheduling cycle would do otherwise. */
+        post: operations["whatif_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1003,6 +1020,14 @@ export interface components {
             requested: number;
             held: number;
             free: number;
+        };
+        /** @description Counts are of the whole fleet; jobs are told of the namespaces the caller may read. */
+        Answer: {
+            differences: components["schemas"]["Difference"][];
+            starts_before: number;
+            starts_after: number;
+            waits_before: number;
+            waits_after: number;
         };
         Applied: {
             kind: string;
@@ -1607,6 +1632,24 @@ export interface components {
         MoveRequest: {
             /** @description the name of a queue, or the path of its leaf */
             queue: string;
+        };
+        NewNodesRequest: {
+            cluster: string;
+            /** @default 1 */
+            count: number;
+            /** @description of one node; else as most nodes of the cluster */
+            allocatable?: {
+                [key: string]: string;
+            };
+        };
+        NewQuotaRequest: {
+            path: string;
+            min?: {
+                [key: string]: unknown;
+            };
+            max?: {
+                [key: string]: unknown;
+            };
         };
         NewTokenRequest: {
             name: string;
@@ -2294,6 +2337,14 @@ export interface components {
          * @enum {string}
          */
         StateEnum: "Ready" | "NotReady" | "Unknown";
+        /** @description At least one of them; all of them hold at once. */
+        SupposeRequest: {
+            /** @description manifests as YAML or JSON text */
+            add_job?: string;
+            lose_cluster?: string;
+            add_nodes?: components["schemas"]["NewNodesRequest"];
+            raise_quota?: components["schemas"]["NewQuotaRequest"];
+        };
         Taint: {
             key: string;
             value?: string;
@@ -4126,6 +4177,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    whatif_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SupposeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["SupposeRequest"];
+                "multipart/form-data": components["schemas"]["SupposeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Answer"];
+                };
             };
         };
     };

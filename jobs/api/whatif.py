@@ -1,0 +1,109 @@
+"""What would be otherwise if the fleet were, over REST. Reads as much as the caller may; nothing is touched."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from fleet.api.permissions import SignedIn
+from fleet.errors import invalid
+from fleet.services import access
+from jobs.api.serializers import ReasonSerializer
+from jobs.services import manifests, whatif
+from jobs.services.whatif import NewNodes, NewQuota, Suppose
+
+
+class NewNodesSerializer(serializers.Serializer[Any]):
+    cluster = serializers.CharField(max_length=63)
+    count = serializers.IntegerField(default=1)
+    allocatable = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="of one node; else as most nodes of the cluster"
+    )
+
+
+class NewQuotaSerializer(serializers.Serializer[Any]):
+    path = serializers.CharField(max_length=700)
+    min = serializers.DictField(child=serializers.JSONField(), required=False)
+    max = serializers.DictField(child=serializers.JSONField(), required=False)
+
+
+class SupposeSerializer(serializers.Serializer[Any]):
+    """At least one of them; all of them hold at once."""
+
+    add_job = serializers.CharField(required=False, help_text="manifests as YAML or JSON text")
+    lose_cluster = serializers.CharField(required=False, max_length=63)
+    add_nodes = NewNodesSerializer(required=False)
+    raise_quota = NewQuotaSerializer(required=False)
+
+
+@extend_schema_field({"type": "string", "enum": ["New", "Runs", "Starts", "Waits"]})
+class StandField(serializers.CharField):
+    """An enumeration without a name of its own."""
+
+
+class StandSerializer(serializers.Serializer[Any]):
+    outcome = StandField(help_text="New: not submitted; Starts: in the next cycle")
+    cluster = serializers.CharField()
+    reason = serializers.SerializerMethodField()
+
+    @extend_schema_field(ReasonSerializer(allow_null=True))
+    def get_reason(self, stand: whatif.Stand) -> Any:
+        return stand.reason.as_json() if stand.reason else None
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField(source="uid", help_text="empty for a supposed job")
+    kind = serializers.CharField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    before = StandSerializer()
+    after = StandSerializer()
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """Counts are of the whole fleet; jobs are told of the namespaces the caller may read."""
+
+    differences = DifferenceSerializer(many=True)
+    starts_before = serializers.IntegerField()
+    starts_after = serializers.IntegerField()
+    waits_before = serializers.IntegerField()
+    waits_after = serializers.IntegerField()
+
+
+class WhatIfView(APIView):
+    permission_classes = [SignedIn]
+
+    @extend_schema(request=SupposeSerializer, responses=AnswerSerializer)
+    def post(self, request: Request) -> Response:
+        """What the next scheduling cycle would do otherwise."""
+        if not access.may_somewhere(request.user, access.READ, "Job"):
+            raise access.refusal(request.user, access.READ, "Job")
+        given = SupposeSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        by = request.user.get_username()
+        found = AnswerSerializer(whatif.of(_suppose(request, given.validated_data), by=by, now=timezone.now())).data
+        allowed = access.visible_namespaces(request.user)
+        if allowed is not None:
+            found["differences"] = [each for each in found["differences"] if each["namespace"] in allowed]
+        return Response(found)
+
+
+def _suppose(request: Request, given: dict[str, Any]) -> Suppose:
+    if not given:
+        raise invalid("add_job", "say at least one of add_job, lose_cluster, add_nodes and raise_quota")
+    nodes, quota = given.get("add_nodes"), given.get("raise_quota")
+    documents = manifests.parse(given["add_job"].encode()) if "add_job" in given else ()
+    for document in documents:
+        metadata = document.get("metadata")
+        namespace = str((metadata.get("namespace") if isinstance(metadata, dict) else "") or "default")
+        access.require(request.user, "apply", str(document.get("kind") or "object"), namespace)
+    return Suppose(
+        add_jobs=documents,
+        lose_cluster=given.get("lose_cluster", ""),
+        add_nodes=NewNodes(**nodes) if nodes else None,
+        raise_quota=NewQuota(**quota) if quota else None,
+    )
