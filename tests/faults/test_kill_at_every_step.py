@@ -22,14 +22,14 @@ CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a:
 
 
 class Killer:
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.support.killer") -> None:
         environment = {
             **os.environ,
             "KILLER_DATABASE": str(connection.settings_dict["NAME"]),
             "CONVOY_ENCRYPTION_KEYS": ",".join(settings.CONVOY_ENCRYPTION_KEYS),
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.killer"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -37,8 +37,8 @@ class Killer:
         )
         assert self._process.stdout.readline() == "ready\n"
 
-    def push(self, work: Work, line: int) -> str:
-        print(work.pk, line, file=self._process.stdin, flush=True)
+    def ask(self, *words: object) -> str:
+        print(*words, file=self._process.stdin, flush=True)
         return self._process.stdout.readline().strip()
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ def recover(work: Work) -> None:
 def every_step(killer: Killer, works) -> int:
     """Kills at line 1, 2, 3 ... of a fresh work each, until a run gets through; returns how many steps there were."""
     for line, work in enumerate(works, 1):
-        outcome = killer.push(work, line)
+        outcome = killer.ask(work.pk, line)
         if outcome == "done":
             return line
         assert outcome == "killed", outcome
