@@ -17,7 +17,8 @@ from uvicorn import Config, Server  # noqa: E402
 
 from fleet.kubeapi import pki  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
-from fleet.kubeapi.fleet_kinds import Clusters, Events, Namespaces, Services  # noqa: E402
+from fleet.kubeapi.clusters import Clusters  # noqa: E402
+from fleet.kubeapi.fleet_kinds import Events, Namespaces, Services  # noqa: E402
 from jobs.kubeapi.kinds import NAMESPACES_IN_USE, kinds  # noqa: E402
 from quotas.kubeapi import kinds as quotas  # noqa: E402
 

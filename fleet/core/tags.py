@@ -8,6 +8,9 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 _CLUSTER = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
+_ANNOTATIONS = 256 * 1024
+"""Bytes all annotations of an object may have, as in Kubernetes."""
+
 Fault = tuple[str, str]
 """A field's path and what is wrong with it."""
 
@@ -38,6 +41,14 @@ def label_faults(labels: Mapping[str, object]) -> Iterator[Fault]:
         fault = key_fault(key) or value_fault(value)
         if fault:
             yield f"labels.{key}", fault
+
+
+def annotation_faults(annotations: Mapping[str, object]) -> Iterator[Fault]:
+    for key, value in annotations.items():
+        if fault := key_fault(key) or ("" if isinstance(value, str) else "must be text"):
+            yield f"annotations.{key}", fault
+    if sum(len(f"{key}{value}".encode()) for key, value in annotations.items()) > _ANNOTATIONS:
+        yield "annotations", f"must have at most {_ANNOTATIONS} bytes together"
 
 
 def taint_faults(taints: Sequence[Mapping[str, object]]) -> Iterator[Fault]:

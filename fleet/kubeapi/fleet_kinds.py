@@ -1,4 +1,4 @@
-"""Supply as Kubernetes objects: clusters, the namespaces in use, and events. All of them are read only."""
+"""What the fleet knows beside its clusters: the namespaces in use, and events. All of it is read only."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -9,72 +9,10 @@ from fleet.errors import invalid
 from fleet.journal import Action
 from fleet.kube import names
 from fleet.kube.discovery import Served
-from fleet.kube.resources import EVENTS, NAMESPACES, SERVICES, Resource
-from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Kind, Object, RowKind, Write, head, stamp
+from fleet.kube.resources import EVENTS, NAMESPACES, SERVICES
+from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Kind, Object, RowKind, Write, stamp
 from fleet.kubeapi.tables import AGE, age
-from fleet.models import Cluster, Event, JournalEntry
-
-CLUSTERS = Resource("cluster.karmada.io", "v1alpha1", "clusters", "Cluster", namespaced=False)
-
-
-class Clusters(RowKind):
-    """Joining and leaving take credentials and stay with REST and the command line."""
-
-    served = Served(CLUSTERS)
-    columns = (
-        Column("Version", lambda shown, now: shown.get("status", {}).get("kubernetesVersion", "")),
-        Column("Mode", lambda shown, now: shown.get("spec", {}).get("syncMode", "")),
-        Column("Ready", lambda shown, now: _ready(shown)),
-        AGE,
-        Column("Region", lambda shown, now: shown.get("spec", {}).get("region", ""), wide=True),
-        Column("Endpoint", lambda shown, now: shown.get("spec", {}).get("apiEndpoint", ""), wide=True),
-    )
-
-    def rows(self) -> QuerySet[Any]:
-        return Cluster.objects.defer("access", "permissions")
-
-    def render(self, row: Cluster) -> Object:
-        spec = {
-            "apiEndpoint": row.server,
-            "syncMode": "Push",
-            "provider": row.provider,
-            "region": row.region,
-            "zone": row.zone,
-            "taints": [*row.taints, *([_CORDON] if row.cordoned else [])],
-        }
-        enablements = [
-            {"groupVersion": version, "resources": [{"kind": kind, "name": plural} for kind, plural in found.items()]}
-            for version, found in sorted(row.apis.items())
-        ]
-        return {
-            "apiVersion": CLUSTERS.api_version,
-            "kind": CLUSTERS.kind,
-            "metadata": head(row, labels=row.labels, creationTimestamp=stamp(row.joined_at)),
-            "spec": {key: value for key, value in spec.items() if value},
-            "status": {
-                "kubernetesVersion": row.version,
-                "apiEnablements": enablements,
-                "conditions": [_readiness(row)],
-            },
-        }
-
-
-_CORDON = {"key": "convoy.dev/cordoned", "effect": "NoSchedule"}
-_TRUTH = {Cluster.State.READY: "True", Cluster.State.NOT_READY: "False"}
-
-
-def _readiness(row: Cluster) -> Object:
-    return {
-        "type": "Ready",
-        "status": _TRUTH.get(Cluster.State(row.state), "Unknown"),
-        "reason": row.state_reason or f"Cluster{row.state}",
-        "message": row.state_message,
-        "lastTransitionTime": stamp(row.state_since),
-    }
-
-
-def _ready(shown: Object) -> str:
-    return next((str(each["status"]) for each in shown.get("status", {}).get("conditions", [])), "Unknown")
+from fleet.models import Event, JournalEntry
 
 
 class Namespaces(Kind):

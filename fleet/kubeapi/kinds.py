@@ -70,6 +70,8 @@ class Kind(ABC):
 
     served: Served
     verbs: tuple[str, ...] = ("get", "list", "watch")
+    remedies: Mapping[str, str] = {}
+    """What to do instead of a verb it does not take."""
     columns: tuple[Column, ...] = ()
     """Between NAME and the end; a kind without any shows its AGE."""
     names_first = True
@@ -89,6 +91,10 @@ class Kind(ABC):
     @property
     def name(self) -> str:
         return self.served.resource.kind
+
+    def not_allowed(self, verb: str) -> KubeError:
+        remedy = self.remedies.get(verb)
+        return KubeError(405, f"{NOT_ALLOWED.message}: {remedy}") if remedy else NOT_ALLOWED
 
     @abstractmethod
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:

@@ -38,7 +38,7 @@ class Verbs:
     def answer(self) -> tuple[int, Object]:
         verb = self._verb()
         if verb not in self._kind.verbs:
-            raise NOT_ALLOWED
+            raise self._kind.not_allowed(verb)
         if verb in ("get", "list"):
             return 200, self._read(verb)
         options = self._asked.options

@@ -24,6 +24,7 @@ class Cluster(models.Model):
     """The uid of the member's kube-system namespace: the same cluster cannot be joined twice."""
 
     labels = models.JSONField(default=dict, blank=True)
+    annotations = models.JSONField(default=dict, blank=True)
     taints = models.JSONField(default=list, blank=True)
     """``[{key, value, effect, timeAdded}]``; health taints are added and removed by the heartbeat."""
     provider = models.CharField(max_length=63, blank=True)

@@ -133,6 +133,17 @@ def set_labels(cluster: Cluster, labels: Mapping[str, str], *, by: str, now: dat
     return row
 
 
+def set_annotations(cluster: Cluster, annotations: Mapping[str, str], *, by: str, now: datetime) -> Cluster:
+    """Replaces all annotations: notes of people and tools, on which nothing depends."""
+    _refuse(tags.annotation_faults(annotations))
+    with transaction.atomic():
+        row = _locked(cluster)
+        if row.annotations != dict(annotations):
+            row.annotations = dict(annotations)
+            announce(row, ["annotations"], now)
+    return row
+
+
 def set_taints(cluster: Cluster, taints: Sequence[Taint], *, by: str, now: datetime) -> Cluster:
     """Replaces people's taints; those of the heartbeat are its own."""
     _refuse(tags.taint_faults(taints))
