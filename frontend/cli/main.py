@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from frontend.cli.commands import apply, clusters, describe, explain, get, jobs, kubeconfig, login, queue
+from frontend.cli.commands import apply, clusters, describe, explain, get, jobs, kubeconfig, login, queue, whatif
 from frontend.cli.output import screen
 from frontend.cli.problems import Exit, Problem
 from frontend.cli.session import Session
@@ -44,6 +44,7 @@ app.command("get")(get.get)
 app.command("list")(get.listing)
 app.command("describe")(describe.describe)
 app.command("explain")(explain.explain)
+app.command("whatif")(whatif.whatif)
 app.command("logs")(jobs.logs)
 app.command("wait")(jobs.wait)
 app.command("suspend")(jobs.suspend)

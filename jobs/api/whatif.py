@@ -55,7 +55,7 @@ class StandSerializer(serializers.Serializer[Any]):
         return stand.reason.as_json() if stand.reason else None
 
 
-class DifferenceSerializer(serializers.Serializer[Any]):
+class StandsOtherwiseSerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="uid", help_text="empty for a supposed job")
     kind = serializers.CharField()
     namespace = serializers.CharField()
@@ -64,10 +64,10 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     after = StandSerializer()
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
+class WhatIfSerializer(serializers.Serializer[Any]):
     """Counts are of the whole fleet; jobs are told of the namespaces the caller may read."""
 
-    differences = DifferenceSerializer(many=True)
+    differences = StandsOtherwiseSerializer(many=True)
     starts_before = serializers.IntegerField()
     starts_after = serializers.IntegerField()
     waits_before = serializers.IntegerField()
@@ -77,7 +77,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
 class WhatIfView(APIView):
     permission_classes = [SignedIn]
 
-    @extend_schema(request=SupposeSerializer, responses=AnswerSerializer)
+    @extend_schema(request=SupposeSerializer, responses=WhatIfSerializer)
     def post(self, request: Request) -> Response:
         """What the next scheduling cycle would do otherwise."""
         if not access.may_somewhere(request.user, access.READ, "Job"):
@@ -85,7 +85,7 @@ class WhatIfView(APIView):
         given = SupposeSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         by = request.user.get_username()
-        found = AnswerSerializer(whatif.of(_suppose(request, given.validated_data), by=by, now=timezone.now())).data
+        found = WhatIfSerializer(whatif.of(_suppose(request, given.validated_data), by=by, now=timezone.now())).data
         allowed = access.visible_namespaces(request.user)
         if allowed is not None:
             found["differences"] = [each for each in found["differences"] if each["namespace"] in allowed]

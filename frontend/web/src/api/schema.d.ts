@@ -1021,14 +1021,6 @@ export interface components {
             held: number;
             free: number;
         };
-        /** @description Counts are of the whole fleet; jobs are told of the namespaces the caller may read. */
-        Answer: {
-            differences: components["schemas"]["Difference"][];
-            starts_before: number;
-            starts_after: number;
-            waits_before: number;
-            waits_after: number;
-        };
         Applied: {
             kind: string;
             namespace: string;
@@ -2330,6 +2322,23 @@ export interface components {
             attempt: number;
             cluster: string;
         };
+        Stand: {
+            /** @description New: not submitted; Starts: in the next cycle */
+            outcome: components["schemas"]["StandOutcomeEnum"];
+            cluster: string;
+            readonly reason: components["schemas"]["Reason"] | null;
+        };
+        /** @enum {string} */
+        StandOutcomeEnum: "New" | "Runs" | "Starts" | "Waits";
+        StandsOtherwise: {
+            /** @description empty for a supposed job */
+            id: string;
+            kind: string;
+            namespace: string;
+            name: string;
+            before: components["schemas"]["Stand"];
+            after: components["schemas"]["Stand"];
+        };
         /**
          * @description * `Ready` - Ready
          *     * `NotReady` - Not Ready
@@ -2414,6 +2423,14 @@ export interface components {
             roles: components["schemas"]["Role"][];
             /** Format: date-time */
             last_login: string | null;
+        };
+        /** @description Counts are of the whole fleet; jobs are told of the namespaces the caller may read. */
+        WhatIf: {
+            differences: components["schemas"]["StandsOtherwise"][];
+            starts_before: number;
+            starts_after: number;
+            waits_before: number;
+            waits_after: number;
         };
     };
     responses: never;
@@ -4200,7 +4217,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Answer"];
+                    "application/json": components["schemas"]["WhatIf"];
                 };
             };
         };

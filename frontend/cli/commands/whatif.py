@@ -1,0 +1,95 @@
+"""``convoy whatif``: what the next scheduling cycle would do if the fleet were another. Nothing is touched."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from frontend.cli import human, session
+from frontend.cli.client import Item
+from frontend.cli.commands.apply import read
+from frontend.cli.problems import usage
+from frontend.cli.session import Session
+
+
+def whatif(
+    context: typer.Context,
+    add_job: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Submit these manifests; - reads standard input.")
+    ] = None,
+    lose_cluster: Annotated[str, typer.Option(metavar="CLUSTER", help="Lose this cluster.")] = "",
+    add_nodes: Annotated[
+        str, typer.Option(metavar="CLUSTER=COUNT", help="Add nodes like most that the cluster has.")
+    ] = "",
+    raise_quota: Annotated[
+        str, typer.Option(metavar="PATH", help="Change this node of the quota tree, with --max and --min.")
+    ] = "",
+    most: Annotated[list[str] | None, typer.Option("--max", metavar="RESOURCE=AMOUNT")] = None,
+    least: Annotated[list[str] | None, typer.Option("--min", metavar="RESOURCE=AMOUNT")] = None,
+    output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
+) -> None:
+    """Tell which jobs would start, wait or move if the fleet were another. Touches nothing."""
+    run = session.of(context)
+    if output not in ("table", "json", "yaml"):
+        raise usage(f"there is no output {output!r}", "one of: table, json, yaml")
+    suppose: dict[str, Any] = {}
+    if add_job:
+        suppose["add_job"] = read(add_job).decode()
+    if lose_cluster:
+        suppose["lose_cluster"] = lose_cluster
+    if add_nodes:
+        suppose["add_nodes"] = _nodes(add_nodes)
+    if raise_quota:
+        suppose["raise_quota"] = {"path": raise_quota, "max": _amounts(most), "min": _amounts(least)}
+    elif most or least:
+        raise usage("--max and --min are of a quota", "say which: --raise-quota root/vision")
+    if not suppose:
+        raise usage("nothing is supposed", "for example: convoy whatif --lose-cluster north")
+    _show(run, run.api.post("whatif/", suppose), output)
+
+
+def _show(run: Session, found: Item, output: str) -> None:
+    if output == "json":
+        run.screen.json(found)
+    elif output == "yaml":
+        run.screen.yaml(found)
+    else:
+        _tell(run, found)
+
+
+def _tell(run: Session, found: Item) -> None:
+    rows = [
+        [each["namespace"], each["name"], _stand(each["before"]), _stand(each["after"]), _why(each["after"])]
+        for each in found["differences"]
+    ]
+    if rows:
+        run.screen.table(["NAMESPACE", "NAME", "NOW", "THEN", "WHY"], rows)
+    else:
+        run.screen.line("No job would stand otherwise.")
+    now = f"{found['starts_before']} start and {found['waits_before']} wait"
+    run.screen.note(f"now {now}; then {found['starts_after']} start and {found['waits_after']} wait")
+
+
+def _stand(stand: Mapping[str, Any]) -> str:
+    return f"{stand['outcome']} on {stand['cluster']}" if stand["cluster"] else str(stand["outcome"])
+
+
+def _why(stand: Mapping[str, Any]) -> str:
+    return (stand["reason"] or {}).get("message") or human.NONE
+
+
+def _nodes(text: str) -> dict[str, Any]:
+    cluster, sign, count = text.partition("=")
+    if not cluster or (sign and not count.isdecimal()):
+        raise usage(f"{text!r} is no CLUSTER=COUNT", "for example: --add-nodes north=2")
+    return {"cluster": cluster, "count": int(count) if sign else 1}
+
+
+def _amounts(pairs: list[str] | None) -> dict[str, str]:
+    found = {}
+    for pair in pairs or ():
+        name, sign, amount = pair.partition("=")
+        if not name or not sign:
+            raise usage(f"{pair!r} is no RESOURCE=AMOUNT", "for example: --max nvidia.com/gpu=16")
+        found[name] = amount
+    return found

@@ -1,0 +1,40 @@
+"""``convoy whatif``: what is supposed goes out as one body, and what would be otherwise comes back as a table."""
+
+import json
+
+import pytest
+
+DIFFERENCE = {
+    "id": "", "kind": "PyTorchJob", "namespace": "default", "name": "llama",
+    "before": {"outcome": "Runs", "cluster": "north", "reason": None},
+    "after": {"outcome": "Waits", "cluster": "", "reason": {"code": "NoClusterFits", "message": "0/1 clusters fit"}},
+}  # fmt: skip
+
+
+def answer(server, *differences) -> None:
+    counts = {"starts_before": 0, "starts_after": 0, "waits_before": 0, "waits_after": 1}
+    server.on("whatif/", {"differences": list(differences), **counts}, method="POST")
+
+
+def test_it_tells_who_would_stand_otherwise(server, convoy):
+    answer(server, DIFFERENCE)
+    said = convoy("whatif", "--lose-cluster", "north")
+    assert json.loads(server.sent("POST").body) == {"lose_cluster": "north"}
+    assert "Runs on north" in said.out and "0/1 clusters fit" in said.out and "1 wait" in said.err
+
+
+def test_it_supposes_several_things_at_once(server, convoy):
+    answer(server)
+    (convoy.home / "a.yaml").write_text("kind: A\n")
+    words = ("--add-job", "a.yaml", "--add-nodes", "north=2", "--raise-quota", "root/a", "--max", "cpu=8")
+    assert convoy("whatif", *words).out == "No job would stand otherwise.\n"
+    sent = json.loads(server.sent("POST").body)
+    assert sent["add_job"] == "kind: A" and sent["add_nodes"] == {"cluster": "north", "count": 2}
+    assert sent["raise_quota"] == {"path": "root/a", "max": {"cpu": "8"}, "min": {}}
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--max", "cpu=8"), ("--add-nodes", "north=many"), ("--lose-cluster", "a", "-o", "x")]
+)
+def test_it_refuses_what_says_nothing(convoy, words):
+    assert convoy("whatif", *words).code == 2
