@@ -17,7 +17,7 @@ BY: Mapping[str, str] = {
     "queue": "leaf",
     "cluster": "cluster__name",
     "policy": "policy__name",
-    "reason": "reason__code",
+    "reason": "reason_code",
 }
 """What jobs can be grouped by, beside ``label:KEY``."""
 LABEL = "label:"
@@ -51,14 +51,10 @@ def in_queue(rows: QuerySet[Job], path: str) -> QuerySet[Job]:
 
 def groups(rows: QuerySet[Job], by: str) -> list[Group]:
     """How many jobs and GPUs there are of each value, the largest first; at most `GROUPS` of them."""
-    value = _text(by.removeprefix(LABEL), "labels") if by.startswith(LABEL) else _value(BY[by])
+    value = _text(by.removeprefix(LABEL), "labels") if by.startswith(LABEL) else F(BY[by])
     counted = rows.order_by().annotate(value=value).values("value").annotate(count=Count("pk"), held=Sum("gpus"))
     found = counted.order_by("-count", "value").values_list("value", "count", "held")[:GROUPS]
     return [Group(value or "", count, gpus) for value, count, gpus in found]
-
-
-def _value(path: str) -> F | Cast:
-    return _text("code", "reason") if path == "reason__code" else F(path)
 
 
 def _text(key: str, field: str) -> Cast:

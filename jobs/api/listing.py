@@ -31,7 +31,7 @@ class JobFilter(django_filters.FilterSet):
     cluster = django_filters.CharFilter(field_name="cluster__name")
     policy = django_filters.CharFilter(field_name="policy__name")
     queue = django_filters.CharFilter(method="in_queue", help_text="the path of a node of the quota tree: all below it")
-    reason = django_filters.CharFilter(field_name="reason__code", help_text="the code of what it waits for")
+    reason = django_filters.CharFilter(field_name="reason_code", help_text="the code of what it waits for")
     labels = django_filters.CharFilter(method="labelled", help_text="a label selector: team=vision,tier in (a,b),!old")
 
     class Meta:
@@ -107,7 +107,7 @@ def as_csv(rows: QuerySet[Job]) -> StreamingHttpResponse:
 def _lines(rows: QuerySet[Job]) -> Iterator[str]:
     writer = csv.writer(_Line())
     yield writer.writerow(_CSV)
-    named = rows.annotate(where=F("cluster__name"), why=F("reason__code")).values_list(
+    named = rows.annotate(where=F("cluster__name"), why=F("reason_code")).values_list(
         "namespace", "name", "kind", "state", "why", "where", "leaf", "gpus", "priority", "attempt", "created_at",
         "started_at", "finished_at", "uid",
     )  # fmt: skip

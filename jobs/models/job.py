@@ -3,6 +3,7 @@
 import uuid
 
 from django.db import models
+from django.db.models.fields.json import KeyTextTransform
 
 
 class Job(models.Model):
@@ -60,6 +61,10 @@ class Job(models.Model):
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED, db_index=True)
     reason = models.JSONField(null=True, blank=True)
     """Why it is not running: ``{code, message, ...}`` as `jobs.core.reasons` makes it; null once it runs."""
+    reason_code = models.GeneratedField(
+        expression=KeyTextTransform("code", "reason"), output_field=models.CharField(max_length=64), db_persist=True
+    )
+    """Written by the database: lists narrow and count by it without reading what else is in the row."""
     waited = models.JSONField(default=list, blank=True)
     """``[[owner, since]]``: in whose hands it was while it waited, as `jobs.core.timeline.entered` keeps it."""
     suspended = models.BooleanField(default=False)
@@ -86,7 +91,10 @@ class Job(models.Model):
         ]
         indexes = [
             models.Index(fields=["namespace", "state"]),
-            models.Index(fields=["created_at"]),
+            models.Index(
+                fields=["created_at", "state", "kind", "namespace", "name", "leaf", "cluster", "gpus", "reason_code"],
+                name="jobs_listed",
+            ),
             models.Index(fields=["gpus"]),
             models.Index(fields=["priority"]),
             models.Index(fields=["started_at"]),
