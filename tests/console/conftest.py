@@ -22,8 +22,8 @@ QUIET = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 PATIENCE_MS = 15_000
-ENDED_SESSION = "401 (Unauthorized)"
-"""What the browser itself writes for the answer that tells the console so."""
+ANSWERS = ("401 (Unauthorized)", "422 (Unprocessable Entity)")
+"""What the browser itself writes when the session has ended, and when what somebody typed is refused."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,7 +49,7 @@ def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
     complaints: list[str] = []
 
     def listen(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and ENDED_SESSION not in message.text:
+        if message.type in ("error", "warning") and not any(answer in message.text for answer in ANSWERS):
             complaints.append(message.text)
 
     with served() as port, sync_playwright() as driver:

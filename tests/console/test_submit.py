@@ -13,6 +13,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def write(page, text: str) -> None:
     box = page.get_by_role("textbox", name="Manifest")
     box.press("Control+a")
+    box.press("Delete")
     page.keyboard.insert_text(text)
 
 

@@ -20,7 +20,12 @@ interface Props {
 export function Editor({ label, text, marks, onChange }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
-  const changed = useEffectEvent(onChange);
+  /** Texts typed here and handed on, until they come back: a late echo must not take away what was typed since. */
+  const echoes = useRef<string[]>([]);
+  const changed = useEffectEvent((typed: string) => {
+    echoes.current.push(typed);
+    onChange(typed);
+  });
   const first = useEffectEvent(() => text);
   useEffect(() => {
     if (!host.current) return undefined;
@@ -31,8 +36,11 @@ export function Editor({ label, text, marks, onChange }: Props) {
   }, [label]);
   useEffect(() => {
     const editor = view.current;
-    if (!editor || editor.state.doc.toString() === text) return;
+    const echo = echoes.current.lastIndexOf(text);
+    echoes.current = echoes.current.slice(echo + 1);
+    if (!editor || echo >= 0 || editor.state.doc.toString() === text) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
+    echoes.current = [];
   }, [text]);
   useEffect(() => {
     const editor = view.current;
