@@ -20,6 +20,7 @@ describe('staleKeys', () => {
       ['jobs', 'list'],
       ['jobs', 'one', '7'],
       ['clusters', 'list'],
+      ['quotas', 'tree'],
     ]);
   });
 

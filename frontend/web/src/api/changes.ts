@@ -31,13 +31,15 @@ const STALE: Record<string, Stale> = {
   Cluster: () => [['clusters']],
   Node: () => [['clusters']],
   Pod: () => [['jobs', 'one']],
+  ElasticQuotaTree: () => [['quotas']],
+  Queue: () => [['quotas']],
 };
 
 /** Policies and what travels along with jobs: no page shows them yet. */
 const UNSHOWN = /Policy$|^(ConfigMap|Secret|ServiceAccount|PersistentVolumeClaim|Namespace)$/;
 
 /** A job comes under its own kind (PyTorchJob, Job, ...), and new kinds of jobs need no change here. */
-const job: Stale = ({ id }) => [['jobs', 'list'], ['jobs', 'one', id], ['clusters', 'list']];
+const job: Stale = ({ id }) => [['jobs', 'list'], ['jobs', 'one', id], ['clusters', 'list'], ['quotas', 'tree']];
 
 export function staleKeys(change: Change): Key[] {
   if (UNSHOWN.test(change.kind)) return [];

@@ -41,3 +41,4 @@ export type QueueState = Schemas['Queue']['state'];
 export type ApplyPreview = Schemas['ApplyPreview'];
 export type Outlook = Schemas['Outlook'];
 export type Applied = Schemas['Applied'];
+export type QuotaDifference = Schemas['Difference'];

@@ -23,6 +23,7 @@ export const router = createBrowserRouter([
           { path: 'jobs', lazy: page(() => import('../jobs/JobsPage.tsx')) },
           { path: 'jobs/:id', lazy: page(() => import('../jobs/JobPage.tsx')) },
           { path: 'submit', lazy: page(() => import('../submit/SubmitPage.tsx')) },
+          { path: 'quotas', lazy: page(() => import('../quotas/QuotaPage.tsx')) },
           { path: '*', element: <NotFound /> },
         ],
       },

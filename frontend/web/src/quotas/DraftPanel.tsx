@@ -1,0 +1,106 @@
+/** The draft before it counts: what differs, what it would do to jobs, who was faster; and applied with a comment. */
+import { Alert, Button, Group, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import type { QuotaPreview, QuotaSaved } from '../api/types.ts';
+import { Panel } from '../ui/Panel.tsx';
+import { DifferenceList } from './DifferenceList.tsx';
+import { overlaps } from './draft.ts';
+import { EffectList } from './EffectList.tsx';
+import { useSave } from './queries.ts';
+import type { Draft } from './useDraft.ts';
+import classes from './DraftPanel.module.css';
+
+interface Props {
+  draft: Draft;
+  preview: QuotaPreview | undefined;
+  /** The answer belongs to an older draft; a newer one is under way. */
+  looking: boolean;
+  failed: Error | null;
+  onSaved: (saved: QuotaSaved) => void;
+}
+
+export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) {
+  const { t } = useTranslation();
+  const [comment, setComment] = useState('');
+  const { mutate, isPending, error } = useSave((saved) => {
+    setComment('');
+    draft.discard();
+    onSaved(saved);
+  });
+  const { base, changes, theirs } = draft;
+  const obstacle = theirs
+    ? t('quotas.rebaseFirst')
+    : preview && !looking && !preview.saves
+      ? t('quotas.notValid', { count: preview.faults.length + preview.refusals.length })
+      : '';
+  return (
+    <Panel title={t('quotas.draft', { count: draft.differences.length })}>
+      {theirs && <Theirs draft={draft} />}
+      <div className={classes['columns']}>
+        <section aria-label={t('quotas.diff')}>
+          <h3>{t('quotas.diff')}</h3>
+          <DifferenceList differences={draft.differences} />
+        </section>
+        <section aria-label={t('quotas.effect')} aria-busy={looking} aria-live="polite" data-looking={looking}>
+          <h3>{t('quotas.effect')}</h3>
+          {preview && <EffectList preview={preview} />}
+          {!preview && <p className="cv-soft">{failed ? failed.message : t('quotas.looking')}</p>}
+        </section>
+      </div>
+      {error && (
+        <Alert color="red" mt="md" role="alert">
+          {error.message}
+        </Alert>
+      )}
+      <Group mt="md" gap="xs" align="flex-end">
+        <TextInput
+          className={classes['comment'] ?? ''}
+          label={t('quotas.comment')}
+          placeholder={t('quotas.commentNote')}
+          value={comment}
+          maxLength={500}
+          onChange={(event) => setComment(event.currentTarget.value)}
+        />
+        <Button variant="subtle" color="gray" onClick={draft.discard}>
+          {t('quotas.discard')}
+        </Button>
+        <Button variant="default" onClick={draft.undo}>
+          {t('quotas.undo')}
+        </Button>
+        <Button
+          loading={isPending}
+          data-disabled={obstacle !== '' || undefined}
+          aria-disabled={obstacle !== ''}
+          title={obstacle || undefined}
+          onClick={() => obstacle === '' && mutate({ generation: base.generation, changes, comment })}
+        >
+          {t('quotas.apply')}
+        </Button>
+      </Group>
+      {obstacle && <p className={classes['obstacle']}>{obstacle}</p>}
+    </Panel>
+  );
+}
+
+function Theirs({ draft }: { draft: Draft }) {
+  const { t } = useTranslation();
+  const { base, theirs, changes, rebase } = draft;
+  if (!theirs) return null;
+  const both = overlaps(base, theirs, changes);
+  return (
+    <Alert color="yellow" mb="md" role="alert" title={t('quotas.theirs', { who: theirs.changed_by, generation: theirs.generation })}>
+      <p>{t('quotas.theirsNote', { generation: base.generation })}</p>
+      {both.length > 0 && (
+        <>
+          <p>{t('quotas.overlap')}</p>
+          <DifferenceList differences={both} />
+        </>
+      )}
+      <Button size="xs" mt="xs" onClick={rebase}>
+        {t('quotas.rebase', { generation: theirs.generation })}
+      </Button>
+    </Alert>
+  );
+}

@@ -1,0 +1,91 @@
+/** The queue of a quota: its state, how many of its jobs run and wait, the way to them, and what may be done to it. */
+import { ActionIcon, Menu } from '@mantine/core';
+import { CirclePause, CirclePlay, CircleStop, EllipsisVertical, Droplets, type LucideIcon } from 'lucide-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+
+import type { QueueState, QuotaNode } from '../api/types.ts';
+import { StateBadge } from '../ui/StateBadge.tsx';
+import type { Tone } from '../ui/tones.ts';
+import { JOBS } from './amounts.ts';
+import type { QueueVerb } from './queries.ts';
+import { QueueDialog } from './QueueDialog.tsx';
+import classes from './QuotaGrid.module.css';
+
+interface Look {
+  tone: Tone;
+  icon: LucideIcon;
+}
+
+const LOOKS: Record<QueueState, Look> = {
+  Open: { tone: 'good', icon: CirclePlay },
+  Held: { tone: 'warn', icon: CirclePause },
+  Draining: { tone: 'info', icon: Droplets },
+  Stopped: { tone: 'bad', icon: CircleStop },
+};
+
+const VERBS: [QueueVerb, QueueState][] = [
+  ['open', 'Open'],
+  ['hold', 'Held'],
+  ['drain', 'Draining'],
+  ['stop', 'Stopped'],
+];
+
+export function QueueCell({ node }: { node: QuotaNode | undefined }) {
+  const { t } = useTranslation();
+  if (!node?.queue_state) return <span className="cv-soft">{t('quotas.notSaved')}</span>;
+  const state = node.queue_state;
+  const { used: running = 0, requested = 0 } = node.resources[JOBS] ?? {};
+  const why = [node.queue_state_by, node.queue_comment].filter(Boolean).join(': ');
+  return (
+    <div className={classes['queue']}>
+      <div className={classes['queueHead']}>
+        <span title={state === 'Open' ? undefined : why}>
+          <StateBadge {...LOOKS[state]} label={t(`queueState.${state}`)} />
+        </span>
+        <QueueMenu node={node} state={state} />
+      </div>
+      <Link to={`/jobs?queue=${encodeURIComponent(node.path)}`} className={classes['jobs']}>
+        {t('quotas.jobs', { running, waiting: requested - running })}
+      </Link>
+    </div>
+  );
+}
+
+function QueueMenu({ node, state }: { node: QuotaNode; state: QueueState }) {
+  const { t } = useTranslation();
+  const [asked, setAsked] = useState<QueueVerb | null>(null);
+  return (
+    <>
+      <Menu position="bottom-start" width={300}>
+        <Menu.Target>
+          <ActionIcon size="sm" variant="subtle" color="gray" aria-label={t('quotas.queueOf', { path: node.path })}>
+            <EllipsisVertical size={14} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {VERBS.map(([verb, goal]) => {
+            const obstacle = node.may_run ? (goal === state ? t('quotas.already') : '') : t('quotas.mayNot');
+            const Icon = LOOKS[goal].icon;
+            return (
+              <Menu.Item
+                key={verb}
+                aria-disabled={obstacle !== ''}
+                data-disabled={obstacle !== '' || undefined}
+                className={obstacle ? (classes['off'] ?? '') : ''}
+                closeMenuOnClick={obstacle === ''}
+                leftSection={<Icon size={15} aria-hidden />}
+                onClick={() => obstacle === '' && setAsked(verb)}
+              >
+                {t(`quotas.verb.${verb}`)}
+                <span className={classes['why']}>{obstacle || t(`quotas.verbNote.${verb}`)}</span>
+              </Menu.Item>
+            );
+          })}
+        </Menu.Dropdown>
+      </Menu>
+      {asked && <QueueDialog node={node} verb={asked} onClose={() => setAsked(null)} />}
+    </>
+  );
+}

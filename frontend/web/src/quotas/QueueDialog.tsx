@@ -1,0 +1,53 @@
+/** Asks why before a queue is held, drained, stopped or opened: everybody will see the answer. */
+import { Alert, Button, Group, Modal, Text, TextInput } from '@mantine/core';
+import { type SubmitEvent, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import type { QuotaNode } from '../api/types.ts';
+import { type QueueVerb, useQueueVerb } from './queries.ts';
+
+interface Props {
+  node: QuotaNode;
+  verb: QueueVerb;
+  onClose: () => void;
+}
+
+export function QueueDialog({ node, verb, onClose }: Props) {
+  const { t } = useTranslation();
+  const [comment, setComment] = useState('');
+  const { mutate, isPending, error } = useQueueVerb(node.queue, verb, onClose);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    mutate(comment);
+  };
+  return (
+    <Modal opened onClose={onClose} title={t('quotas.askQueue', { verb: t(`quotas.verb.${verb}`), path: node.path })} size={460}>
+      <form onSubmit={submit}>
+        <Text size="sm" mb="sm">
+          {t(`quotas.verbNote.${verb}`)}
+        </Text>
+        <TextInput
+          label={t('quotas.comment')}
+          description={t('quotas.commentNote')}
+          value={comment}
+          maxLength={500}
+          onChange={(event) => setComment(event.currentTarget.value)}
+          data-autofocus
+        />
+        {error && (
+          <Alert color="red" mt="md" role="alert">
+            {error.message}
+          </Alert>
+        )}
+        <Group justify="flex-end" mt="lg" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            {t('common.cancel')}
+          </Button>
+          <Button type="submit" loading={isPending} {...(verb === 'stop' ? { color: 'red' } : {})}>
+            {t(`quotas.verb.${verb}`)}
+          </Button>
+        </Group>
+      </form>
+    </Modal>
+  );
+}

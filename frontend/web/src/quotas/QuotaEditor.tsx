@@ -1,0 +1,95 @@
+/** The tree at work: which resources are shown, the grid, the draft below it, and the history. */
+import { Alert, Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Download } from 'lucide-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useSearchParams } from 'react-router';
+
+import type { QuotaTree } from '../api/types.ts';
+import { PageHeader } from '../ui/PageHeader.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import { inOrder } from './amounts.ts';
+import { DraftPanel } from './DraftPanel.tsx';
+import { HistoryPanel } from './HistoryPanel.tsx';
+import { Legend } from './Legend.tsx';
+import { flat } from './model.ts';
+import { type Asked, NodeDialog } from './NodeDialog.tsx';
+import { previewQuery } from './queries.ts';
+import { QuotaGrid } from './QuotaGrid.tsx';
+import { ResourcePicker } from './ResourcePicker.tsx';
+import { useDraft } from './useDraft.ts';
+import { useSettled } from './useSettled.ts';
+
+const LOOK_AFTER_MS = 350;
+
+export function QuotaEditor({ tree }: { tree: QuotaTree }) {
+  const { t } = useTranslation();
+  const draft = useDraft(tree);
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const [done, setDone] = useState('');
+  const [resources, shown, show] = useResources(flat(draft.root));
+  const settled = useSettled(draft.changes, LOOK_AFTER_MS);
+  const { data: found, isFetching, isPlaceholderData, error } = useQuery(previewQuery(tree.generation, settled));
+  const drafting = draft.changes.length > 0;
+  const preview = drafting ? found : undefined;
+  const looking = isFetching || isPlaceholderData || settled !== draft.changes;
+  const whole = tree.nodes[0]?.may_edit ?? false;
+
+  const act = (path: string, action: Asked['action']) => {
+    setDone('');
+    if (action === 'remove') draft.make({ op: 'remove', path });
+    else setAsked({ path, action });
+  };
+
+  return (
+    <>
+      <PageHeader
+        title={t('quotas.title')}
+        note={t('quotas.generation', { generation: tree.generation, who: tree.changed_by })}
+      >
+        <ResourcePicker resources={resources} shown={shown} onShow={show} />
+        <Button component="a" href="/api/v1/quota/tree/manifest/" size="xs" variant="default" leftSection={<Download size={14} />}>
+          {t('quotas.export')}
+        </Button>
+      </PageHeader>
+      <div role="status">
+        {done && (
+          <Alert color="green" mb="md" withCloseButton closeButtonLabel={t('common.close')} onClose={() => setDone('')}>
+            {done}
+          </Alert>
+        )}
+        {draft.lost > 0 && <Alert mb="md" color="yellow">{t('quotas.lost', { count: draft.lost })}</Alert>}
+      </div>
+      <Panel flush>
+        <Legend />
+        <QuotaGrid tree={tree} draft={draft} preview={preview} resources={shown} onAction={act} />
+      </Panel>
+      {drafting && (
+        <DraftPanel
+          draft={draft}
+          preview={preview}
+          looking={looking}
+          failed={error}
+          onSaved={({ generation }) => setDone(t('quotas.saved', { generation }))}
+        />
+      )}
+      <HistoryPanel
+        tree={tree}
+        obstacle={drafting ? t('quotas.draftFirst') : whole ? '' : t('quotas.mayNot')}
+        onReverted={({ generation }) => setDone(t('quotas.saved', { generation }))}
+      />
+      {asked && <NodeDialog asked={asked} tree={tree} draft={draft} onClose={() => setAsked(null)} />}
+    </>
+  );
+}
+
+/** The resources of the tree, and those of them that are shown: kept in the address. */
+function useResources(quotas: ReturnType<typeof flat>) {
+  const [params, setParams] = useSearchParams();
+  const resources = inOrder(quotas.flatMap(({ min, max }) => [...Object.keys(min), ...Object.keys(max)]));
+  const asked = params.getAll('resource').filter((each) => resources.includes(each));
+  const shown = asked.length > 0 ? asked : resources.slice(0, 1);
+  const show = (next: string[]) => setParams(next.map((each) => ['resource', each] as [string, string]), { replace: true });
+  return [resources, shown, show] as const;
+}

@@ -1,0 +1,117 @@
+/** The tree as a treegrid. Keeps what is folded and what is dragged; every change goes to the draft. */
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import type { QuotaPreview, QuotaTree } from '../api/types.ts';
+import { boundChange } from './draft.ts';
+import { mayAdd, mayEdit, obstacleToMove, scalesOf, unfolded, wordsOf } from './grid.ts';
+import { find, flat, loaded } from './model.ts';
+import type { NodeAction } from './QuotaName.tsx';
+import { QuotaRow } from './QuotaRow.tsx';
+import { faultsOf, neighbour } from './rules.ts';
+import type { Draft } from './useDraft.ts';
+import { useTreeKeys } from './useTreeKeys.ts';
+import classes from './QuotaGrid.module.css';
+
+interface Props {
+  /** With the use of now. */
+  tree: QuotaTree;
+  draft: Draft;
+  preview: QuotaPreview | undefined;
+  resources: string[];
+  onAction: (path: string, action: NodeAction) => void;
+}
+
+export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) {
+  const { t } = useTranslation();
+  const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
+  const [dragged, setDragged] = useState({ path: '', over: '' });
+  const [said, setSaid] = useState('');
+  const { root } = draft;
+  const nodes = new Map(tree.nodes.map((node) => [node.path, node]));
+  const before = new Map(flat(loaded(draft.base)).map((quota) => [quota.path, quota]));
+  const faults = faultsOf(root);
+  const rows = unfolded(root, folded);
+  const scales = scalesOf(draft.base, root, resources);
+
+  const fold = (path: string, closed: boolean) =>
+    setFolded((now) => new Set(closed ? [...now, path] : [...now].filter((each) => each !== path)));
+
+  const move = (path: string, parent: string | undefined) => {
+    const quota = find(root, path);
+    const obstacle = parent === undefined ? 'itself' : obstacleToMove(nodes, root, path, parent);
+    if (!parent || !quota || obstacle) {
+      setSaid(t(`quotas.moveObstacle.${obstacle || 'itself'}`, { path }));
+      return undefined;
+    }
+    draft.make({ op: 'move', path, parent });
+    fold(parent, false);
+    const goal = `${parent}/${quota.name}`;
+    setSaid(t('quotas.moved', { path, goal }));
+    return goal;
+  };
+
+  const { grid, active, setActive, onKeyDown } = useTreeKeys({
+    rows,
+    folded,
+    onFold: fold,
+    onMove: (path, direction) => move(path, neighbour(root, path, direction)),
+    onMenu: (path) => onAction(path, 'move'),
+  });
+
+  return (
+    <div className={classes['scroller']}>
+      <div ref={grid} role="treegrid" aria-label={t('quotas.title')} className={classes['grid']} data-dragging={dragged.path !== ''}>
+        <Headings />
+        {rows.map((quota) => {
+          const siblings = find(root, quota.parent)?.children ?? [root];
+          const obstacle = mayEdit(nodes, root, quota) ? '' : t('quotas.mayNot');
+          return (
+            <QuotaRow
+              key={quota.origin || quota.path}
+              quota={quota}
+              before={before.get(quota.origin)}
+              node={nodes.get(quota.origin)}
+              place={{ index: siblings.findIndex(({ path }) => path === quota.path), size: siblings.length }}
+              resources={resources}
+              scales={scales}
+              faults={faults}
+              words={wordsOf(preview, quota.path, faults)}
+              obstacle={obstacle}
+              addObstacle={mayAdd(nodes, root, quota.path) ? '' : t('quotas.mayNot')}
+              open={!folded.has(quota.path)}
+              active={active === quota.path}
+              drop={dragged.path ? (obstacleToMove(nodes, root, dragged.path, quota.path) ? 'no' : 'yes') : undefined}
+              over={dragged.over === quota.path}
+              onChange={(bound, resource, text) => draft.make(boundChange(quota, bound, resource, text))}
+              onAction={(action) => onAction(quota.path, action)}
+              onToggle={() => fold(quota.path, !folded.has(quota.path))}
+              onKeyDown={(event) => onKeyDown(event, quota)}
+              onFocus={() => setActive(quota.path)}
+              onDragStart={() => setDragged({ path: quota.path, over: '' })}
+              onDragOver={() => dragged.path && dragged.over !== quota.path && setDragged({ ...dragged, over: quota.path })}
+              onDragEnd={() => setDragged({ path: '', over: '' })}
+              onDrop={() => move(dragged.path, quota.path)}
+            />
+          );
+        })}
+      </div>
+      <p role="status" className="cv-hidden">
+        {said}
+      </p>
+    </div>
+  );
+}
+
+function Headings() {
+  const { t } = useTranslation();
+  return (
+    <div role="row" className={classes['head']}>
+      {(['quota', 'queue', 'use', 'min', 'max'] as const).map((column) => (
+        <span key={column} role="columnheader">
+          {t(`quotas.column.${column}`)}
+        </span>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,86 @@
+/** What a quota has beside its numbers: namespaces, weight, what it lends, how its queue goes. Only what was changed is handed on. */
+import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import type { Quota } from './model.ts';
+
+interface Props {
+  quota: Quota;
+  onDone: (set: Record<string, unknown>) => void;
+  onClose: () => void;
+}
+
+const TEXTS = [
+  ['weight', 'weight'],
+  ['lend', 'alibabacloud.com/lendlimit'],
+  ['affinity', 'cluster-affinity'],
+] as const;
+const CHOICES = [
+  ['queuePolicy', 'queue-policy', ['', 'Priority', 'Block', 'Round']],
+  ['preemptPolicy', 'preempt-policy', ['', 'Never', 'PreemptLowerPriority']],
+] as const;
+
+export function SettingsForm({ quota, onDone, onClose }: Props) {
+  const { t } = useTranslation();
+  const [attributes, setAttributes] = useState(quota.attributes);
+  const [namespaces, setNamespaces] = useState(quota.namespaces.join(', '));
+  const give = (name: string, value: string) => setAttributes((now) => ({ ...now, [name]: value }));
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        const set = changedSettings(quota, attributes, words(namespaces));
+        if (Object.keys(set).length > 0) onDone(set);
+        else onClose();
+      }}
+    >
+      <TextInput
+        label={t('quotas.namespaces')}
+        description={t('quotas.namespacesNote')}
+        value={namespaces}
+        onChange={(event) => setNamespaces(event.currentTarget.value)}
+        data-autofocus
+      />
+      {TEXTS.map(([key, name]) => (
+        <TextInput
+          key={key}
+          mt="sm"
+          label={t(`quotas.attribute.${key}.label`)}
+          description={t(`quotas.attribute.${key}.note`)}
+          value={attributes[name] ?? ''}
+          onChange={(event) => give(name, event.currentTarget.value)}
+        />
+      ))}
+      {CHOICES.map(([key, name, choices]) => (
+        <NativeSelect
+          key={key}
+          mt="sm"
+          label={t(`quotas.attribute.${key}.label`)}
+          description={t(`quotas.attribute.${key}.note`)}
+          data={choices.map((value) => ({ value, label: value || t('quotas.byDefault') }))}
+          value={attributes[name] ?? ''}
+          onChange={(event) => give(name, event.currentTarget.value)}
+        />
+      ))}
+      <Group justify="flex-end" mt="lg" gap="xs">
+        <Button variant="default" onClick={onClose}>
+          {t('common.cancel')}
+        </Button>
+        <Button type="submit">{t('quotas.intoDraft')}</Button>
+      </Group>
+    </form>
+  );
+}
+
+export function words(text: string): string[] {
+  return text.split(/[\s,]+/).filter(Boolean);
+}
+
+function changedSettings(quota: Quota, attributes: Record<string, string>, namespaces: string[]): Record<string, unknown> {
+  const changed = Object.entries(attributes).filter(([name, value]) => (quota.attributes[name] ?? '') !== value.trim());
+  return {
+    ...(changed.length > 0 ? { attributes: Object.fromEntries(changed.map(([name, value]) => [name, value.trim() || null])) } : {}),
+    ...(namespaces.join() === quota.namespaces.join() ? {} : { namespaces }),
+  };
+}

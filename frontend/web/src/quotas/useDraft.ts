@@ -1,0 +1,44 @@
+/** The draft of one visit to the page: collected here until it is applied, taken back, or put on top of a newer tree. */
+import { useState } from 'react';
+
+import type { QuotaChange, QuotaTree } from '../api/types.ts';
+import { differences, rebased, withChange } from './draft.ts';
+import { drafted } from './model.ts';
+
+interface Kept {
+  base: QuotaTree;
+  changes: QuotaChange[];
+}
+
+const NOTHING: QuotaChange[] = [];
+
+export function useDraft(tree: QuotaTree) {
+  const [kept, setKept] = useState<Kept | null>(null);
+  const [lost, setLost] = useState(0);
+  const base = kept?.base ?? tree;
+  const changes = kept?.changes ?? NOTHING;
+  return {
+    base,
+    changes,
+    root: drafted(base, changes),
+    differences: differences(base, changes),
+    /** Somebody saved another generation since the draft was begun. */
+    theirs: kept && tree.generation !== kept.base.generation ? tree : null,
+    /** How many changes made no sense any more after the last rebase. */
+    lost,
+    make: (change: QuotaChange) =>
+      setKept((now) => ({ base: now?.base ?? tree, changes: withChange(now?.changes ?? [], change) })),
+    undo: () => setKept((now) => (now && now.changes.length > 1 ? { ...now, changes: now.changes.slice(0, -1) } : null)),
+    discard: () => {
+      setKept(null);
+      setLost(0);
+    },
+    rebase: () => {
+      const { kept: rest, lost: gone } = rebased(tree, changes);
+      setKept(rest.length ? { base: tree, changes: rest } : null);
+      setLost(gone.length);
+    },
+  };
+}
+
+export type Draft = ReturnType<typeof useDraft>;
