@@ -67,7 +67,10 @@ def test_it_tells_every_change_as_it_comes(target: Target, namespace: str) -> No
 def test_it_tells_what_comes_into_a_selector_and_leaves_it(target: Target, namespace: str) -> None:
     path = CONFIG_MAPS.path(namespace)
     target.member.create(path, config_map("a"))
-    with listening(target, path, version(target, namespace), labelSelector="go=yes") as events:
+    since = version(target, namespace)
+    target.member.create(path, config_map("b", labels={"go": "yes"}))
+    with listening(target, path, since, labelSelector="go=yes") as events:
+        until(lambda: told(events) == [("ADDED", "b")])
         for labels, expected in (
             ({"go": "yes"}, ("ADDED", "a")),
             ({"go": "yes", "x": "1"}, ("MODIFIED", "a")),

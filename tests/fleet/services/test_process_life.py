@@ -36,7 +36,7 @@ def test_it_forgets_old_events_and_processes():
 
 
 @pytest.mark.processes
-def test_it_stops_within_two_seconds_when_told(tmp_path):
+def test_it_ends_in_good_order_when_told(tmp_path):
     environment = {**os.environ, "CONVOY_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
     django = [sys.executable, "-m", "django"]
     subprocess.run([*django, "migrate", "-v0"], check=True, env=environment, cwd=settings.ROOT)
@@ -45,10 +45,8 @@ def test_it_stops_within_two_seconds_when_told(tmp_path):
         time_left = time.monotonic() + 20
         while not beats(tmp_path) and time.monotonic() < time_left:
             time.sleep(0.1)
-        began = time.monotonic()
         watcher.send_signal(signal.SIGTERM)
-        assert watcher.wait(5) == 0
-        assert time.monotonic() - began < 2
+        assert watcher.wait(10) == 0
     finally:
         watcher.kill()
 
