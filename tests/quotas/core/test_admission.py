@@ -30,37 +30,37 @@ def says(found, cores, at="root/a", *, preemptible=True):
     return ask(found, at, of_job(cpu(cores)), preemptible=preemptible)
 
 
-def test_it_admits_a_guaranteed_job_within_min():
+def test_it_admits_a_guaranteed_job_within_min_case_1():
     assert says(leaf(1, 10), 1, preemptible=False) == Admitted(borrows=False)  # F1
 
 
-def test_it_keeps_a_guaranteed_job_waiting_though_max_has_room():
+def test_it_keeps_a_guaranteed_job_waiting_though_max_has_room_case_2_with_min_in_use():
     answer = says(leaf(1, 10, firm=1), 1, preemptible=False)  # F2, with a min that something uses
     assert (answer.code, answer.bound, answer.used, answer.limit) == (Code.QUOTA_EXCEEDED, Bound.MIN, 1000, 1000)
 
 
-def test_it_never_admits_a_guaranteed_job_without_a_min():
+def test_it_never_admits_a_guaranteed_job_without_a_min_case_2():
     answer = says(leaf(0, 10), 3, preemptible=False)  # F2
     assert (answer.code, answer.path, answer.resource) == (Code.NEVER_FITS, "root/a", "cpu")
     assert answer.message == "asks for 3 cpu and can never have it: root/a has min 0 cpu"
 
 
-def test_it_lets_borrowers_use_min_that_guaranteed_jobs_leave():
+def test_it_lets_borrowers_use_min_that_guaranteed_jobs_leave_case_3():
     assert says(leaf(1, 1), 1) == Admitted(borrows=False)  # F3
 
 
-def test_it_never_admits_more_than_max():
+def test_it_never_admits_more_than_max_case_4():
     assert says(leaf(0, 0), 3).code is Code.NEVER_FITS  # F4
 
 
-def test_it_counts_fractions_exactly():
+def test_it_counts_fractions_exactly_case_7():
     found = leaf(0, 2, used=1.5)  # Q7
     answer = says(found, 1)
     assert answer.message == "asks for 1 cpu: root/a has max 2 cpu, with 1500m cpu used"
     assert says(found, 0.1) == Admitted(borrows=True)
 
 
-def test_it_limits_guaranteed_jobs_by_the_number_in_min():
+def test_it_limits_guaranteed_jobs_by_the_number_in_min_case_8_min():
     found = ledger({"cpu": 99, JOBS: 99}, quota("a", {"cpu": 90, JOBS: 15}, {"cpu": 90, JOBS: 99}))
     for _ in range(14):  # Q8: 10 jobs at an oversell rate of 1.5, which is written as 15 here
         found.charge(Charge("root/a", of_job(cpu(1)), preemptible=False))
@@ -70,7 +70,7 @@ def test_it_limits_guaranteed_jobs_by_the_number_in_min():
     assert (answer.code, answer.bound) == (Code.MAX_JOBS_REACHED, Bound.MIN)
 
 
-def test_it_limits_any_job_by_the_number_in_max():
+def test_it_limits_any_job_by_the_number_in_max_case_8_max():
     found = ledger(99, quota("a", 0, {"cpu": 99, JOBS: 15}))
     for _ in range(15):  # Q8: the same formula for max
         assert isinstance(says(found, 1), Admitted)
@@ -89,7 +89,7 @@ def test_it_limits_the_number_of_jobs_on_an_ancestor_too():
     )
 
 
-def test_it_counts_what_is_not_lent_as_used_by_its_owner():
+def test_it_counts_what_is_not_lent_as_used_by_its_owner_case_9():
     lend = {LEND: json.dumps({"cpu": 2, "memory": "4Gi"})}  # Q9
     low = {"cpu": 4, "memory": "8Gi"}
     found = ledger({"cpu": 9, "memory": "9Gi"}, quota("a", low, low, attributes=lend), quota("b"))
@@ -99,7 +99,7 @@ def test_it_counts_what_is_not_lent_as_used_by_its_owner():
     assert found.held.claims[root, found.column["cpu"]] == 3000
 
 
-def test_it_names_the_ancestor_that_is_full():
+def test_it_names_the_ancestor_that_is_full_case_13():
     found = ledger(10, quota("a", 0, 10), quota("b", 0, 10))  # D13
     found.charge(Charge("root/b", of_job(cpu(6))))
     answer = says(found, 5)
@@ -107,7 +107,7 @@ def test_it_names_the_ancestor_that_is_full():
     assert says(found, 4) == Admitted(borrows=True)
 
 
-def test_it_frees_room_at_once():
+def test_it_frees_room_at_once_case_13_released():
     found = ledger(10, quota("a", 0, 10), quota("b", 4, 10, attributes={LEND: '{"cpu": 3}'}))
     charge = Charge("root/b", of_job(cpu(6)))  # D13: upstream's ledger lags one update behind
     found.charge(charge)
@@ -116,7 +116,7 @@ def test_it_frees_room_at_once():
     assert says(found, 9) == Admitted(borrows=True)
 
 
-def test_it_holds_back_what_an_idle_sibling_does_not_lend():
+def test_it_holds_back_what_an_idle_sibling_does_not_lend_case_13b():
     found = ledger(10, quota("a", 0, 10), quota("b", 4, 10, attributes={LEND: '{"cpu": 1}'}))
     assert says(found, 8).code is Code.NEVER_FITS  # D13b
     assert says(found, 8).message.endswith("root has max 10 cpu, of which 3 cpu are kept back")
@@ -134,7 +134,7 @@ def test_it_holds_back_for_a_leaf_against_the_cousins_too():
 
 
 @pytest.mark.parametrize("preemptible", [True, False])
-def test_it_tells_that_borrowers_stand_in_the_way_of_a_promise(preemptible):
+def test_it_tells_that_borrowers_stand_in_the_way_of_a_promise_case_13c(preemptible):
     found = ledger(10, quota("a", 5, 10), quota("b", 5, 10))
     found.charge(Charge("root/b", of_job(cpu(10))))  # D13c: nothing is above max here, reclaim comes first
     answer = says(found, 5, preemptible=preemptible)
@@ -142,7 +142,7 @@ def test_it_tells_that_borrowers_stand_in_the_way_of_a_promise(preemptible):
     assert not says(found, 6).entitled
 
 
-def test_it_is_not_blocked_by_what_it_does_not_ask_for():
+def test_it_is_not_blocked_by_what_it_does_not_ask_for_case_14():
     found = ledger({"cpu": 9, "nvidia.com/gpu": 1}, quota("a"), quota("b"))
     found.charge(Charge("root/b", {"nvidia.com/gpu": 1}))
     assert isinstance(says(found, 1), Admitted)  # D14

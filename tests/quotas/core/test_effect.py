@@ -58,7 +58,7 @@ def test_it_does_not_claim_what_would_happen_anyway(lent):
     assert of(before, after, LATER) == Effect()
 
 
-def test_it_tells_who_has_no_leaf_any_more():
+def test_it_tells_who_has_no_leaf_any_more_case_29():
     jobs = [running("stays"), running("gone", "b")]  # K29: a node with bound pods is not deleted
     before, after = side(tree(9, quota("a"), quota("b")), jobs), side(tree(9, quota("a")), jobs[:1])
     effect = of(before, after, LATER)

@@ -44,19 +44,28 @@ def test_it_takes_the_tree_of_the_documentation_unchanged():
 NORTH = {"cluster-affinity": "north"}
 
 REFUSED = {
-    "K24 min above max": ([quota("a", 12, 10)], "min.cpu: root/a has min 12 cpu, more than its max 10 cpu"),
-    "K25 min without max": ([quota("a", 1)], "min.cpu: root/a has min 1 cpu and no max of it"),
-    "K26 negative": ([quota("a", -1, 10)], "min.cpu: -1 is negative"),
-    "K27 children above the parent": (
+    "case 24 (Koordinator) min above max": (
+        [quota("a", 12, 10)],
+        "min.cpu: root/a has min 12 cpu, more than its max 10 cpu",
+    ),
+    "case 25 (Koordinator) min without max": ([quota("a", 1)], "min.cpu: root/a has min 1 cpu and no max of it"),
+    "case 26 (Koordinator) negative": ([quota("a", -1, 10)], "min.cpu: -1 is negative"),
+    "case 27 (Koordinator) children above the parent": (
         [quota("a", 10, 20, quota("b", 8, 10), quota("c", 8, 10))],
         "min.cpu: the children of root/a have min 16 cpu together, more than its 10 cpu",
     ),
-    "K28 A namespace in two leaves": (
+    "case 28 (Koordinator, ACK) a namespace in two leaves": (
         [quota("a", namespaces=["vision"]), quota("b", namespaces=["vision"])],
         "spec.root.children[1].namespaces[0]: vision is in root/a already",
     ),
-    "A31 namespaces on an inner node": ([quota("a", None, None, quota("b"), namespaces=["x"])], "only leaves"),
-    "A31 child above the parent": ([quota("a", 1, 21)], "max.cpu: root/a has max 21 cpu, more than root may have: 20"),
+    "case 31 (ACK) namespaces on an inner node": (
+        [quota("a", None, None, quota("b"), namespaces=["x"])],
+        "only leaves",
+    ),
+    "case 31 (ACK) child above the parent": (
+        [quota("a", 1, 21)],
+        "max.cpu: root/a has max 21 cpu, more than root may have: 20",
+    ),
     "above an ancestor past a silent one": ([quota("a", None, None, quota("b", 0, 30))], "root/a/b has max 30 cpu"),
     "same name twice": ([quota("a"), quota("a")], "children[1].name: root has a child a already"),
     "unknown field": ([quota("a", maxx={"cpu": 1})], "maxx: is no field of a quota"),
@@ -80,11 +89,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("children", "told"), REFUSED.values(), ids=REFUSED.keys())
-def test_it_refuses_a_broken_rule_with_the_path_and_the_numbers(children, told):
+def test_it_refuses_a_broken_rule_with_the_path_and_the_numbers_case_24_to_28_and_31(children, told):
     assert any(told in fault for fault in faults(*children)), faults(*children)
 
 
-def test_it_takes_children_whose_min_the_parent_covers():
+def test_it_takes_children_whose_min_the_parent_covers_case_27_accepted():
     # K27, its accepted half.
     assert tree(40, quota("a", 19, 40, quota("b", 16, 20))).by_path["root/a/b"].min == {"cpu": 16_000}
 
@@ -123,19 +132,19 @@ def test_it_refuses_a_bottomless_tree():
     assert any("deeper trees are refused" in fault for fault in faults(deep))
 
 
-def test_it_keeps_two_leaves_of_one_name_apart_by_their_paths():
+def test_it_keeps_two_leaves_of_one_name_apart_by_their_paths_case_12():
     # A12: koord-queue accepts both and charges the wrong one.
     found = tree(20, quota("a", 0, 5, quota("x", namespaces=["n1"])), quota("b", 0, 5, quota("x", namespaces=["n2"])))
     assert (found.leaf_of("n1", {}).path, found.leaf_of("n2", {}).path) == ("root/a/x", "root/b/x")
 
 
-def test_it_finds_a_leaf_by_label_before_namespace():
+def test_it_finds_a_leaf_by_label_before_namespace_case_10():
     # A10: koord-queue, elastic_quota_tree_test.
     found = tree(20, quota("a", namespaces=["n1"]), quota("b", namespaces=["n2"]))
     assert found.leaf_of("n1", {"quota.scheduling.koordinator.sh/name": "b"}).path == "root/b"
 
 
-def test_it_finds_no_leaf_for_a_stranger():
+def test_it_finds_no_leaf_for_a_stranger_case_11():
     # A11: koord-queue, elastic_quota_tree_test.
     found = tree(20, quota("a", None, None, quota("x")), quota("b", None, None, quota("x")))
     label = "quota.scheduling.alibabacloud.com/name"
@@ -153,7 +162,7 @@ def test_it_reads_attributes_and_warns_of_those_that_do_nothing():
     assert reading.warnings == ("spec.root.children[0].attributes.colour of root/a is kept but not acted upon",)
 
 
-def test_it_has_one_tree_and_knows_no_other_by_an_id():
+def test_it_has_one_tree_and_knows_no_other_by_an_id_case_30():
     # K30: Koordinator refuses to change the tree-id. There is one tree here, so the id says nothing, and that is told.
     reading = read(
         manifest(quota("root", 9, 9, quota("a", attributes={"quota.scheduling.koordinator.sh/tree-id": "x"})))

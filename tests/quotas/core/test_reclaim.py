@@ -32,7 +32,7 @@ def halves():
 
 
 @pytest.mark.parametrize("preemptible", [True, False])
-def test_it_takes_back_what_was_borrowed(halves, preemptible):
+def test_it_takes_back_what_was_borrowed_case_13c(halves, preemptible):
     jobs = occupied(halves, *(running(f"b{i}", "b", 1, at_s=i) for i in range(10)))
     claimant = unit("claims", cores=5, preemptible=preemptible)  # D13c, both halves
     assert taken(halves, claimant, jobs) == ["b9", "b8", "b7", "b6", "b5"]
@@ -207,7 +207,7 @@ def test_it_preempts_in_its_queue_for_whatever_that_queue_was_promised():
     assert taken(found, unit("high", cores=4, priority=9), jobs) == ["low"]
 
 
-def test_it_preempts_lower_priorities_of_its_own_queue_where_the_policy_says_so():
+def test_it_preempts_lower_priorities_of_its_own_queue_where_the_policy_says_so_case_21_both_low():
     found = ledger(10, quota("a", 0, 4, attributes=PREEMPTS), quota("b"))
     jobs = occupied(found, running("low", cores=2, priority=1), running("low2", cores=2, priority=1, at_s=9))
     made = plan(found, unit("high", cores=4, priority=100), jobs, anywhere)  # S21: both low ones
@@ -215,20 +215,20 @@ def test_it_preempts_lower_priorities_of_its_own_queue_where_the_policy_says_so(
     assert made.victims[0].message == "has a lower priority in root/a, which preempts by priority"
 
 
-def test_it_preempts_the_newest_of_the_low_ones_and_no_more():
+def test_it_preempts_the_newest_of_the_low_ones_and_no_more_case_21_newest_low():
     found = ledger(10, quota("a", 0, 8, attributes=PREEMPTS), quota("b"))
     low = [running("low", cores=2, priority=1), running("low2", cores=2, priority=1, at_s=9)]
     jobs = occupied(found, running("high", cores=4, priority=100), *low)
     assert taken(found, unit("mid", cores=2, priority=50), jobs) == ["low2"]  # S21
 
 
-def test_it_never_preempts_an_equal_or_higher_priority():
+def test_it_never_preempts_an_equal_or_higher_priority_case_21_none():
     found = ledger(10, quota("a", 0, 4, attributes=PREEMPTS), quota("b"))
     jobs = occupied(found, running("high", cores=4, priority=100))
     assert taken(found, unit("same", cores=4, priority=100), jobs) is None  # S21: no victims
 
 
-def test_it_preempts_the_one_in_flight_for_a_higher_priority_only():
+def test_it_preempts_the_one_in_flight_for_a_higher_priority_only_case_20():
     found = ledger(10, quota("a", 0, {"cpu": 10, JOBS: 1}, attributes=PREEMPTS))
     jobs = occupied(found, running("assumed", priority=12))  # S20: one at a time is max-jobs 1 here
     assert taken(found, unit("higher", priority=13), jobs) == ["assumed"]

@@ -24,14 +24,14 @@ def runs(found, *units, at=NOON):
     return [Job(each, at) for each in units]
 
 
-def test_it_counts_a_unit_once_from_reserve_to_completion():
+def test_it_counts_a_unit_once_from_reserve_to_completion_case_6():
     found = ledger(9, quota("a"))
     made = rest(found, Job(unit("x", cores=2)))  # F6: reserved, then seen to run
     rest(found, *made.running.values())
     assert found.used("root/a")["cpu"] == 2000
 
 
-def test_it_gives_back_a_promise_and_queues_the_borrower_again():
+def test_it_gives_back_a_promise_and_queues_the_borrower_again_case_13c():
     found = ledger(10, quota("a", 5, 10), quota("b", 5, 10))
     made = rest(found, *runs(found, unit("lent", "b", 10)), Job(unit("claims", "a", 5)))  # D13c
     assert made.running.keys() == {"claims"}
@@ -46,7 +46,7 @@ def test_it_gives_what_a_straddling_gang_leaves_behind_to_whoever_fits():
     assert made.running.keys() == {"claims", "small"}
 
 
-def test_it_never_lets_one_behind_a_blocked_head_preempt():
+def test_it_never_lets_one_behind_a_blocked_head_preempt_case_22():
     blocks = {**PREEMPTS, "queue-policy": "Block"}
     found = ledger(10, quota("a", 0, 4, attributes=blocks))
     low = runs(found, unit("low", "a", 2))

@@ -10,18 +10,18 @@ from quotas.core.turns import Turns, plan
 from tests.quotas.core.builders import cpu, ledger, names, quota, unit
 
 
-def test_it_takes_priority_then_time_then_name():
+def test_it_takes_priority_then_time_then_name_case_15_16_17():
     units = [unit("d", after_s=1), unit("c"), unit("b"), unit("a", priority=20, after_s=9), unit("e", priority=10)]
     made = plan(ledger(10, quota("a")), units)
     assert names(made.admitted) == ["a", "e", "b", "c", "d"]  # B15, B16, B17
 
 
-def test_it_follows_a_changed_priority():
+def test_it_follows_a_changed_priority_case_18():
     units = [unit("x", priority=30), unit("y", priority=20), unit("z", priority=25)]
     assert names(plan(ledger(10, quota("a")), units).admitted) == ["x", "z", "y"]  # B18
 
 
-def test_it_passes_over_what_does_not_fit():
+def test_it_passes_over_what_does_not_fit_case_23_priority():
     found = ledger(10, quota("a", 0, 4))
     made = plan(found, [unit("big", cores=3), unit("head", cores=2, after_s=1), unit("tail", cores=1, after_s=2)])
     assert names(made.admitted) == ["big", "tail"]  # P23, Priority
@@ -29,7 +29,7 @@ def test_it_passes_over_what_does_not_fit():
     assert (waiting.name, reason.path, reason.used) == ("head", "root/a", 3000)
 
 
-def test_it_blocks_one_queue_and_lets_the_others_go_on():
+def test_it_blocks_one_queue_and_lets_the_others_go_on_case_23_block():
     found = ledger(10, quota("a", 0, 4, attributes={"queue-policy": "Block"}), quota("b"))
     units = [
         unit("head", cores=3),
@@ -102,7 +102,7 @@ def test_it_releases_exactly_one_job_at_a_time_under_max_jobs_of_one():
     assert names(plan(found, units[1:]).admitted) == ["y"]
 
 
-def test_it_charges_a_unit_once_though_it_is_named_ten_times():
+def test_it_charges_a_unit_once_though_it_is_named_ten_times_case_5_and_19():
     found = ledger(99, quota("a"))
     made = plan(found, [unit("x", cores=2)] * 10)  # F5, reserved 10 times at once; B19, a duplicate
     assert (names(made.admitted), made.waits, found.used("root/a")["cpu"]) == (["x"], [], 2000)

@@ -74,7 +74,7 @@ def test_it_has_one_tree_under_one_name():
         apply(quota("a"), name="other")
 
 
-def test_it_asks_those_who_have_jobs_before_it_takes_a_queue_away(veto):
+def test_it_asks_those_who_have_jobs_before_it_takes_a_queue_away_case_29(veto):
     apply(quota("a"))
     with pytest.raises(Conflict, match="root/a has 2 running jobs"):
         apply(quota("b"))
