@@ -110,7 +110,7 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
         default=300,
     )
     return PolicySpec(
-        selectors=_selectors(spec.get("resourceSelectors"), known_kinds, faults),
+        selectors=read_selectors(spec.get("resourceSelectors"), known_kinds, faults),
         priority=faults.whole(spec.get("priority"), "spec.priority", default=0, at_least=-(2**31)),
         propagate_deps=faults.flag(spec.get("propagateDeps"), "spec.propagateDeps"),
         affinities=_affinities(placement, faults),
@@ -128,7 +128,7 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
     )
 
 
-def _selectors(value: object, known: Sequence[tuple[str, str]], faults: Faults) -> tuple[Selector, ...]:
+def read_selectors(value: object, known: Sequence[tuple[str, str]], faults: Faults) -> tuple[Selector, ...]:
     path = "spec.resourceSelectors"
     if not isinstance(value, list) or not value:
         faults.add(path, "must list at least one selector: a policy that selects nothing can never act")
@@ -143,12 +143,12 @@ def _selectors(value: object, known: Sequence[tuple[str, str]], faults: Faults) 
                 f"{path}[{i}]", f"selects {' '.join(kind).strip() or 'no kind'}, which Convoy does not run ({runs})"
             )
         labels = body.get("labelSelector")
-        _check_labels(labels, f"{path}[{i}].labelSelector", faults)
+        check_labels(labels, f"{path}[{i}].labelSelector", faults)
         found.append(Selector(*kind, str(body.get("namespace") or ""), str(body.get("name") or ""), labels))
     return tuple(found)
 
 
-def _check_labels(value: object, path: str, faults: Faults) -> None:
+def check_labels(value: object, path: str, faults: Faults) -> None:
     if value is None:
         return
     try:
@@ -162,18 +162,20 @@ def _affinities(placement: Mapping[str, Any], faults: Faults) -> tuple[Affinity,
     if single is not None and ordered is not None:
         faults.add("spec.placement.clusterAffinities", "cannot be given together with clusterAffinity")
     if ordered is None:
-        return (_affinity(single, "spec.placement.clusterAffinity", faults),)
+        return (read_affinity(single, "spec.placement.clusterAffinity", faults),)
     if not isinstance(ordered, list) or not ordered:
         faults.add("spec.placement.clusterAffinities", "must be a list of at least one term")
         return (Affinity(),)
-    return tuple(_affinity(term, f"spec.placement.clusterAffinities[{i}]", faults) for i, term in enumerate(ordered))
+    return tuple(
+        read_affinity(term, f"spec.placement.clusterAffinities[{i}]", faults) for i, term in enumerate(ordered)
+    )
 
 
-def _affinity(value: object, path: str, faults: Faults) -> Affinity:
+def read_affinity(value: object, path: str, faults: Faults) -> Affinity:
     body = faults.mapping(value, path)
-    _check_labels(body.get("labelSelector"), f"{path}.labelSelector", faults)
+    check_labels(body.get("labelSelector"), f"{path}.labelSelector", faults)
     fields = faults.mapping(body.get("fieldSelector"), f"{path}.fieldSelector").get("matchExpressions") or []
-    _check_labels({"matchExpressions": fields}, f"{path}.fieldSelector", faults)
+    check_labels({"matchExpressions": fields}, f"{path}.fieldSelector", faults)
     return Affinity(
         names=_names(body.get("clusterNames"), f"{path}.clusterNames", faults),
         exclude=_names(body.get("exclude"), f"{path}.exclude", faults),
