@@ -166,9 +166,18 @@ def _affinities(placement: Mapping[str, Any], faults: Faults) -> tuple[Affinity,
     if not isinstance(ordered, list) or not ordered:
         faults.add("spec.placement.clusterAffinities", "must be a list of at least one term")
         return (Affinity(),)
-    return tuple(
-        read_affinity(term, f"spec.placement.clusterAffinities[{i}]", faults) for i, term in enumerate(ordered)
-    )
+    return tuple(each for i, term in enumerate(ordered) for each in _tiers(term, i, faults))
+
+
+def _tiers(term: object, i: int, faults: Faults) -> list[Affinity]:
+    """A term, then the tiers it overflows into: for jobs that are never split, further terms."""
+    path = f"spec.placement.clusterAffinities[{i}]"
+    found = [read_affinity(term, path, faults)]
+    tiers = term.get("overflowAffinities") if isinstance(term, dict) else None
+    if tiers is not None and not isinstance(tiers, list):
+        faults.add(f"{path}.overflowAffinities", "must be a list of terms")
+        return found
+    return found + [read_affinity(t, f"{path}.overflowAffinities[{n}]", faults) for n, t in enumerate(tiers or ())]
 
 
 def read_affinity(value: object, path: str, faults: Faults) -> Affinity:
@@ -218,20 +227,35 @@ def _tolerations(value: object, faults: Faults) -> tuple[Toleration, ...]:
     return tuple(found)
 
 
+_DIVISIONS = ("Aggregated", "Weighted")
+_SPREADS = ("cluster", "region", "zone", "provider")
+
+
 def _check_replica_scheduling(placement: Mapping[str, Any], faults: Faults) -> None:
     path = "spec.placement.replicaScheduling"
     body = faults.mapping(placement.get("replicaScheduling"), path)
     faults.one_of(body.get("replicaSchedulingType"), f"{path}.replicaSchedulingType", ("Divided", "Duplicated"))
+    faults.one_of(body.get("replicaDivisionPreference"), f"{path}.replicaDivisionPreference", _DIVISIONS)
     faults.one_of(body.get("customSchedulingType"), f"{path}.customSchedulingType", ("Gang",))
 
 
 def _check_spread(placement: Mapping[str, Any], faults: Faults) -> None:
     spread = placement.get("spreadConstraints")
-    for i, entry in enumerate(spread if isinstance(spread, list) else []):
+    if spread is not None and not isinstance(spread, list):
+        faults.add("spec.placement.spreadConstraints", "must be a list")
+        return
+    for i, entry in enumerate(spread or ()):
         path = f"spec.placement.spreadConstraints[{i}]"
-        least = faults.whole(faults.mapping(entry, path).get("minGroups"), f"{path}.minGroups", default=1)
+        body = faults.mapping(entry, path, required=True)
+        faults.one_of(body.get("spreadByField"), f"{path}.spreadByField", _SPREADS)
+        if body.get("spreadByField") and body.get("spreadByLabel"):
+            faults.add(f"{path}.spreadByLabel", "cannot be given together with spreadByField")
+        least = faults.whole(body.get("minGroups"), f"{path}.minGroups", default=1)
+        most = faults.whole(body.get("maxGroups"), f"{path}.maxGroups", default=max(least, 1), at_least=1)
         if least > 1:
-            faults.add(f"{path}.minGroups", f"must be 1, not {least}: a gang runs on one cluster, whole")
+            faults.add(f"{path}.minGroups", f"must be 1, not {least}: a job runs on one cluster, whole")
+        elif most < least:
+            faults.add(f"{path}.maxGroups", f"must not be less than minGroups, {least}")
 
 
 def _purge(body: Mapping[str, Any], path: str, faults: Faults) -> PurgeMode:
@@ -253,6 +277,7 @@ def warnings(manifest: Mapping[str, Any]) -> list[str]:
         value = (failover.get(part) or {}).get("purgeMode")
         if value in _OLD_MODES:
             told.append(f"spec.failover.{part}.purgeMode: {value} is an old spelling of {_OLD_MODES[value]}")
+    told += _of_sharing((spec.get("placement") or {}).get("replicaScheduling") or {})
     for path in _WITHOUT_EFFECT:
         value = spec
         for word in path.split("."):
@@ -260,6 +285,15 @@ def warnings(manifest: Mapping[str, Any]) -> list[str]:
         if value:
             told.append(f"spec.{path} has no effect in Convoy")
     return told
+
+
+def _of_sharing(scheduling: Mapping[str, Any]) -> list[str]:
+    path = "spec.placement.replicaScheduling"
+    if scheduling.get("replicaSchedulingType") == "Duplicated":
+        return [f"{path}.replicaSchedulingType: Duplicated makes no second copy: a job runs once"]
+    if scheduling.get("replicaDivisionPreference") == "Weighted":
+        return [f"{path}.replicaDivisionPreference: Weighted divides nothing: a job runs on one cluster, whole"]
+    return []
 
 
 @dataclass(frozen=True, slots=True)

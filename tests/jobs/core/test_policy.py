@@ -54,7 +54,16 @@ def test_it_warns_of_old_spellings_and_of_words_without_effect():
         ("resourceSelectors", [{"apiVersion": "apps/v1", "kind": "Deployment"}], "spec.resourceSelectors[0]"),
         ("failover.application.purgeMode", "Softly", "spec.failover.application.purgeMode"),
         ("placement.spreadConstraints", [{"minGroups": 2}], "spec.placement.spreadConstraints[0].minGroups"),
+        ("placement.spreadConstraints", {}, "spec.placement.spreadConstraints"),
+        (
+            "placement.spreadConstraints",
+            [{"spreadByField": "rack"}],
+            "spec.placement.spreadConstraints[0].spreadByField",
+        ),
+        ("placement.spreadConstraints", [{"maxGroups": 0}], "spec.placement.spreadConstraints[0].maxGroups"),
         ("placement.replicaScheduling.customSchedulingType", "Any", "customSchedulingType"),
+        ("placement.replicaScheduling.replicaDivisionPreference", "Even", "replicaDivisionPreference"),
+        ("placement.clusterAffinities", [{"overflowAffinities": {}}], "clusterAffinities[0].overflowAffinities"),
         ("placement.clusterAffinity", {"clusterNames": "north"}, "spec.placement.clusterAffinity.clusterNames"),
         ("placement.clusterTolerations", [{"operator": "Near"}], "spec.placement.clusterTolerations[0].operator"),
         ("placement.clusterAffinities", [], "spec.placement.clusterAffinities"),
@@ -66,6 +75,20 @@ def test_it_warns_of_old_spellings_and_of_words_without_effect():
 def test_it_names_the_field_at_fault(path, value, field):
     faults = policy.read(changed(path, value), KNOWN).faults
     assert any(field in fault.field for fault in faults)
+
+
+def test_it_reads_overflow_tiers_as_further_terms():
+    tiers = [{"clusterNames": ["spot"]}, {"clusterNames": ["far"]}]
+    terms = [{"clusterNames": ["own"], "overflowAffinities": tiers}, {"clusterNames": ["last"]}]
+    spec = policy.read(changed("placement.clusterAffinities", terms), KNOWN)
+    assert [each.names for each in spec.affinities] == [("own",), ("spot",), ("far",), ("last",)]
+
+
+def test_it_says_that_a_job_is_neither_doubled_nor_divided():
+    doubled = policy.warnings(changed("placement.replicaScheduling", {"replicaSchedulingType": "Duplicated"}))
+    assert any("Duplicated makes no second copy" in each for each in doubled)
+    weighted = policy.warnings(changed("placement.replicaScheduling.replicaDivisionPreference", "Weighted"))
+    assert any("Weighted divides nothing" in each for each in weighted)
 
 
 def candidate(name: str, namespace: str = "default", selector: dict | None = None, priority: int = 0):
