@@ -5,13 +5,14 @@ is content and waits; one that does not names victims, by `quotas.core.reclaim`,
 left alone. So what is on its way is never ordered twice. How somebody is made to leave is not known here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from jobs.core import cycle
 from jobs.core.cycle import Plan
 from jobs.core.gate import unit_of
+from jobs.core.losses import Loss
 from jobs.core.placement import Spot
 from jobs.core.world import Gang, Runner, World
 from quotas.core import admission, reclaim
@@ -40,7 +41,10 @@ class Takeback:
     """Whose room is on its way: job -> those who leave for it already."""
 
 
-def plan(world: World, made: Plan, runners: Sequence[Runner], now: datetime) -> Takeback:
+def plan(
+    world: World, made: Plan, runners: Sequence[Runner], now: datetime, losses: Mapping[int, Loss] | None = None
+) -> Takeback:
+    """``losses``: what stopping each of the runners would cost, by job, where that is known."""
     if world.quota is None or not made.claimants:
         return Takeback()
     ledger = world.quota.ledger
@@ -48,13 +52,17 @@ def plan(world: World, made: Plan, runners: Sequence[Runner], now: datetime) -> 
     for each in made.placed:
         world = world.after(each.spot.cluster.name, each.spot.asked)
     with ledger.charged(charges), ledger.released([each.charge for each in world.leaving]):
-        return _Play(world.without(world.leaving), ledger, runners, now).run(made.claimants)
+        return _Play(world.without(world.leaving), ledger, runners, losses or {}, now).run(made.claimants)
 
 
 class _Play:
-    def __init__(self, world: World, ledger: Ledger, runners: Sequence[Runner], now: datetime) -> None:
+    def __init__(
+        self, world: World, ledger: Ledger, runners: Sequence[Runner], losses: Mapping[int, Loss], now: datetime
+    ) -> None:
         self.world, self.ledger, self.now = world, ledger, now
-        self.running = {str(runner.job_id): runner for runner in runners}
+        self.runners = {str(runner.job_id): runner for runner in runners}
+        self.running = {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in self.runners.items()}
+        """Who may still be taken; made once, for it is what every search goes through."""
         self.hopeless: set[object] = set()
         """Shapes that found nobody: with less room and fewer to take from, the next of the same will not either."""
         self.made = Takeback()
@@ -87,26 +95,26 @@ class _Play:
             return isinstance(self._spot(gang, keys), Spot)
 
         unit = unit_of(gang)
-        found = reclaim.plan(self.ledger, unit, [_running(each) for each in self.running.values()], can_place)
+        found = reclaim.plan(self.ledger, unit, self.running.values(), can_place)
         keys = frozenset(victim.key for victim in found.victims) if found else frozenset()
         spot = self._spot(gang, keys)
         if found is None or not isinstance(spot, Spot):
             self.hopeless.add(_shape(gang))
             return
         for victim in found.victims:
-            runner = self.running.pop(victim.key)
-            self.ledger.release(runner.charge)
+            runner = self.runners[victim.key]
+            self.ledger.release(self.running.pop(victim.key).charge)
             self.world = self.world.without([runner])
             self.made.taken.append(Taken(runner, gang, spot.cluster.name, victim))
         self._settle(gang, spot)
 
     def _spot(self, gang: Gang, keys: frozenset[str]) -> object:
-        return cycle.find(gang, self.world.without(self.running[key] for key in sorted(keys)), self.now)
+        return cycle.find(gang, self.world.without(self.runners[key] for key in sorted(keys)), self.now)
 
 
 def _shape(gang: Gang) -> object:
     return unit_of(gang).shape, id(gang.policy), tuple(sorted(gang.excluded.items()))
 
 
-def _running(runner: Runner) -> Running:
-    return Running(str(runner.job_id), runner.charge, runner.priority, runner.started_at)
+def _running(key: str, runner: Runner, loss: Loss) -> Running:
+    return Running(key, runner.charge, runner.priority, runner.started_at, loss.elastic, loss.checkpointed)

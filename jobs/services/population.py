@@ -6,7 +6,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from jobs import snapshot
+from jobs.core import losses
 from jobs.core.entitlement import belonging
+from jobs.core.losses import Loss
 from jobs.models import Job
 from quotas.core import amounts
 from quotas.core.ledger import Charge
@@ -16,9 +18,14 @@ from quotas.core.tree import Tree
 from quotas.services import effects, usage
 
 _COLUMNS = (
-    "kind", "namespace", "name", "labels", "leaf", "pinned", "charge", "total", "preemptible", "priority", "queued_at",
+    "pk", "kind", "namespace", "name", "labels", "leaf", "pinned", "charge", "total", "preemptible", "priority", "queued_at",
     "started_at",
 )  # fmt: skip
+_SAYS = (
+    "pk", "kind", "manifest__spec__elasticPolicy", "manifest__spec__etReplicaSpecs", "manifest__metadata__annotations",
+    "status__conditions",
+)  # fmt: skip
+"""What tells the loss of stopping a job, read without the rest of its manifest."""
 
 
 def register() -> None:
@@ -28,15 +35,28 @@ def register() -> None:
 
 def of(tree: Tree) -> effects.Population:
     """Each with the leaf it would have in the tree; who would have none is limited by none."""
-    running = [
-        Running(_key(job), charge, job["priority"], job["started_at"] or job["queued_at"])
-        for job, charge in _charged(snapshot.charged_jobs(), tree)
-    ]
+    charged = snapshot.charged_jobs()
+    lost = losses_of(charged)
+    running = [_running(job, charge, lost[job["pk"]]) for job, charge in _charged(charged, tree)]
     waiting = [
         Unit(_key(job), f"{job['namespace']}/{job['name']}", charge, job["priority"], job["queued_at"])
         for job, charge in _charged(_uncharged(), tree)
     ]
     return running, waiting
+
+
+def losses_of(rows: QuerySet[Job]) -> dict[int, Loss]:
+    """What stopping each of them would cost, by primary key."""
+    return {pk: _loss(kind, *said) for pk, kind, *said in rows.values_list(*_SAYS)}
+
+
+def _loss(kind: str, policy: Any, replicas: Any, annotations: Any, conditions: Any) -> Loss:
+    return losses.of(kind, {"elasticPolicy": policy, "etReplicaSpecs": replicas}, annotations or {}, conditions)
+
+
+def _running(job: dict[str, Any], charge: Charge, loss: Loss) -> Running:
+    started = job["started_at"] or job["queued_at"]
+    return Running(_key(job), charge, job["priority"], started, loss.elastic, loss.checkpointed)
 
 
 def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], Charge]]:

@@ -20,12 +20,13 @@ from fleet.models import Cluster, Pod
 from jobs import snapshot
 from jobs.core.failover import Outcome
 from jobs.core.lifecycle import grace_s
+from jobs.core.losses import Loss
 from jobs.core.reasons import Code, Reason
 from jobs.core.takeback import Takeback, Taken
 from jobs.events import announce_jobs, say
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services import works
+from jobs.services import population, works
 
 State = Work.State
 
@@ -36,6 +37,11 @@ class Leaving:
 
     name: str
     until: datetime | None
+
+
+def losses() -> dict[int, Loss]:
+    """What stopping anybody who might be stopped would cost, by job."""
+    return population.losses_of(snapshot.running_jobs())
 
 
 def order(takeback: Takeback, now: datetime) -> dict[int, list[Leaving]]:

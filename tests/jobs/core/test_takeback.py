@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.core import cycle, takeback
+from jobs.core.losses import Loss
 from jobs.core.world import Runner
 from tests.jobs.core.builders import NOON, cluster, node
 from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
@@ -38,6 +39,15 @@ def test_it_takes_the_one_that_started_last_and_says_where_the_claimant_goes():
     runners = [runner("old", 1), runner("young", 2)]
     made = play(full(runners, [mine("claimant")]), runners)
     assert [(each.runner.name, each.goes_to) for each in made.taken] == [("default/young", "north")]
+
+
+def test_it_takes_the_one_that_loses_least():
+    runners = [runner("old", 1), runner("young", 2)]
+    seen = full(runners, [mine("claimant")])
+    plan = cycle.run(seen, NOON)
+    for loss in (Loss(elastic=True), Loss(checkpointed=True)):
+        made = takeback.plan(seen, plan, runners, NOON, {1: loss})
+        assert [each.runner.name for each in made.taken] == ["default/old"]
 
 
 def test_it_takes_nobody_for_one_that_no_cluster_could_hold():

@@ -3,6 +3,7 @@
 import pytest
 from django.utils import timezone
 
+from jobs.core.losses import Loss
 from jobs.models import Job
 from jobs.services import manifests, population, submit
 from quotas import queries
@@ -35,6 +36,17 @@ def test_it_gives_each_job_the_leaf_it_would_have(crowd):
     running, waiting = population.of(other)
     assert [(each.key, each.leaf) for each in running] == [("PyTorchJob default/runs", "root/new")]
     assert [(each.name, each.leaf) for each in waiting] == [("default/waits", "root/new")]
+
+
+def test_it_tells_whose_stop_costs_little(crowd):
+    job = Job.objects.get(name="runs")
+    spec = {**job.manifest["spec"], "elasticPolicy": {"minReplicas": 1}}
+    Job.objects.filter(pk=job.pk).update(
+        manifest={**job.manifest, "spec": spec}, status={"conditions": [{"type": "Checkpointed", "status": "True"}]}
+    )
+    [ran], _ = population.of(queries.tree())
+    assert ran.elastic and ran.checkpointed
+    assert population.losses_of(Job.objects.filter(name="waits")) == {Job.objects.get(name="waits").pk: Loss()}
 
 
 def test_it_leaves_out_who_would_have_no_leaf(crowd):
