@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from fleet.kube import structural
 from fleet.kube.discovery import Served
 from fleet.kube.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS, Resource
 from fleet.kubeapi.fleet_kinds import namespaces_of
@@ -45,6 +46,7 @@ class Jobs(ManifestKind):
     def render(self, row: Job) -> Object:
         deleting = stamp(row.deleting_at) if row.deleting_at else None
         shown = rendered(row, self.served.resource.api_version, deletionTimestamp=deleting)
+        shown = structural.with_defaults(self.defaults, shown) if self.defaults else shown
         return {**shown, "status": _status(row, row.cluster.name if row.cluster else None)}
 
     def lines(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
@@ -186,7 +188,9 @@ def _policies(api_version: str) -> list[Served]:
     """Short names belong to the first group: kubectl warns when two groups have them."""
     group, version = api_version.split("/")
     first, found = api_version == policies.GROUPS[0], []
-    for kind, short, namespaced in (("PropagationPolicy", "pp", True), ("ClusterPropagationPolicy", "cpp", False)):
+    shorts = {"PropagationPolicy": "pp", "ClusterPropagationPolicy": "cpp", "OverridePolicy": "op"}
+    for kind, short in {**shorts, "ClusterOverridePolicy": "cop"}.items():
+        namespaced = not kind.startswith("Cluster")
         resource = Resource(group, version, f"{kind.lower()[:-1]}ies", kind, namespaced=namespaced)
         found.append(Served(resource, (short,) if first else (), document=schemas.document(resource)))
     return found

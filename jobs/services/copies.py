@@ -72,7 +72,7 @@ def create(
     """Makes the object, or finds it made by an earlier try of the same attempt.
 
     Raises `NotYet` while a leftover of an older attempt is being removed, `MemberExists` when the name belongs to somebody
-    else and ``overwrite`` is not allowed.
+    else. With ``overwrite`` that one is removed first: what it has run and how it ended is not to be taken for our copy's.
     """
     namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
     try:
@@ -93,11 +93,8 @@ def create(
     if whose is Owner.FOREIGN:
         if not overwrite:
             raise conflict
-        version = found["metadata"]["resourceVersion"]
-        client.replace(
-            resource.path(namespace, name),
-            {**body, "metadata": {**body["metadata"], "resourceVersion": version}},
-        )
+        client.delete(resource.path(namespace, name), propagation="Foreground", uid=found["metadata"]["uid"])
+        raise NotYet(f"{name} of somebody else is being removed, as the policy says")
 
 
 def remove(client: MemberClient, resource: Resource, namespace: str, name: str, job_uid: str) -> bool:

@@ -5,7 +5,7 @@ nothing happened; after it, the next one finds the copy and records it. A work w
 deleted, suspended, moved) is not recorded as sent; whoever changed it sees to it next.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -16,11 +16,12 @@ from fleet.models import Cluster, Identity
 from fleet.services import links
 from jobs.core import policy as policies
 from jobs.core.failover import Outcome
+from jobs.core.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, say
 from jobs.kinds import gangs, registry
 from jobs.models import Job, Work
-from jobs.services import charges, copies, dependents, moves, scheduling, works
+from jobs.services import charges, copies, dependents, moves, overrides, scheduling, works
 from jobs.services.copies import NotYet
 from jobs.snapshot import known_kinds
 
@@ -79,18 +80,22 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
         copies.ensure_namespace(client, work.namespace)
         if spec.propagate_deps:
             dependents.send(client, dependents.of(job))
-        body = copies.manifest(kind, job.manifest, marks)
+        written, said = overrides.manifest(job, kind, work.cluster)
+        body = copies.manifest(kind, written, marks)
         if group := gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves):
             copies.create(client, *group, uid, attempt)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
+    except CannotOverride as e:
+        _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
+        return
     except MemberRefused as e:
         _refused(work, job, f"{work.cluster.name} refused the job: {copies.refused(e)}", clock())
         return
-    _sent(work, job, clock())
+    _sent(work, job, clock(), said)
 
 
 @transaction.atomic
-def _sent(work: Work, job: Job, now: datetime) -> None:
+def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
     recorded = works.advance(work, to=State.APPLIED, claim="", claimed_at=None, applied_at=now, tries=0, message="")
     if not recorded:
         works.give_back(work, now, wait_s=0)
@@ -102,6 +107,9 @@ def _sent(work: Work, job: Job, now: datetime) -> None:
         job.refresh_from_db()
         announce_jobs([job], now)
         say(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
+        if overridden_by:
+            told = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
+            say(job, "ApplyOverridePolicySucceed", told, now)
 
 
 @transaction.atomic

@@ -18,7 +18,7 @@ from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
 from jobs import snapshot
-from jobs.core import entitlement
+from jobs.core import entitlement, overrides
 from jobs.core import policy as policies
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
@@ -34,6 +34,8 @@ _METADATA = ("name", "namespace", "labels", "annotations")
 _SERVER_FILLED = frozenset(
     {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp"}
 )
+_POLICIES = (*policies.KINDS, *overrides.KINDS)
+_CLUSTER_WIDE = frozenset(kind for kind in _POLICIES if kind.startswith("Cluster"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,8 @@ def _rank(document: _Document) -> int:
 
 def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     api_version, kind = str(document.get("apiVersion") or ""), str(document.get("kind") or "")
-    faults = _head_faults(document, cluster_wide=kind == "ClusterPropagationPolicy")
-    manifest, warnings = _cleaned(document, cluster_wide=kind == "ClusterPropagationPolicy")
+    faults = _head_faults(document, cluster_wide=kind in _CLUSTER_WIDE)
+    manifest, warnings = _cleaned(document, cluster_wide=kind in _CLUSTER_WIDE)
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
         reading = job_kind.read(manifest)
@@ -127,12 +129,15 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
         spec = policies.read(manifest, snapshot.known_kinds())
         told = [] if spec.faults else policies.warnings(manifest)
         return _Document(manifest, _write_policy, warnings + told), faults + list(spec.faults)
+    if kind in overrides.KINDS and api_version in policies.GROUPS:
+        found = overrides.read(manifest, snapshot.known_kinds()).faults
+        return _Document(manifest, _write_policy, warnings), faults + list(found)
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults
     if (api_version, kind) == (quota_trees.API_VERSION, quota_trees.KIND):
         whole = dict(document)
         return _Document(whole, _write_tree), list(quota_trees.read(whole).faults)
-    known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in policies.KINDS)]
+    known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in _POLICIES)]
     known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
     said = f"{api_version} {kind}".strip() or "nothing"
     return _Document(manifest, _write_job), [
@@ -292,7 +297,7 @@ def _announced(document: _Document, row: Policy | Dependent, action: journal.Act
 
 def _claim_unclaimed(now: datetime) -> None:
     """Gives every job without a policy the one that claims it, if there is one now."""
-    rows = list(Policy.objects.all())
+    rows = list(Policy.objects.filter(kind__in=policies.KINDS))
     specs = snapshot.specs_of(rows)
     candidates = [policies.Candidate(row, row.namespace, row.name, specs[row.pk]) for row in rows]
     if not candidates:
