@@ -22,6 +22,9 @@ QUIET = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 PATIENCE_MS = 15_000
+FINDINGS = """async () => (await axe.run()).violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])"""
 ANSWERS = ("401 (Unauthorized)", "422 (Unprocessable Entity)")
 """What the browser itself writes when the session has ended, and when what somebody typed is refused."""
 
@@ -40,6 +43,18 @@ def aside(transactional_db: None) -> Iterator[Callable[..., Any]]:
     with ThreadPoolExecutor(1) as thread:
         yield lambda run, *args, **named: thread.submit(run, *args, **named).result()
         thread.submit(connections.close_all).result()
+
+
+@pytest.fixture
+def axe() -> Callable[[Page], list[Any]]:
+    """What of a page keeps people out: serious and critical findings, each with where it is."""
+    script = (settings.ROOT / "frontend/web/node_modules/axe-core/axe.min.js").read_text()
+
+    def look(page: Page) -> list[Any]:
+        page.evaluate(script)
+        return list(page.evaluate(FINDINGS))
+
+    return look
 
 
 @pytest.fixture

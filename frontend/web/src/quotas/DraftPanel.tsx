@@ -43,7 +43,7 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
           <h3>{t('quotas.diff')}</h3>
           <DifferenceList differences={draft.differences} />
         </section>
-        <section aria-label={t('quotas.effect')} aria-busy={looking} aria-live="polite" data-looking={looking}>
+        <section aria-label={t('quotas.effect')} aria-busy={looking} aria-live="polite">
           <h3>{t('quotas.effect')}</h3>
           {preview && <EffectList preview={preview} />}
           {!preview && <p className="cv-soft">{failed ? failed.message : t('quotas.looking')}</p>}

@@ -10,6 +10,11 @@ interface Kept {
   changes: QuotaChange[];
 }
 
+/** Typed back to what it was is no draft. */
+function changed(base: QuotaTree, changes: QuotaChange[]): Kept | null {
+  return differences(base, changes).length > 0 ? { base, changes } : null;
+}
+
 const NOTHING: QuotaChange[] = [];
 
 export function useDraft(tree: QuotaTree) {
@@ -26,8 +31,7 @@ export function useDraft(tree: QuotaTree) {
     theirs: kept && tree.generation !== kept.base.generation ? tree : null,
     /** How many changes made no sense any more after the last rebase. */
     lost,
-    make: (change: QuotaChange) =>
-      setKept((now) => ({ base: now?.base ?? tree, changes: withChange(now?.changes ?? [], change) })),
+    make: (change: QuotaChange) => setKept((now) => changed(now?.base ?? tree, withChange(now?.changes ?? [], change))),
     undo: () => setKept((now) => (now && now.changes.length > 1 ? { ...now, changes: now.changes.slice(0, -1) } : null)),
     discard: () => {
       setKept(null);
