@@ -134,6 +134,11 @@ def _named(document: Any) -> Iterator[str]:
             yield from _named(each)
 
 
+def of_type(name: str) -> Schema:
+    """That of one type the built-in kinds are made of."""
+    return _schema_of(name)
+
+
 @cache
 def _schema_of(name: str) -> Schema:
     return METADATA if name == "ObjectMeta" else read(_types()[name], _schema_of)

@@ -29,6 +29,26 @@ def with_defaults(schema: Schema, value: Any) -> Any:
     return {name: with_defaults(inner, each) if inner else each for name, each, inner in children(schema, filled)}
 
 
+def without_defaults(schema: Schema, value: Any, stored: Any) -> Any:
+    """Without the defaults that are not in what is stored: they were shown, and nobody wrote them."""
+    if _says_nothing(schema):
+        return value
+    if isinstance(value, list):
+        known = [*stored, *value[len(stored) :]] if isinstance(stored, list) else value
+        return [
+            without_defaults(i, each, old) if i else each
+            for (_, each, i), old in zip(children(schema, value), known, strict=False)
+        ]
+    if not isinstance(value, dict):
+        return value
+    known = stored if isinstance(stored, dict) else value
+    return {
+        name: without_defaults(inner, each, known.get(name)) if inner else each
+        for name, each, inner in children(schema, value)
+        if name in known or inner is None or inner.default is UNSET or each != inner.default
+    }
+
+
 def pruned(schema: Schema, value: Any) -> Any:
     """Without the fields that are not described, at any depth."""
     if _says_nothing(schema):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from fleet.kube import builtin, discovery, openapi
+from fleet.kube import crds, discovery, openapi
 from fleet.kube.discovery import Served
 from fleet.kubeapi.catalog import Catalog
 from fleet.kubeapi.kinds import Kind
@@ -47,7 +47,7 @@ def _openapi(root: str, catalog: Catalog) -> dict[str, Any] | None:
     """With what pods are made of: the documents of jobs refer to it."""
     found = openapi.document(root, _served(catalog), "Convoy")
     if found is not None:
-        found["components"]["schemas"] = {**builtin.documents("PodTemplateSpec"), **found["components"]["schemas"]}
+        found["components"]["schemas"] = {**crds.components(), **found["components"]["schemas"]}
     return found
 
 

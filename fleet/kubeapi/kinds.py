@@ -89,6 +89,11 @@ class Kind(ABC):
         return builtin.schema(self.served.resource) or schemas.of_kind(self.served.document)
 
     @property
+    def kept(self) -> Schema:
+        """By this, fields nobody knows are dropped before an object is stored; by itself it drops none."""
+        return schemas.ANY
+
+    @property
     def name(self) -> str:
         return self.served.resource.kind
 

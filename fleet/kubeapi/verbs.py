@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.kube import managed, patches, scale, status, strictness
+from fleet.kube import managed, patches, scale, status, strictness, structural
 from fleet.kube.bodies import Body
 from fleet.kube.options import APPLY_PATCH, WriteOptions
 from fleet.kube.status import KubeError
@@ -100,7 +100,7 @@ class Verbs:
         if not isinstance(body.value, dict):
             raise KubeError(400, "the object provided is unrecognized: it is not an object")
         self._asked.warnings += strictness.checked(body, self._kind.schema, self._resource, options.validation)
-        return self._placed(body.value)
+        return self._placed(structural.pruned(self._kind.kept, body.value))
 
     def _create(self, document: Object, options: WriteOptions) -> Object:
         made = self._made(document)

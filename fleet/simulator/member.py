@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from fleet.kube import crds
 from fleet.kube.resources import CRDS
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberError, MemberExists
@@ -22,7 +23,6 @@ from .controllers.life import Life, Shape
 from .controllers.logs import Logs
 from .disturbance import BadFault, Fault
 
-DEFINITIONS = Path(__file__).with_name("crds")
 VERSIONS = {"mpijobs.kubeflow.org": "v2beta1"}
 """Of a kind that two operators have in two versions, the one that a member serves unless it is told otherwise."""
 CONNECTIONS = 48
@@ -131,9 +131,8 @@ def define(client: MemberClient, serves: Mapping[str, str] | None = None) -> Non
     ``serves`` chooses the version of a definition, or with ``""`` that it is not served at all.
     """
     chosen = {**VERSIONS, **(serves or {})}
-    for path in sorted(DEFINITIONS.glob("*.yaml")):
-        for definition in yaml.safe_load_all(path.read_text()):
-            version = definition["spec"]["versions"][0]["name"]
-            if chosen.get(definition["metadata"]["name"], version) == version:
-                with contextlib.suppress(MemberExists):
-                    client.create(CRDS.path(), definition)
+    for definition in crds.definitions():
+        version = definition["spec"]["versions"][0]["name"]
+        if chosen.get(definition["metadata"]["name"], version) == version:
+            with contextlib.suppress(MemberExists):
+                client.create(CRDS.path(), definition)

@@ -3,16 +3,20 @@
 Only shapes and words: values are judged by the kinds themselves. A kind that is not here is taken as it is.
 """
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from fleet.kube import builtin, schemas
-from fleet.kube.resources import JOBS, Resource
+from fleet.kube import builtin, crds, schemas
+from fleet.kube.resources import Resource
 from fleet.kube.schemas import Schema
 
 Document = dict[str, Any]
-_TEMPLATE = "PodTemplateSpec"
+_POLICIES = ("PropagationPolicy", "ClusterPropagationPolicy")
+_STATUS = {
+    "type": "object",
+    "description": "How the job is doing: what its member says of it, and under convoy what the fleet says.",
+    "x-kubernetes-preserve-unknown-fields": True,
+}
 
 
 def _a(kind: str, told: str, **more: Any) -> Document:
@@ -63,67 +67,6 @@ _LABEL_SELECTOR = _object(
     matchLabels=_map("Labels that must have exactly these values."),
     matchExpressions=_list("Further conditions.", _REQUIREMENT),
 )
-
-_REPLICA = _object(
-    "One role of the job.",
-    replicas=_whole("How many pods the role has."),
-    restartPolicy=_text("What becomes of a pod that ends.", "Always", "OnFailure", "Never", "ExitCode"),
-    template={
-        "description": "What each pod of the role is made of.",
-        "allOf": [{"$ref": f"#/components/schemas/{_TEMPLATE}"}],
-    },
-)
-_SCHEDULING = _object(
-    "How the pods of the job are scheduled together.",
-    minAvailable=_whole("How many pods must fit at once; all, if it is not given."),
-    queue=_text("The queue in the member."),
-    minResources=_quantities("What must be free at once."),
-    priorityClass=_text("The PriorityClass of the job."),
-    scheduleTimeoutSeconds=_whole("How long the gang may wait to be complete."),
-)
-_RUN_POLICY = _object(
-    "How the job runs as a whole.",
-    suspend=_flag("Whether the job is held back; true takes its pods away and frees their place."),
-    backoffLimit=_whole("How many failures the job survives."),
-    activeDeadlineSeconds=_whole("How long the job may run."),
-    ttlSecondsAfterFinished=_whole("How long a finished job is kept."),
-    cleanPodPolicy=_text("Which pods go when the job ends.", "None", "Running", "All"),
-    schedulingPolicy=_SCHEDULING,
-    managedBy=_text("Which controller runs the job; empty for the training operator."),
-)
-_ELASTIC = _object(
-    "Between how many workers the job can run; one that is elastic may shrink before it is stopped.",
-    minReplicas=_whole("The least workers."),
-    maxReplicas=_whole("The most workers."),
-    rdzvBackend=_text("How workers find each other.", "c10d", "etcd", "etcd-v2"),
-    rdzvPort=_whole("The port of the meeting point."),
-    rdzvHost=_text("The host of the meeting point."),
-    rdzvId=_text("The name of the meeting."),
-    rdzvConf=_list("Further settings of it.", _object("A setting.", key=_text("Its name."), value=_text("Its value."))),
-    standalone=_flag("Whether one node finds itself."),
-    nProcPerNode=_whole("Processes of a node."),
-    maxRestarts=_whole("How often the workers may be started anew."),
-    metrics=_list("What an autoscaler looks at.", _open("One metric.")),
-)
-_STATUS = _open("How the job is doing: what its member says of it, and under convoy what the fleet says.")
-
-
-def _roles(told: str) -> Document:
-    return _map(told, _REPLICA)
-
-
-_KUBEFLOW: Mapping[str, dict[str, Document]] = {
-    "PyTorchJob": {
-        "pytorchReplicaSpecs": _roles("The roles of the job, Master and Worker."),
-        "elasticPolicy": _ELASTIC,
-        "nprocPerNode": _text("Processes of a node: auto, cpu, gpu or a number."),
-    },
-    "TFJob": {
-        "tfReplicaSpecs": _roles("The roles of the job: Chief, Worker, PS and Evaluator."),
-        "successPolicy": _text("When the job has succeeded: by its chief, or AllWorkers."),
-        "enableDynamicWorker": _flag("Whether workers may come and go."),
-    },
-}
 
 
 def _placement() -> Document:
@@ -211,24 +154,15 @@ def _policy() -> Document:
 @cache
 def document(resource: Resource) -> Document | None:
     """None for a kind that is taken as it is."""
-    if resource.kind in ("PropagationPolicy", "ClusterPropagationPolicy"):
+    if resource.kind in _POLICIES:
         told = "A policy that claims jobs and says where they may run, and when they move."
         return _a("object", told, properties={"spec": _policy(), "status": _open("Nothing yet.")}, required=["spec"])
-    if resource.group == "kubeflow.org" and resource.kind in _KUBEFLOW:
-        spec = _object("What the job is.", runPolicy=_RUN_POLICY, **_KUBEFLOW[resource.kind])
-        told = f"A {resource.kind} of the training operator, placed in one cluster of the fleet as a whole."
-        return _a("object", told, properties={"spec": spec, "status": _STATUS}, required=["spec"])
-    return None
+    found = crds.document(resource)
+    return found and {**found, "properties": {**found["properties"], "status": _STATUS}}
 
 
 @cache
 def schema(resource: Resource) -> Schema | None:
-    found = document(resource)
-    return schemas.of_kind(found, _named) if found else builtin.schema(resource)
-
-
-def _named(name: str) -> Schema:
-    jobs = builtin.schema(JOBS)
-    if jobs is None or name != _TEMPLATE:
-        raise KeyError(name)
-    return jobs.fields["spec"].fields["template"]
+    if resource.kind in _POLICIES:
+        return schemas.of_kind(document(resource))
+    return crds.schema(resource) or builtin.schema(resource)

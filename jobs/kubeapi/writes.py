@@ -1,9 +1,11 @@
 """Kinds whose writes are manifests handed to `jobs.services.submit`, as every other door does."""
 
 import json
+from functools import cached_property
 from typing import Any
 
 from fleet.errors import NotFound
+from fleet.kube import crds, structural
 from fleet.kube.schemas import Schema
 from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
 from jobs.kubeapi import schemas
@@ -19,10 +21,22 @@ class ManifestKind(RowKind):
     def schema(self) -> Schema:
         return schemas.schema(self.served.resource) or super().schema
 
+    @property
+    def kept(self) -> Schema:
+        return crds.kept(self.served.resource) or super().kept
+
+    @cached_property
+    def defaults(self) -> Schema | None:
+        """Shown where nobody wrote anything else; stored they are not."""
+        return crds.defaults(self.served.resource)
+
     def create(self, document: Object, write: Write) -> None:
         self._apply(document, write)
 
     def update(self, document: Object, write: Write) -> None:
+        if self.defaults:
+            stored = self.one(document["metadata"]["name"], write).manifest
+            document = structural.without_defaults(self.defaults, document, stored)
         self._apply(document, write)
 
     def _apply(self, document: Object, write: Write) -> None:

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import hmac
+from dataclasses import replace
 from typing import Any
 
-from fleet.kube import discovery, openapi
+from fleet.kube import crds, discovery, openapi
 from fleet.kube.options import APPLY_PATCH
 from fleet.kube.status import KubeError
 from fleet.simulator.apiserver import lists, streams
@@ -107,7 +108,7 @@ class Application:
             return discovery.groups(self._ops.catalog)
         if path.startswith("/openapi/v3"):
             root = path.removeprefix("/openapi/v3").strip("/")
-            return openapi.document(root, self._ops.catalog) if root else openapi.index(self._ops.catalog)
+            return self._kinds_document(root) if root else openapi.index(self._ops.catalog)
         parts = path.strip("/").split("/")
         if parts[0] == "apis" and len(parts) == 2 and (versions := self._ops.catalog.versions(parts[1])):
             return discovery.group(parts[1], versions)
@@ -117,6 +118,14 @@ class Application:
             if served:
                 return discovery.resource_list(f"{group}/{version}" if group else version, served)
         return None
+
+    def _kinds_document(self, root: str) -> dict[str, Any] | None:
+        """Kinds of training are explained by what their definitions have in common."""
+        served = [replace(s, document=crds.explained(s.resource, s.document)) for s in self._ops.catalog]
+        found = openapi.document(root, served)
+        if found is not None:
+            found["components"]["schemas"] = {**crds.components(), **found["components"]["schemas"]}
+        return found
 
     def _verb(self, asked: Request, target: Target) -> tuple[int, dict[str, Any]]:
         ops, where, part = self._ops, (target.served, target.namespace, target.name), target.subresource

@@ -1,5 +1,6 @@
 """Stock kubectl against the simulated API server, as a person types it."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -8,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fleet.kube import crds
 from fleet.simulator.apiserver.server import ApiServer
-from fleet.simulator.member import DEFINITIONS
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
 POD = """
@@ -86,8 +87,8 @@ def test_it_watches(a_pod: Kubectl) -> None:
 
 
 def test_it_waits_for_conditions(kubectl: Kubectl) -> None:
-    definition = next(DEFINITIONS.glob("*.yaml"))
-    kubectl("apply", "-f", str(definition))
+    definition = crds.definitions()[0]
+    kubectl("apply", "-f", "-", text=json.dumps(definition))
     assert "condition met" in kubectl("wait", "--for=condition=established", "crd", "--all", "--timeout=10s")
 
 

@@ -1,0 +1,72 @@
+"""What the kinds of training are made of, over a stock kubectl: explained, defaulted, pruned, and told where it is unknown."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jobs.models import Job
+from tests.support.kubectl import served
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EXPLAINED = {
+    "mpijob.spec --api-version=kubeflow.org/v1": "mainContainer",
+    "mpijob.spec --api-version=kubeflow.org/v2beta1": "sshAuthMountPath",
+    "trainingjob.spec.etReplicaSpecs": "minReplicas",
+    "elasticjob.spec.replicaSpecs.template.spec": "nodeSelector",
+    "rayjob.spec.rayClusterSpec.workerGroupSpecs": "numOfHosts",
+    "jobset.spec.replicatedJobs.template.spec": "completions",
+    "sparkapplication.spec.executor": "instances",
+    "job.spec.tasks --api-version=batch.volcano.sh/v1alpha1": "minAvailable",
+    "tfjob.spec.runPolicy.schedulingPolicy": "minResources",
+}
+
+
+@pytest.fixture
+def ada(transactional_db, tmp_path, admin):
+    with served(tmp_path) as made:
+        yield made.as_user("ada")
+
+
+def test_it_explains_every_kind(ada):
+    for words, told in EXPLAINED.items():
+        assert told in ada.says("explain", *words.split()), words
+
+
+def test_it_drops_what_nobody_knows_and_says_so(ada):
+    odd = pytorch_job("llama").replace("spec:\n", "spec:\n  colour: red\n", 1)
+    assert 'unknown field "spec.colour"' in ada.refused("create", "-f", "-", given=odd)
+    assert 'unknown field "spec.colour"' in ada.says("create", "--validate=warn", "-f", "-", given=odd)
+    assert "colour" not in Job.objects.get().manifest["spec"]
+    assert "unknown" not in ada.says("apply", "--validate=ignore", "-f", "-", given=odd.replace("colour", "shape"))
+    assert "shape" not in Job.objects.get().manifest["spec"]
+
+
+def test_it_keeps_what_is_new_in_pods(ada):
+    odd = pytorch_job("llama").replace("containers:", "nextYear: 1\n          containers:", 1)
+    ada.says("create", "--validate=ignore", "-f", "-", given=odd)
+    assert "nextYear" in json.dumps(Job.objects.get().manifest)
+
+
+def test_it_shows_the_defaults_of_the_definition(ada):
+    ada.says("apply", "-f", "docs/examples/rayjob.yaml")
+    job = Job.objects.get()
+    shown = json.loads(ada.says("get", "rayjob", job.name, "-ojson"))
+    assert shown["spec"]["submissionMode"] == "K8sJobMode"
+    assert shown["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["numOfHosts"] == 1
+
+
+def test_it_does_not_store_the_defaults_it_shows(ada):
+    ada.says("apply", "-f", "docs/examples/rayjob.yaml")
+    before = Job.objects.get()
+    ada.says("apply", "-f", "docs/examples/rayjob.yaml")
+    ada.says("label", "rayjob", before.name, "team=vision")
+    after = Job.objects.get()
+    assert after.manifest["spec"] == before.manifest["spec"]
+
+
+@pytest.mark.parametrize("file", sorted(Path("docs/examples").glob("*.yaml")), ids=lambda each: each.stem)
+def test_it_takes_every_example_strictly(ada, file):
+    assert "Warning: unknown" not in ada.says("apply", "--validate=strict", "-f", str(file))
