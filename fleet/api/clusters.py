@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from fleet.api import supply
 from fleet.api.permissions import ByRole, Guarded
 from fleet.api.serializers import (
+    ChecksSerializer,
     ClusterChangeSerializer,
     ClusterDetailSerializer,
     ClusterSerializer,
@@ -23,7 +24,7 @@ from fleet.api.serializers import (
     NodeSerializer,
 )
 from fleet.models import Cluster, Event, Node
-from fleet.services import access, clusters
+from fleet.services import access, clusters, examining
 
 
 @extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))
@@ -31,6 +32,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     kind = "Cluster"
     verbs = {
         "create": "join",
+        "check": "join",
         "destroy": "detach",
         "partial_update": "label",
         "cordon": "cordon",
@@ -68,6 +70,16 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
             now=timezone.now(),
         )
         return self._shown(made, status=201)
+
+    @extend_schema(request=JoinSerializer, responses=ChecksSerializer, summary="Look at a member before it joins")
+    @action(detail=False, methods=["post"])
+    def check(self, request: Request) -> Response:
+        """One check after the other, up to the first that fails; nothing is kept."""
+        given = JoinSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        wanted = given.validated_data
+        checks = examining.examine(wanted["name"], wanted["kubeconfig"], wanted["context"])
+        return Response(ChecksSerializer({"ok": all(each.ok for each in checks), "checks": checks}).data)
 
     @extend_schema(request=ClusterChangeSerializer, responses=ClusterDetailSerializer)
     def partial_update(self, request: Request, name: str) -> Response:

@@ -80,6 +80,19 @@ class JoinSerializer(serializers.Serializer[Any]):
     labels = serializers.DictField(child=serializers.CharField(allow_blank=True, max_length=63), required=False)
 
 
+class CheckSerializer(serializers.Serializer[Any]):
+    name = serializers.ChoiceField(["name", "kubeconfig", "answer", "kinds", "rights", "new"])
+    ok = serializers.BooleanField()
+    detail = serializers.CharField()
+
+
+class ChecksSerializer(serializers.Serializer[Any]):
+    """Up to the first that fails."""
+
+    ok = serializers.BooleanField(help_text="it may join")
+    checks = CheckSerializer(many=True)
+
+
 class ClusterChangeSerializer(serializers.Serializer[Any]):
     """What is given replaces what was there."""
 

@@ -42,7 +42,7 @@ def join(
         raise Conflict(f"A cluster named {name} has joined already: choose another name, or renew its credentials.")
     access = read(kubeconfig_text, context)
     findings = probe(access)
-    _refuse_known(findings.member_uid)
+    refuse_known(findings.member_uid)
     return _add(name, access, findings, labels, by, now)
 
 
@@ -204,7 +204,7 @@ def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], 
             _warn_of_missing_rights(row, now)
             transaction.on_commit(partial(signals.cluster_changed.send, sender=Cluster, cluster_id=row.pk), robust=True)
     except IntegrityError as e:
-        _refuse_known(findings.member_uid)
+        refuse_known(findings.member_uid)
         raise Conflict(f"A cluster named {name} has joined already.") from e
     return row
 
@@ -216,7 +216,7 @@ def _warn_of_missing_rights(cluster: Cluster, now: datetime) -> None:
         events.record(change(cluster), "RightsMissing", told, now, warning=True)
 
 
-def _refuse_known(member_uid: str) -> None:
+def refuse_known(member_uid: str) -> None:
     other = Cluster.objects.filter(member_uid=member_uid).first() if member_uid else None
     if other:
         raise Conflict(f"This cluster is a member already, under the name {other.name}.")

@@ -39,6 +39,31 @@ def test_it_joins_a_member_and_detaches_it(as_admin, tmp_path):
         member.stop()
 
 
+def checks(client, text: str, name: str = "north") -> list[tuple[str, bool]]:
+    answer = client.post(URL + "check/", {"name": name, "kubeconfig": text}, format="json").json()
+    assert answer["ok"] == all(check["ok"] for check in answer["checks"])
+    return [(check["name"], check["ok"]) for check in answer["checks"]]
+
+
+def test_it_looks_at_a_member_check_by_check_and_keeps_nothing(as_admin, tmp_path):
+    member = SimulatedMember("north", tmp_path, Shape((), {}))
+    member.start()
+    try:
+        good = yaml.safe_dump(member.kubeconfig())
+        assert checks(as_admin, good) == [
+            (name, True) for name in ("name", "kubeconfig", "answer", "kinds", "rights", "new")
+        ]
+        assert not Cluster.objects.exists()
+    finally:
+        member.stop()
+    assert checks(as_admin, good) == [("name", True), ("kubeconfig", True), ("answer", False)]
+
+
+def test_it_says_which_check_failed(as_admin, north):
+    assert checks(as_admin, "{}") == [("name", False)]
+    assert checks(as_admin, "{}", "south") == [("name", True), ("kubeconfig", False)]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -21,10 +21,12 @@ describe('staleKeys', () => {
       ['jobs', 'one', '7'],
       ['clusters', 'list'],
       ['quotas', 'tree'],
+      ['events'],
     ]);
   });
 
-  test.each(['PropagationPolicy', 'Secret'])('a %s, which no page shows, makes nothing stale', (kind) => {
-    expect(staleKeys(change(kind))).toEqual([]);
+  test('what no page shows makes nothing stale, and a policy the policies', () => {
+    expect(staleKeys(change('Secret'))).toEqual([]);
+    expect(staleKeys(change('OverridePolicy'))).toEqual([['policies']]);
   });
 });

@@ -28,20 +28,21 @@ function isChange(message: unknown): message is Change {
 type Stale = (change: Change) => Key[];
 
 const STALE: Record<string, Stale> = {
-  Cluster: () => [['clusters']],
+  Cluster: () => [['clusters'], ['events']],
   Node: () => [['clusters']],
   Pod: () => [['jobs', 'one']],
   ElasticQuotaTree: () => [['quotas']],
   Queue: () => [['quotas']],
 };
 
-/** Policies and what travels along with jobs: no page shows them yet. */
-const UNSHOWN = /Policy$|^(ConfigMap|Secret|ServiceAccount|PersistentVolumeClaim|Namespace)$/;
+/** What travels along with jobs: no page shows it. */
+const UNSHOWN = /^(ConfigMap|Secret|ServiceAccount|PersistentVolumeClaim|Namespace)$/;
 
 /** A job comes under its own kind (PyTorchJob, Job, ...), and new kinds of jobs need no change here. */
-const job: Stale = ({ id }) => [['jobs', 'list'], ['jobs', 'one', id], ['clusters', 'list'], ['quotas', 'tree']];
+const job: Stale = ({ id }) => [['jobs', 'list'], ['jobs', 'one', id], ['clusters', 'list'], ['quotas', 'tree'], ['events']];
 
 export function staleKeys(change: Change): Key[] {
   if (UNSHOWN.test(change.kind)) return [];
+  if (change.kind.endsWith('Policy')) return [['policies']];
   return (STALE[change.kind] ?? job)(change);
 }

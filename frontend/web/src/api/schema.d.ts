@@ -192,6 +192,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/check/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look at a member before it joins
+         * @description One check after the other, up to the first that fails; nothing is kept.
+         */
+        post: operations["clusters_check_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/delete/": {
         parameters: {
             query?: never;
@@ -252,6 +272,40 @@ export interface paths {
         };
         /** @description What `ByRole` asks of a view. */
         get: operations["events_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gpus/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of nodes that are ready and schedulable, by cluster and model. */
+        get: operations["gpus_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gpus/{name}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The cluster's nodes that have GPUs, by switch and name; at most 2000. */
+        get: operations["gpus_retrieve_2"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1155,6 +1209,17 @@ export interface components {
             /** Format: date-time */
             at: string | null;
         };
+        Check: {
+            name: components["schemas"]["NameEnum"];
+            ok: boolean;
+            detail: string;
+        };
+        /** @description Up to the first that fails. */
+        Checks: {
+            /** @description it may join */
+            ok: boolean;
+            checks: components["schemas"]["Check"][];
+        };
         /** @description Capacity promised to a job whose pods are not seen yet. */
         Claim: {
             job: string;
@@ -1432,6 +1497,20 @@ export interface components {
          * @enum {string}
          */
         GateEnum: "policy" | "queue" | "quota" | "placement" | "member" | "pods";
+        GpuMap: {
+            cluster: string;
+            nodes: components["schemas"]["NodeGpus"][];
+        };
+        GpuModel: {
+            cluster: string;
+            model: string;
+            nodes: number;
+            allocatable: number;
+            requested: number;
+        };
+        GpuModels: {
+            results: components["schemas"]["GpuModel"][];
+        };
         Grant: {
             readonly id: number;
             user: string;
@@ -1625,6 +1704,16 @@ export interface components {
             /** @description the name of a queue, or the path of its leaf */
             queue: string;
         };
+        /**
+         * @description * `name` - name
+         *     * `kubeconfig` - kubeconfig
+         *     * `answer` - answer
+         *     * `kinds` - kinds
+         *     * `rights` - rights
+         *     * `new` - new
+         * @enum {string}
+         */
+        NameEnum: "name" | "kubeconfig" | "answer" | "kinds" | "rights" | "new";
         NewNodesRequest: {
             cluster: string;
             /** @default 1 */
@@ -1662,6 +1751,19 @@ export interface components {
             readonly requested: {
                 [key: string]: number;
             };
+        };
+        NodeGpus: {
+            name: string;
+            /** @description of its GPUs; empty: not told */
+            model: string;
+            /** @description the switch or zone it is behind; empty: not told */
+            domain: string;
+            ready: boolean;
+            unschedulable: boolean;
+            gpus: number;
+            /** @description by all pods, whoever made them */
+            requested: number;
+            pods: components["schemas"]["PodOnNode"][];
         };
         /**
          * @description * `edit` - edit
@@ -2019,6 +2121,22 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly started_at: string | null;
+        };
+        /** @description ``id`` and names are empty for a job of a namespace that the caller may not read. */
+        PodOnNode: {
+            /** @description of the job */
+            readonly id: string;
+            /** @default  */
+            kind: string;
+            /** @default  */
+            namespace: string;
+            /** @default  */
+            name: string;
+            /** @default  */
+            queue: string;
+            role: string;
+            index: number;
+            gpus: number;
         };
         Policy: {
             /** Format: uuid */
@@ -2794,6 +2912,31 @@ export interface operations {
             };
         };
     };
+    clusters_check_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JoinRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["JoinRequest"];
+                "multipart/form-data": components["schemas"]["JoinRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checks"];
+                };
+            };
+        };
+    };
     delete_create: {
         parameters: {
             query?: never;
@@ -2906,6 +3049,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedEventList"];
+                };
+            };
+        };
+    };
+    gpus_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GpuModels"];
+                };
+            };
+        };
+    };
+    gpus_retrieve_2: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GpuMap"];
                 };
             };
         };

@@ -1,4 +1,4 @@
-/** The fleet: what it has, what is used, which clusters are well. */
+/** The fleet: what it has, what is used, what waits and why, what moves, what happened, which clusters are well. */
 import { SegmentedControl, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Network } from 'lucide-react';
@@ -9,10 +9,15 @@ import type { Cluster } from '../api/types.ts';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { Blockers } from './Blockers.tsx';
 import { ClusterCard } from './ClusterCard.tsx';
 import { ClusterTable } from './ClusterTable.tsx';
+import panels from './FleetPanels.module.css';
 import { FleetTiles } from './FleetTiles.tsx';
+import { GpuModels } from './GpuModels.tsx';
+import { Moves } from './Moves.tsx';
 import { clustersQuery, waitingQuery } from './queries.ts';
+import { Ticker } from './Ticker.tsx';
 import { totalsOf } from './totals.ts';
 import classes from './FleetPage.module.css';
 
@@ -47,6 +52,12 @@ export default function FleetPage() {
       {clusters && clusters.length > 0 && (
         <>
           <FleetTiles totals={totalsOf(clusters)} waiting={waiting.data?.count} />
+          <div className={panels['panels']}>
+            <GpuModels />
+            <Blockers />
+            <Moves />
+            <Ticker />
+          </div>
           {view === 'table' ? <ClusterTable clusters={clusters} /> : <Cards clusters={clusters} />}
         </>
       )}

@@ -1,0 +1,37 @@
+/** Jobs between two places: leaving a failed cluster, making room for others, or waiting out a failure. */
+import { Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+
+import { Failed } from '../ui/Message.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import classes from './FleetPanels.module.css';
+import { movesQuery } from './queries.ts';
+
+export function Moves() {
+  const { t } = useTranslation();
+  const { data, error, refetch } = useQuery(movesQuery);
+  return (
+    <Panel title={t('home.moves')}>
+      <div className={classes['fill']}>
+        {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
+        {!data && !error && <Skeleton height={110} />}
+        {data?.count === 0 && <p className="cv-soft">{t('home.nothingMoves')}</p>}
+        <ol className={classes['rows']}>
+          {data?.results.map((job) => (
+            <li key={job.id}>
+              <Link to={`/jobs/${job.id}`}>{`${job.namespace}/${job.name}`}</Link>
+              <span className="cv-soft" title={job.reason?.message}>
+                {t(`jobState.${job.state}`)}
+              </span>
+            </li>
+          ))}
+        </ol>
+        <Link to="/failovers" className={classes['more']}>
+          {t('home.allMoves')}
+        </Link>
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,83 @@
+"""GPUs over REST: of one cluster node by node with who is on them, and of the fleet by model."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from fleet.api.permissions import ByRole, Guarded
+from fleet.models import Cluster
+from fleet.services import access
+from jobs.services import gpu_map
+
+
+class PodOnNodeSerializer(serializers.Serializer[Any]):
+    """``id`` and names are empty for a job of a namespace that the caller may not read."""
+
+    id = serializers.SerializerMethodField(help_text="of the job")
+    kind = serializers.CharField(source="job.kind", default="")
+    namespace = serializers.CharField(source="job.namespace", default="")
+    name = serializers.CharField(source="job.name", default="")
+    queue = serializers.CharField(source="job.leaf", default="")
+    role = serializers.CharField()
+    index = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+
+    def get_id(self, pod: gpu_map.PodOnNode) -> str:
+        return str(pod.job.uid) if pod.job else ""
+
+
+class NodeGpusSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    model = serializers.CharField(help_text="of its GPUs; empty: not told")
+    domain = serializers.CharField(help_text="the switch or zone it is behind; empty: not told")
+    ready = serializers.BooleanField()
+    unschedulable = serializers.BooleanField()
+    gpus = serializers.IntegerField()
+    requested = serializers.IntegerField(help_text="by all pods, whoever made them")
+    pods = PodOnNodeSerializer(many=True)
+
+
+class GpuMapSerializer(serializers.Serializer[Any]):
+    cluster = serializers.CharField()
+    nodes = NodeGpusSerializer(many=True)
+
+
+class GpuModelSerializer(serializers.Serializer[Any]):
+    cluster = serializers.CharField()
+    model = serializers.CharField()
+    nodes = serializers.IntegerField()
+    allocatable = serializers.IntegerField()
+    requested = serializers.IntegerField()
+
+
+class GpuModelsSerializer(serializers.Serializer[Any]):
+    results = GpuModelSerializer(many=True)
+
+
+class GpuModelsView(Guarded, APIView):
+    kind = "Node"
+    permission_classes = [ByRole]
+
+    @extend_schema(responses=GpuModelsSerializer)
+    def get(self, request: Request) -> Response:
+        """Of nodes that are ready and schedulable, by cluster and model."""
+        return Response(GpuModelsSerializer({"results": gpu_map.models()}).data)
+
+
+class GpuMapView(Guarded, APIView):
+    kind = "Node"
+    permission_classes = [ByRole]
+
+    @extend_schema(responses=GpuMapSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        """The cluster's nodes that have GPUs, by switch and name; at most 2000."""
+        rows: QuerySet[Cluster] = Cluster.objects.defer("access")
+        cluster = get_object_or_404(rows, name=name)
+        found = gpu_map.of_cluster(cluster, access.visible_namespaces(request.user))
+        return Response(GpuMapSerializer({"cluster": cluster.name, "nodes": found}).data)

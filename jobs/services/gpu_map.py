@@ -1,0 +1,114 @@
+"""Who is on which GPU: the nodes of a cluster with the pods of the fleet's jobs on them; and the fleet's GPUs by their model.
+
+Reads what the members showed. Pods of others are a number only: what a node is asked for beyond the fleet's own pods.
+"""
+
+from collections import defaultdict
+from collections.abc import Container
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from fleet.models import Cluster, Node, Pod
+from jobs import snapshot
+from jobs.models import Job
+
+MODEL_LABELS = ("nvidia.com/gpu.product", "aliyun.accelerator/nvidia_name", "amd.com/gpu.product-name")
+DOMAIN_LABELS = ("topology.kubernetes.io/rack", "network.topology.nvidia.com/leaf", "topology.kubernetes.io/zone")
+NODES = 2000
+"""Shown of one cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodOnNode:
+    """``job`` is None when its namespace is not the reader's to see."""
+
+    job: Job | None
+    role: str
+    index: int
+    gpus: int
+
+
+@dataclass(slots=True)
+class NodeGpus:
+    name: str
+    model: str
+    domain: str
+    ready: bool
+    unschedulable: bool
+    gpus: int
+    requested: int
+    pods: list[PodOnNode] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class GpuModel:
+    cluster: str
+    model: str
+    nodes: int = 0
+    allocatable: int = 0
+    requested: int = 0
+
+
+def of_cluster(cluster: Cluster, namespaces: Container[str] | None) -> list[NodeGpus]:
+    """Nodes with GPUs by domain and name; ``namespaces`` are those whose jobs may be named, None: all."""
+    rows = [node for node in Node.objects.filter(cluster=cluster).order_by("name") if _amount(node.allocatable)]
+    found = {node.name: _node(node) for node in rows[:NODES]}
+    pods = Pod.objects.filter(cluster=cluster, phase__in=snapshot.LIVE).exclude(node="")
+    jobs = _jobs(pods)
+    for uid, role, index, node in pods.order_by("job_uid", "role", "index").values_list(
+        "job_uid", "role", "index", "node"
+    ):
+        job = jobs.get(uid)
+        if job is None or node not in found:
+            continue
+        gpus = next((_amount(each["request"]) for each in job.roles if each["name"] == role), 0)
+        if gpus:
+            shown = job if namespaces is None or job.namespace in namespaces else None
+            found[node].pods.append(PodOnNode(shown, role, index, gpus))
+    return sorted(found.values(), key=lambda node: (node.domain, node.name))
+
+
+def models() -> list[GpuModel]:
+    """Of all clusters, by the rule that counts capacity: nodes that are ready and schedulable."""
+    found: dict[tuple[str, str], GpuModel] = defaultdict(lambda: GpuModel("", ""))
+    rows = Node.objects.filter(ready=True, unschedulable=False).order_by()
+    for cluster, labels, allocatable, requested in rows.values_list(
+        "cluster__name", "labels", "allocatable", "requested"
+    ):
+        if gpus := _amount(allocatable):
+            model = _label(labels, MODEL_LABELS)
+            each = found[cluster, model]
+            each.cluster, each.model = cluster, model
+            each.nodes += 1
+            each.allocatable += gpus
+            each.requested += _amount(requested)
+    return sorted(found.values(), key=lambda each: (-each.allocatable, each.model, each.cluster))
+
+
+def _node(row: Node) -> NodeGpus:
+    return NodeGpus(
+        name=row.name,
+        model=_label(row.labels, MODEL_LABELS),
+        domain=_label(row.labels, DOMAIN_LABELS),
+        ready=row.ready,
+        unschedulable=row.unschedulable,
+        gpus=_amount(row.allocatable),
+        requested=_amount(row.requested),
+    )
+
+
+def _jobs(pods: QuerySet[Pod]) -> dict[UUID, Job]:
+    rows = Job.objects.filter(uid__in=pods.order_by().values("job_uid")).only(
+        "uid", "kind", "namespace", "name", "state", "leaf", "roles"
+    )
+    return {job.uid: job for job in rows}
+
+
+def _label(labels: dict[str, str], names: tuple[str, ...]) -> str:
+    return next((labels[name] for name in names if labels.get(name)), "")
+
+
+def _amount(amounts: dict[str, int]) -> int:
+    return sum(amount for name, amount in amounts.items() if name.endswith("/gpu"))
