@@ -1,0 +1,145 @@
+"""1.0: the quota tree of the fleet and its queues, statements 2 to 8, 10 and 20; where they say `fl`, it is kubectl."""
+
+import re
+
+import pytest
+import yaml
+from django.utils import timezone
+
+from fleet.errors import ConvoyError
+from jobs.models import Job
+from quotas.models import Queue
+from quotas.services import trees
+from tests.quotas.core.builders import manifest, quota
+from tests.support import books
+from tests.support.amc import cells
+from tests.support.kubectl import served
+from tests.support.quotas import GPU, JOBS, PLENTY, apply_tree, gpus, leaf
+from tests.support.world import POLICY, pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SUSPENDED = POLICY.replace("  propagateDeps: true", "  propagateDeps: true\n  suspension: {scheduling: true}")
+LABEL = "quota.scheduling.alibabacloud.com/name"
+
+
+def job(name: str, gpu: int, queue: str = "", priority: int = 0) -> str:
+    """A job of one pod."""
+    made = yaml.safe_load(pytorch_job(name, workers=0, gpus=gpu, duration="10h"))
+    made["metadata"] |= {"labels": {LABEL: queue} if queue else {}}
+    if priority:
+        made["metadata"]["annotations"] = {"convoy.dev/priority": str(priority)}
+    return yaml.safe_dump(made)
+
+
+def refusal(name: str = "tree", namespace: str = "kube-system", low: object = PLENTY, **fields) -> str:
+    body = manifest(quota("root", low, PLENTY, *fields.get("children", ())), name, namespace)
+    with pytest.raises(ConvoyError) as caught:
+        trees.apply(body, by="ada", now=timezone.now())
+    return caught.value.message
+
+
+def states() -> dict[str, str]:
+    return dict(Job.objects.values_list("name", "state"))
+
+
+def codes() -> dict[str, str]:
+    return {row.name: (row.reason or {}).get("code", "") for row in Job.objects.all()}
+
+
+def test_1_0_2_a_second_tree_or_one_elsewhere_is_refused_with_a_reason():
+    apply_tree(leaf("a"))
+    assert "kube-system" in refusal(namespace="default")
+    assert "tree" in refusal(name="other")
+
+
+def test_1_0_3_a_root_whose_min_is_not_its_max_is_refused_and_one_that_is_is_accepted():
+    assert "min" in refusal(low={**PLENTY, GPU: 999})
+    apply_tree(leaf("a", max={"cpu": 8, "memory": "8Gi", GPU: 8, JOBS: 2}))
+    assert Queue.objects.count() == 2
+
+
+def test_1_0_4_get_queue_prints_a_row_for_each_node_named_after_its_path(admin, tmp_path):
+    apply_tree(leaf("child-2", "default"))
+    with served(tmp_path) as door:
+        header, *rows = cells(door.as_user("ada").says("get", "queue", "-n", "kube-queue"))
+    assert header == ["NAME", "AGE"]
+    assert sorted(re.sub(r"-[a-z0-9]{5}$", "", name) for name, _ in rows) == ["root", "root-child-2"]
+
+
+def test_1_0_5_a_job_queues_in_the_leaf_of_its_namespace_and_no_namespace_is_in_two():
+    apply_tree(leaf("child-2", "default"))
+    books.apply(job("llama", 1))
+    assert books.job("llama").leaf == "root/child-2"
+    assert "default" in refusal(children=(leaf("a", "default"), leaf("b", "default")))
+
+
+def test_1_0_5_a_namespace_bound_to_no_leaf_has_a_stated_outcome():
+    books.a_cluster()
+    apply_tree(leaf("child-2", "vision"))
+    books.apply(SUSPENDED, job("llama", 1))
+    books.cycle()
+    assert codes() == {"llama": "NoQuotaForNamespace"}
+
+
+@pytest.mark.parametrize("ends", ["finishing", "deleting", "suspending"])
+def test_1_0_6_with_max_jobs_1_one_of_two_runs_and_its_end_releases_the_other(world, ends):
+    world.member("north", 8)
+    apply_tree(leaf("child-2", "default", max={JOBS: 1}))
+    duration = "40s" if ends == "finishing" else "10h"
+    world.apply(POLICY, pytorch_job("first", duration=duration), pytorch_job("second", duration="10h"))
+    world.expect("first", "Running")
+    assert world.job("second").state == "Queued"
+    if ends == "deleting":
+        world.delete("first")
+    elif ends == "suspending":
+        world.suspend("first")
+    world.expect("second", "Running")
+
+
+def test_1_0_7_of_jobs_of_4_4_and_4_under_max_8_two_run_and_the_third_is_told_the_numbers(world):
+    world.member("north", 8, 8)
+    apply_tree(leaf("team", "default", max={GPU: 8}))
+    world.apply(POLICY, *(job(name, 4) for name in ("a", "b", "c")))
+    world.until(lambda: sorted(states().values()) == ["Queued", "Running", "Running"], "two run")
+    world.until(lambda: "QuotaExceeded" in codes().values(), "the third is told")
+    said = Job.objects.get(state="Queued").reason["quota"]
+    told = {key: said[key] for key in ("path", "resource", "used", "asked", "max")}
+    assert told == {"path": "root/team", "resource": GPU, "used": 8, "asked": 4, "max": 8}
+
+
+def test_1_0_8_a_queue_takes_back_up_to_its_min_from_who_started_last_and_never_below_a_min(world):
+    world.member("north", 8)
+    apply_tree(leaf("a", **gpus(4, 8)), leaf("b", **gpus(4, 8)), total={**PLENTY, GPU: 8})
+    for name in ("old", "young"):
+        world.apply(POLICY, job(name, 4, "b"))
+        world.expect(name, "Running")
+    world.apply(job("mine", 4, "a"))
+    world.expect("mine", "Running")
+    assert (world.job("old").state, world.job("young").state) == ("Running", "Queued")
+    world.apply(job("more", 4, "a"))
+    world.until(lambda: codes()["more"] == "QuotaExceeded", "b keeps its min")
+    assert world.job("old").attempt == 1
+
+
+def test_1_0_10_a_suspended_policy_leaves_the_release_to_the_queue_and_without_it_a_job_goes_at_once(world):
+    world.member("north", 8)
+    world.apply(SUSPENDED, job("waits", 1))
+    world.until(lambda: codes() == {"waits": "SchedulingSuspended"}, "it is held back")
+    apply_tree(leaf("child-2", "default"))
+    world.expect("waits", "Running")
+    world.apply(POLICY, job("goes", 1))
+    world.expect("goes", "Running")
+
+
+def test_1_0_20_a_queue_goes_by_priority_then_time_and_tells_each_its_position(world, as_admin):
+    world.member("north", 8)
+    apply_tree(leaf("team", "default", max={JOBS: 1}))
+    world.apply(POLICY, job("runs", 1))
+    world.expect("runs", "Running")
+    for name, urgency in (("first", 0), ("second", 0), ("urgent", 5)):
+        world.apply(job(name, 1, priority=urgency))
+    rows = as_admin.get("/api/v1/queueunits/").json()["results"]
+    line = sorted((each["position"], each["name"]) for each in rows if each.get("position"))
+    assert [name for _, name in line if name != "runs"] == ["urgent", "first", "second"]
+    world.delete("runs")
+    world.expect("urgent", "Running")
