@@ -48,6 +48,8 @@ export function JobFilterBar({ filters, clusters, searchRef, onChange, onClear }
       />
       <SettledInput {...text('namespace')} />
       <SettledInput {...text('kind')} />
+      <SettledInput {...text('queue')} />
+      <SettledInput {...text('labels')} />
       {isNarrowed(filters) && (
         <Button size="xs" variant="subtle" color="gray" leftSection={<X size={14} />} onClick={onClear}>
           {t('jobs.clear')}

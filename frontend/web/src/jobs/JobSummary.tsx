@@ -14,6 +14,10 @@ export function JobSummary({ job }: { job: Job }) {
       <Fact name={t('jobs.column.cluster')}>
         {job.cluster ? <Link to={`/fleet/${encodeURIComponent(job.cluster)}`}>{job.cluster}</Link> : '–'}
       </Fact>
+      <Fact name={t('job.queue')}>
+        {job.leaf ? <Link to={`/quotas?node=${encodeURIComponent(job.leaf)}`}>{job.leaf}</Link> : '–'}
+      </Fact>
+      <Fact name={t('job.policy')}>{job.policy?.name ?? '–'}</Fact>
       <Fact name={t('jobs.column.gpus')}>{job.gpus}</Fact>
       <Fact name={t('jobs.column.priority')}>{job.priority}</Fact>
       <Fact name={t('job.attempt')}>{job.attempt}</Fact>

@@ -1,7 +1,7 @@
 /** Which jobs are shown, kept in the address so that a view can be shared and walked back from. Pure. */
 import type { Query } from '../api/client.ts';
 
-const TEXTS = ['search', 'state', 'namespace', 'kind', 'cluster'] as const;
+const TEXTS = ['search', 'state', 'namespace', 'kind', 'cluster', 'queue', 'reason', 'labels'] as const;
 
 export type TextFilter = (typeof TEXTS)[number];
 
@@ -18,6 +18,9 @@ export const ALL_JOBS: JobFilters = {
   namespace: '',
   kind: '',
   cluster: '',
+  queue: '',
+  reason: '',
+  labels: '',
   ordering: '-created_at',
   page: 1,
 };
@@ -45,6 +48,12 @@ export function change(filters: JobFilters, part: Partial<JobFilters>): JobFilte
 
 export function isNarrowed(filters: JobFilters): boolean {
   return TEXTS.some((name) => filters[name] !== '');
+}
+
+/** As the server's list takes them, whatever the page. */
+export function searchOf(filters: JobFilters): string {
+  const given = Object.entries({ ...filters, page: '' }).filter(([, value]) => value !== '');
+  return new URLSearchParams(given).toString();
 }
 
 export function queryOf(filters: JobFilters): Query {

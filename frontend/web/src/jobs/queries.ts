@@ -5,6 +5,7 @@ import { api } from '../api/client.ts';
 import type { Job, JobDetail, JobEvent, Page, Pod } from '../api/types.ts';
 import { type JobFilters, queryOf } from './filters.ts';
 import type { Action } from './states.ts';
+import type { Attempt, Copy, Explanation, QueueUnit, Timeline } from './types.ts';
 
 const SWEEP_MS = 30_000;
 
@@ -40,6 +41,21 @@ export function jobPodsQuery(id: string) {
     refetchInterval: SWEEP_MS,
   });
 }
+
+/** A part of one job: asked for again whenever the job changes. */
+function part<Answer>(id: string, name: string, path: string) {
+  return queryOptions({
+    queryKey: ['jobs', 'one', id, name],
+    queryFn: ({ signal }) => api.get<Answer>(path, { signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+export const timelineQuery = (id: string) => part<Timeline>(id, 'timeline', `jobs/${id}/timeline/`);
+export const explainQuery = (id: string) => part<Explanation>(id, 'explain', `jobs/${id}/explain/`);
+export const attemptsQuery = (id: string) => part<Page<Attempt>>(id, 'attempts', `jobs/${id}/attempts/?page_size=200`);
+export const queueUnitQuery = (id: string) => part<QueueUnit>(id, 'place', `queueunits/${id}/`);
+export const copyQuery = (id: string) => part<Copy>(id, 'copy', `jobs/${id}/copy/`);
 
 export function useJobAction(action: Action, job: Pick<Job, 'id'>, onDone: () => void) {
   const client = useQueryClient();

@@ -1,0 +1,52 @@
+/** Why a job is not running: one reason in plain words, the gates, who is ahead, when it may start, and what would help. */
+import { Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+
+import type { JobDetail, Reason } from '../api/types.ts';
+import { GateLadder } from './GateLadder.tsx';
+import { queueUnitQuery, timelineQuery } from './queries.ts';
+import { Remedies } from './Remedies.tsx';
+import { STATES } from './states.ts';
+import classes from './WhyWaiting.module.css';
+
+export function WhyWaiting({ job, reason }: { job: JobDetail; reason: Reason }) {
+  const { t } = useTranslation();
+  const { icon: Icon, tone } = STATES[job.state];
+  const timeline = useQuery(timelineQuery(job.id));
+  const waits = job.state === 'Queued' || job.state === 'Moving';
+  return (
+    <section className={classes['why']} data-tone={tone} aria-label={t('job.why')}>
+      <Icon size={18} aria-hidden />
+      <div className={classes['body']}>
+        <p className={classes['message']}>{reason.message}</p>
+        <span className="cv-mono">{reason.code}</span>
+        {timeline.data ? <GateLadder gates={timeline.data.gates} /> : <Skeleton height={24} width={420} />}
+        {waits && job.leaf !== '' && <Place id={job.id} />}
+        {waits && <Remedies job={job} reason={reason} />}
+      </div>
+    </section>
+  );
+}
+
+/** Its place in its queue, and a guess with what it rests on. */
+function Place({ id }: { id: string }) {
+  const { t, i18n } = useTranslation();
+  const { data } = useQuery(queueUnitQuery(id));
+  if (!data) return <Skeleton height={38} width={320} />;
+  const { position, queue, ahead, estimate } = data;
+  const time = estimate && new Date(estimate.starts_at).toLocaleString(i18n.language, { timeStyle: 'short', dateStyle: 'medium' });
+  return (
+    <div className={classes['place']}>
+      {position !== null && (
+        <p>
+          <strong>{t('job.position', { position, queue })}</strong> · {ahead ? t('job.behind', { ahead }) : t('job.first')}
+        </p>
+      )}
+      <p>
+        {estimate ? t('job.estimate', { time }) : t('job.noEstimate')}
+        {estimate && <span className="cv-soft"> · {t('job.basis', { basis: estimate.basis })}</span>}
+      </p>
+    </div>
+  );
+}
