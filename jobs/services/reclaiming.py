@@ -132,12 +132,13 @@ def _pods_are_gone(job: Job) -> bool:
 
 
 def _queue_again(job: Job, now: datetime) -> bool:
-    """In its old place in the line: ``queued_at`` stays."""
-    told = f"{(job.reclaim or {})['message']}; queued again where it stood"
+    """In its old place in the line: ``queued_at`` stays. What it gives back is kept for its claimant from now at the least."""
+    order_ = job.reclaim or {}
+    told = f"{order_['message']}; queued again where it stood"
+    kept = {**order_, "until": max(datetime.fromisoformat(order_["until"]), now).isoformat()}
+    reason = Reason(Code.RECLAIMED, told).as_json()
     mine = snapshot.leaving_jobs().filter(pk=job.pk)
-    if not mine.update(
-        state=Job.State.QUEUED, charge=None, cluster=None, reason=Reason(Code.RECLAIMED, told).as_json()
-    ):
+    if not mine.update(state=Job.State.QUEUED, charge=None, cluster=None, reason=reason, reclaim=kept):
         return False
     job.refresh_from_db()
     say(job, "QueuedAgain", told, now)

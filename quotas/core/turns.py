@@ -65,6 +65,7 @@ class Turns:
         each_once = {unit.id: unit for unit in waiting}
         for unit in sorted(each_once.values(), key=lambda unit: unit.place):
             self._queue(unit.leaf).units.append(unit)
+        self._learn_who_never_fits(each_once.values())
         for leaf in self._queues:
             self._renew(leaf)
 
@@ -127,6 +128,14 @@ class Turns:
             queue.next += 1
             self.waits.append((head, answer))
         return head
+
+    def _learn_who_never_fits(self, units: Iterable[Unit]) -> None:
+        """They would hide those behind them, who may be within min, from the other queues; unless they hold up their queue."""
+        shapes = {unit.shape: unit.charge for unit in units if not self._queues[unit.leaf].blocks}
+        for shape, charge in shapes.items():
+            answer = admission.ask(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+            if isinstance(answer, Refused) and answer.code is admission.Code.NEVER_FITS:
+                self._known[shape] = answer
 
     def _best(self, row: int) -> tuple[Unit, Ask] | None:
         heap = self._heaps[row]

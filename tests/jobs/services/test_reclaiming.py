@@ -89,6 +89,19 @@ def test_the_sweep_finds_every_step_that_a_crash_left_out(ordered):
     assert books.job("young").state == Job.State.QUEUED
 
 
+def test_it_keeps_what_a_late_victim_gave_back_for_its_claimant(ordered):
+    young = books.job("young")
+    order = {**young.reclaim, "until": (timezone.now() - timedelta(minutes=10)).isoformat()}
+    Job.objects.filter(pk=young.pk).update(reclaim=order)
+    Job.objects.filter(name="mine").update(priority=-9)
+    books.gone("young")
+    scheduling.let_go(timezone.now())
+    books.apply(job("third", "b", **{"convoy.dev/priority": "9"}))
+    books.cycle()
+    assert books.job("mine").state == Job.State.PLACED
+    assert {books.job(name).state for name in ("young", "third")} == {Job.State.QUEUED}
+
+
 def test_it_does_not_wait_for_a_cluster_that_cannot_be_reached(ordered):
     Cluster.objects.update(state=Cluster.State.UNKNOWN)
     reclaiming.advance(timezone.now() + timedelta(seconds=61))

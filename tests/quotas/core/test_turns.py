@@ -50,6 +50,12 @@ def test_it_serves_a_queue_below_its_min_before_all_priorities():
     assert names(made.admitted) == ["promised", "rich", "borrows"]
 
 
+def test_it_does_not_hide_one_within_its_min_behind_one_that_never_fits():
+    found = ledger(10, quota("a", 4, 10), quota("b", 0, 10))
+    waiting = [unit("huge", "a", 11, priority=9), unit("promised", "a", 4), unit("b1", "b", 6), unit("b2", "b", 4)]
+    assert names(plan(found, waiting).admitted) == ["promised", "b1"]
+
+
 def test_it_lends_to_whoever_has_borrowed_least():
     found = ledger(9, quota("a"), quota("b"))
     made = plan(found, [unit(f"a{i}", "a") for i in range(9)] + [unit(f"b{i}", "b", after_s=60) for i in range(9)])
