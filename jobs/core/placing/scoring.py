@@ -20,9 +20,11 @@ Shares = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    pack: float = 1.0
+    small: float = 1.5
+    """Use the smallest cluster that will do: the larger ones stay free for gangs that fit nowhere else."""
+    pack: float = 0.1
     """Fill the fullest cluster first: the emptier ones stay whole for a gang that needs one."""
-    whole: float = 1.0
+    whole: float = 0.1
     """Use broken nodes before breaking whole ones."""
     spread: float = 0.0
     """Go where most is free; the opposite of pack."""
@@ -80,6 +82,7 @@ def parts(
 ) -> Mapping[str, Part]:
     left = _left(fleet, gang, clusters)
     return {
+        "small": _small(fleet, gang, clusters),
         "pack": 1 - left,
         "whole": _whole(fleet, gang, clusters),
         "spread": left,
@@ -99,6 +102,13 @@ def total(found: Mapping[str, Part], weights: Weights) -> Shares:
             score = score + weight * found[name]
     scaled: Shares = np.round(np.asarray(score, dtype=np.float64) / max(sum(each), 1e-9), 9)
     return scaled
+
+
+def _small(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
+    """1 for the smallest cluster of the fleet, half for one of twice its size."""
+    capacity = fleet.capacity[:, gang.scarce]
+    smallest = capacity.min(where=capacity > 0, initial=np.iinfo(np.int64).max)
+    return np.asarray(smallest / np.maximum(capacity[clusters], smallest), dtype=np.float64)
 
 
 def _left(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
