@@ -8,7 +8,9 @@ import { Link, useParams } from 'react-router';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { ClusterActions } from './ClusterActions.tsx';
 import { ClusterCard } from './ClusterCard.tsx';
+import { GpuMap } from './GpuMap.tsx';
 import { NodeTable } from './NodeTable.tsx';
 import { clustersQuery, nodesQuery } from './queries.ts';
 import classes from './ClusterPage.module.css';
@@ -22,21 +24,25 @@ export default function ClusterPage() {
   return (
     <>
       <PageHeader title={name} note={nodes.data && t('cluster.nodeCount', { count: nodes.data.count })}>
+        {cluster && <ClusterActions cluster={cluster} />}
         <Anchor component={Link} to="/fleet" size="sm">
           {t('cluster.back')}
         </Anchor>
       </PageHeader>
       <div className={classes['columns']}>
         {cluster ? <ClusterCard cluster={cluster} /> : <Skeleton height={252} radius={8} visible={clusters.isPending} />}
-        <Panel title={t('cluster.nodes')} flush>
-          {!nodes.data && nodes.error && <Failed error={nodes.error} onRetry={() => void nodes.refetch()} />}
-          {nodes.data?.count === 0 && (
-            <Empty title={t('cluster.emptyTitle')} icon={Server}>
-              {t('cluster.emptyBody')}
-            </Empty>
-          )}
-          {!nodes.error && nodes.data?.count !== 0 && <NodeTable nodes={nodes.data?.results} />}
-        </Panel>
+        <div className={classes['main']}>
+          <GpuMap cluster={name} />
+          <Panel title={t('cluster.nodes')} flush>
+            {!nodes.data && nodes.error && <Failed error={nodes.error} onRetry={() => void nodes.refetch()} />}
+            {nodes.data?.count === 0 && (
+              <Empty title={t('cluster.emptyTitle')} icon={Server}>
+                {t('cluster.emptyBody')}
+              </Empty>
+            )}
+            {!nodes.error && nodes.data?.count !== 0 && <NodeTable nodes={nodes.data?.results} />}
+          </Panel>
+        </div>
       </div>
     </>
   );

@@ -1,9 +1,9 @@
 /** The fleet: what it has, what is used, what waits and why, what moves, what happened, which clusters are well. */
-import { SegmentedControl, Skeleton } from '@mantine/core';
+import { Button, SegmentedControl, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Network } from 'lucide-react';
+import { Network, Plus } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { useSearchParams } from 'react-router';
+import { Link, useSearchParams } from 'react-router';
 
 import type { Cluster } from '../api/types.ts';
 import { Empty, Failed } from '../ui/Message.tsx';
@@ -31,6 +31,9 @@ export default function FleetPage() {
   return (
     <>
       <PageHeader title={t('fleet.title')} note={data && t('fleet.count', { count: data.count })}>
+        <Button component={Link} to="/join" size="xs" variant="default" leftSection={<Plus size={14} aria-hidden />}>
+          {t('join.title')}
+        </Button>
         <SegmentedControl
           size="xs"
           aria-label={t('fleet.view')}

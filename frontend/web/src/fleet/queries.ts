@@ -2,7 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
-import type { Cluster, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page } from '../api/types.ts';
+import type { Cluster, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, WhatIf } from '../api/types.ts';
 
 const SWEEP_MS = 30_000;
 
@@ -66,3 +66,13 @@ export const tickerQuery = queryOptions({
   queryFn: ({ signal }) => api.get<Page<JobEvent>>('events/', { query: { page_size: 8 }, signal }),
   refetchInterval: SWEEP_MS,
 });
+
+/** What the next cycle would do without this cluster. */
+export function lossQuery(cluster: string) {
+  return queryOptions({
+    queryKey: ['whatif', 'lose', cluster],
+    queryFn: () => api.post<WhatIf>('whatif/', { lose_cluster: cluster }),
+    staleTime: 0,
+    retry: false,
+  });
+}

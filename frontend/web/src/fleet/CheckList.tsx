@@ -1,0 +1,45 @@
+/** How a cluster that would join answered: passed, failed and what to mend, not reached. */
+import { Alert, Loader } from '@mantine/core';
+import { CircleCheck, CircleDashed, CircleX } from 'lucide-react';
+import { useTranslation } from 'react-i18next';
+
+import type { Check } from '../api/types.ts';
+import classes from './JoinPage.module.css';
+
+const ORDER: Check['name'][] = ['name', 'kubeconfig', 'answer', 'kinds', 'rights', 'new'];
+const ICONS = { passed: CircleCheck, failed: CircleX, open: CircleDashed };
+
+interface Props {
+  checks: Check[] | undefined;
+  busy: boolean;
+  error: Error | null;
+}
+
+export function CheckList({ checks = [], busy, error }: Props) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <ol className={classes['checks']} aria-live="polite" aria-busy={busy}>
+        {ORDER.map((name) => {
+          const check = checks.find((each) => each.name === name);
+          const look = check ? (check.ok ? 'passed' : 'failed') : 'open';
+          const Icon = ICONS[look];
+          return (
+            <li key={name} data-look={look}>
+              {busy ? <Loader size={17} aria-hidden /> : <Icon size={18} aria-hidden />}
+              <div>
+                <strong>{t(`join.checks.${name}`)}</strong> <span className="cv-hidden">{t(`join.${look}`)}</span>
+                <p>{check?.detail}</p>
+              </div>
+            </li>
+          );
+        })}
+      </ol>
+      {error && (
+        <Alert color="red" role="alert">
+          {error.message}
+        </Alert>
+      )}
+    </>
+  );
+}

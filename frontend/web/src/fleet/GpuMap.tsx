@@ -1,0 +1,96 @@
+/** A cluster GPU by GPU: switch, node, cell; who is on each, and how large a gang still finds room. */
+import { SegmentedControl, Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+
+import type { NodeGpus } from '../api/types.ts';
+import { Failed } from '../ui/Message.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import { byDomain, type Cell, cellsOf, type ColourBy, hueOf, largestGangs } from './cells.ts';
+import classes from './GpuMap.module.css';
+import { gpuMapQuery } from './queries.ts';
+
+const BY: ColourBy[] = ['job', 'queue', 'namespace', 'fragments'];
+
+export function GpuMap({ cluster }: { cluster: string }) {
+  const { t } = useTranslation();
+  const [by, setBy] = useState<ColourBy>('job');
+  const { data, error, refetch } = useQuery(gpuMapQuery(cluster));
+  return (
+    <Panel title={t('map.title')}>
+      <div className={classes['bar']}>
+        <SegmentedControl
+          size="xs"
+          aria-label={t('map.colour')}
+          value={by}
+          onChange={(next) => setBy(BY.find((each) => each === next) ?? 'job')}
+          data={BY.map((value) => ({ value, label: t(`map.by.${value}`) }))}
+        />
+        {data && <Gangs nodes={data.nodes} />}
+      </div>
+      {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
+      {!data && !error && <Skeleton height={120} />}
+      {data?.nodes.length === 0 && <p className="cv-soft">{t('home.noGpus')}</p>}
+      {data && byDomain(data.nodes).map((each) => <Domain key={each.domain} {...each} by={by} />)}
+    </Panel>
+  );
+}
+
+function Gangs({ nodes }: { nodes: NodeGpus[] }) {
+  const { t } = useTranslation();
+  const fits = largestGangs(nodes);
+  return (
+    <p className={classes['gangs']} title={t('map.byGpusAlone')}>
+      {t('map.fitsNow')}
+      {fits.map(({ size, pods }) => (
+        <span key={size} data-none={pods === 0}>
+          <strong>{pods}</strong> × {t('map.podsOf', { count: size })}
+        </span>
+      ))}
+    </p>
+  );
+}
+
+function Domain({ domain, nodes, by }: { domain: string; nodes: NodeGpus[]; by: ColourBy }) {
+  const { t } = useTranslation();
+  return (
+    <section className={classes['domain']} aria-label={domain || t('map.noDomain')}>
+      <h3>{domain || t('map.noDomain')}</h3>
+      <div className={classes['nodes']}>
+        {nodes.map((node) => (
+          <NodeBox key={node.name} node={node} by={by} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function NodeBox({ node, by }: { node: NodeGpus; by: ColourBy }) {
+  const { t } = useTranslation();
+  const free = node.ready ? Math.max(node.gpus - node.requested, 0) : 0;
+  return (
+    <article className={classes['node']} data-off={!node.ready || node.unschedulable} aria-label={node.name}>
+      <p>
+        <span title={`${node.name} ${node.model}`}>{node.name}</span>
+        <span className="cv-numbers">{t('map.freeOf', { free, total: node.gpus })}</span>
+      </p>
+      <div className={classes['cells']}>
+        {cellsOf(node, by).map((cell, i) => (
+          <CellBox key={i} cell={cell} />
+        ))}
+      </div>
+    </article>
+  );
+}
+
+function CellBox({ cell: { look, pod, key } }: { cell: Cell }) {
+  const { t } = useTranslation();
+  const shared = { className: classes['cell'] ?? '', 'data-look': look, 'data-hue': key ? hueOf(key) : undefined };
+  if (!pod || pod.id === '') {
+    return <span {...shared} data-fragment={key === 'fragment'} title={t(`map.look.${pod ? 'stranger' : look}`)} />;
+  }
+  const told = `${pod.namespace}/${pod.name} ${pod.role} ${pod.index} · ${pod.queue || '–'}`;
+  return <Link to={`/jobs/${pod.id}`} {...shared} title={told} aria-label={told} />;
+}

@@ -1,0 +1,89 @@
+/** A cluster joins: its kubeconfig is pasted, looked at check by check, and only then taken in. */
+import { Button, Textarea, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useNavigate } from 'react-router';
+
+import { api } from '../api/client.ts';
+import { useMay } from '../api/me.ts';
+import type { Checks, Cluster } from '../api/types.ts';
+import { PageHeader } from '../ui/PageHeader.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import { CheckList } from './CheckList.tsx';
+import classes from './JoinPage.module.css';
+
+interface Wanted {
+  name: string;
+  kubeconfig: string;
+}
+
+export default function JoinPage() {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const may = useMay('join');
+  const [wanted, setWanted] = useState<Wanted>({ name: '', kubeconfig: '' });
+  const check = useMutation({ mutationFn: (given: Wanted) => api.post<Checks>('clusters/check/', given) });
+  const join = useMutation({
+    mutationFn: (given: Wanted) => api.post<Cluster>('clusters/', given),
+    onSuccess: ({ name }) => {
+      void client.invalidateQueries({ queryKey: ['clusters'] });
+      void navigate(`/fleet/${encodeURIComponent(name)}`);
+    },
+  });
+  const change = (part: Partial<Wanted>) => {
+    setWanted({ ...wanted, ...part });
+    check.reset();
+    join.reset();
+  };
+  const filled = wanted.name.trim() !== '' && wanted.kubeconfig.trim() !== '';
+  const why = may ? undefined : t('jobs.notAllowed');
+  return (
+    <>
+      <PageHeader title={t('join.title')} />
+      <div className={classes['columns']}>
+        <Panel title={t('join.step1')}>
+          <form
+            className={classes['form']}
+            onSubmit={(event) => {
+              event.preventDefault();
+              check.mutate(wanted);
+            }}
+          >
+            <TextInput
+              label={t('join.name')}
+              description={t('join.nameHint')}
+              value={wanted.name}
+              onChange={({ currentTarget: { value } }) => change({ name: value })}
+            />
+            <Textarea
+              label={t('join.kubeconfig')}
+              description={t('join.kubeconfigHint')}
+              rows={14}
+              spellCheck={false}
+              classNames={{ input: classes['file'] ?? '' }}
+              value={wanted.kubeconfig}
+              onChange={({ currentTarget: { value } }) => change({ kubeconfig: value })}
+            />
+            <Button type="submit" variant="default" disabled={!may || !filled} title={why} loading={check.isPending}>
+              {t('join.check')}
+            </Button>
+          </form>
+        </Panel>
+        <Panel title={t('join.step2')}>
+          <CheckList checks={check.data?.checks} busy={check.isPending} error={join.error ?? check.error} />
+          <Button
+            mt="md"
+            disabled={!may || check.data?.ok !== true}
+            title={why}
+            loading={join.isPending}
+            onClick={() => join.mutate(wanted)}
+          >
+            {t('join.join')}
+          </Button>
+        </Panel>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+
+import type { NodeGpus, PodOnNode } from '../api/types.ts';
+import { byDomain, cellsOf, hueOf, largestGangs } from './cells.ts';
+
+const pod = (id: string, gpus: number): PodOnNode => ({
+  id, kind: 'Job', namespace: 'vision', name: id, queue: 'root/vision', role: 'Worker', index: 0, gpus,
+});
+const node = (gpus: number, requested: number, pods: PodOnNode[] = [], more: Partial<NodeGpus> = {}): NodeGpus => ({
+  name: 'n', model: '', domain: 'a', ready: true, unschedulable: false, gpus, requested, pods, ...more,
+});
+const looks = (shown: NodeGpus) => cellsOf(shown, 'job').map(({ look }) => look[0]).join('');
+
+test('a node has its pods, then strangers, then what is free', () => {
+  expect(looks(node(8, 5, [pod('a', 2), pod('b', 1)]))).toBe('pppssfff');
+  expect(looks(node(2, 4, [pod('a', 4)]))).toBe('pp');
+  expect(looks(node(2, 0, [], { ready: false }))).toBe('oo');
+});
+
+test('cells are coloured by what is asked', () => {
+  const [cell] = cellsOf(node(1, 1, [pod('a', 1)]), 'queue');
+  expect(cell!.key).toBe('root/vision');
+  expect(cellsOf(node(2, 1, [pod('a', 1)]), 'fragments')[1]!.key).toBe('fragment');
+  expect(hueOf('llama')).toBe(hueOf('llama'));
+});
+
+test('says how large a gang fits now, node by node', () => {
+  const nodes = [node(8, 1), node(8, 8), node(8, 0, [], { unschedulable: true })];
+  expect(largestGangs(nodes)).toEqual([
+    { size: 1, pods: 7 },
+    { size: 2, pods: 3 },
+    { size: 4, pods: 1 },
+    { size: 8, pods: 0 },
+  ]);
+});
+
+test('nodes stand under their switch', () => {
+  expect(byDomain([node(1, 0), node(1, 0, [], { domain: 'b' }), node(1, 0)]).map(({ nodes }) => nodes.length)).toEqual([2, 1]);
+});
