@@ -50,14 +50,44 @@ def preemptible(labels: Mapping[str, str]) -> bool:
     return said != ["false"]
 
 
-def priority(annotations: Mapping[str, Any], templates: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
-    """What the job says itself, else the most that its pods say."""
+@dataclass(frozen=True, slots=True)
+class Priority:
+    value: int = 0
+    unknown: tuple[str, ...] = ()
+    """The classes it names that nobody has said the worth of: they count as 0."""
+
+
+def priority(
+    annotations: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    templates: Iterable[tuple[str, Mapping[str, Any]]],
+    classes: Mapping[str, int],
+) -> Priority:
+    """What the job says itself, else the class of its run policy, else the most that its pods say.
+
+    ``classes``: what the quota tree says PriorityClasses are worth; objects of that kind live in the members, each its own.
+    """
     said = annotations.get(PRIORITY)
     if said is not None and not priority_fault(said):
-        return int(said)
+        return Priority(int(said))
+    worth = {**_CLASSES, **classes}
+    if named := _class_of_run(spec):
+        return Priority(worth.get(named, 0), () if named in worth else (named,))
     specs = [template.get("spec") or {} for _, template in templates]
-    pods = [spec.get("priority", _CLASSES.get(str(spec.get("priorityClassName")), 0)) for spec in specs]
-    return max((each for each in pods if isinstance(each, int) and abs(each) <= _HIGHEST), default=0)
+    pods = [each.get("priority", worth.get(str(each.get("priorityClassName")), 0)) for each in specs]
+    unsaid = {
+        str(each["priorityClassName"]) for each in specs if each.get("priorityClassName") and "priority" not in each
+    }
+    most = max((each for each in pods if isinstance(each, int) and abs(each) <= _HIGHEST), default=0)
+    return Priority(most, tuple(sorted(unsaid - worth.keys())))
+
+
+def _class_of_run(spec: Mapping[str, Any]) -> str:
+    """Where the kinds of Kubeflow name a class for the whole gang, and where those of Volcano do."""
+    run = spec.get("runPolicy")
+    scheduling = run.get("schedulingPolicy") if isinstance(run, dict) else None
+    named = scheduling.get("priorityClass") if isinstance(scheduling, dict) else spec.get("priorityClassName")
+    return named if isinstance(named, str) else ""
 
 
 def priority_fault(said: object) -> str:

@@ -1,4 +1,5 @@
-"""Which quota leaf each job belongs to, kept true as the tree changes; and the jobs' veto against a tree that strands them.
+"""Which leaf of the quota tree each job belongs to, kept true as the tree changes, and how urgent it is there; and the
+jobs' veto against a tree that strands them.
 
 A job's leaf is found when it is submitted and found again when the tree changes, in the transaction of the change. A job
 submitted at the same moment is noticed by the version of the tree it was read under, and read again before the next cycle.
@@ -13,10 +14,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from jobs import snapshot
-from jobs.core.entitlement import Belonging, belonging, preemptible
+from jobs.core.entitlement import PRIORITY, Belonging, belonging, preemptible, priority
 from jobs.core.world import Vector
+from jobs.kinds import registry
 from jobs.models import Job
 from quotas.core import amounts
+from quotas.core.attributes import PRIORITY_CLASSES
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import Tree
 
@@ -36,16 +39,28 @@ _COLUMNS = (
 )
 
 
-def fill(job: Job) -> None:
-    """The leaf of a job that is about to be stored, unless it is charged: then it stays where it is charged."""
+def fill(job: Job) -> list[str]:
+    """The leaf and the priority of a job that is about to be stored; returns warnings. One that is charged stays in its leaf.
+
+    Like the priority of a pod, it is found once: who waits is not reordered when a class becomes worth something else.
+    """
     tree, job.tree_version = snapshot.tree_in_force()
     if job.charge is None:
         found = belonging(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
         job.leaf, job.leaf_fault = found.leaf, found.fault[:500]
         job.preemptible = preemptible(job.labels)
+    node = tree.by_path.get(job.leaf) or tree.nodes[0] if tree else None
+    annotations = job.manifest["metadata"].get("annotations") or {}
+    templates = registry.of(job.api_version, job.kind).templates(job.manifest)
+    asked = priority(annotations, job.manifest["spec"], templates, node.attributes.priority_classes if node else {})
+    job.priority = asked.value
+    return [f"PriorityClass {name} counts as 0: {_UNKNOWN_CLASS}" for name in asked.unknown]
 
 
-FILLED = ("leaf", "leaf_fault", "preemptible", "tree_version")
+FILLED = ("leaf", "leaf_fault", "preemptible", "tree_version", "priority")
+_UNKNOWN_CLASS = (
+    f"the quota tree does not say what it is worth (attribute {PRIORITY_CLASSES}); or annotate the job with {PRIORITY}"
+)
 
 
 @transaction.atomic

@@ -227,10 +227,7 @@ def _fill(job: Job, document: _Document) -> None:
         {"name": role.name, "replicas": role.replicas, "request": role.request} for role in document.reading.roles
     ]
     job.total = total
-    annotations = document.manifest["metadata"].get("annotations") or {}
-    templates = registry.of(job.api_version, job.kind).templates(job.manifest)
-    job.priority = entitlement.priority(annotations, templates)
-    entitlements.fill(job)
+    document.warnings.extend(entitlements.fill(job))
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 
@@ -245,7 +242,7 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
     _fill(job, document)
     job.generation += 1
     job.save(
-        update_fields=["manifest", "labels", "roles", "total", "gpus", "priority", "generation", *entitlements.FILLED]
+        update_fields=["manifest", "labels", "roles", "total", "gpus", "generation", *entitlements.FILLED]
     )
     announce_jobs([job], now)
     if document.reading.suspended and not was:

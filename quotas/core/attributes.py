@@ -18,8 +18,11 @@ WEIGHT = "weight"
 PREEMPT_POLICY = "preempt-policy"
 QUEUE_POLICY = "queue-policy"
 CLUSTER_AFFINITY = "cluster-affinity"
-_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY)
+PRIORITY_CLASSES = "priority-classes"
+_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES)
 _HEAVIEST = 65535
+_HIGHEST = 10**9
+"""What a PriorityClass of one's own may be worth; what is above is the system's."""
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -52,6 +55,7 @@ def read(stated: Mapping[str, Any], least: Limits, inherited: Attributes) -> Kno
         preempt_policy=_choice(PREEMPT_POLICY, stated, PreemptPolicy.NEVER, faults),
         queue_policy=_choice(QUEUE_POLICY, stated, inherited.queue_policy, faults),
         cluster_affinity=_clusters(stated.get(CLUSTER_AFFINITY), inherited.cluster_affinity, faults),
+        priority_classes=_classes(stated.get(PRIORITY_CLASSES), inherited.priority_classes, faults),
     )
     return Known(attributes, tuple(faults), tuple(sorted(stated.keys() - set(_KNOWN))))
 
@@ -99,6 +103,25 @@ def _clusters(value: object, inherited: tuple[str, ...], faults: list[Fault]) ->
         told = f"names {', '.join(stated)}, and the quotas above allow only {', '.join(inherited)}"
         faults.append((CLUSTER_AFFINITY, f"{told}: no cluster is left"))
     return common
+
+
+def _classes(value: object, inherited: Mapping[str, int], faults: list[Fault]) -> Mapping[str, int]:
+    """Its own beside those from above, which it may value otherwise."""
+    if value is None:
+        return inherited
+    try:
+        body = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        faults.append((PRIORITY_CLASSES, 'must be JSON such as \'{"research": 1000, "night": -10}\''))
+        return inherited
+    for name, worth in body.items():
+        if detail := names.subdomain_fault(name):
+            faults.append((PRIORITY_CLASSES, f"{name!r} is no name of a PriorityClass: it {detail}"))
+        elif type(worth) is not int or abs(worth) > _HIGHEST:
+            faults.append((PRIORITY_CLASSES, f"{name} must be a whole number up to {_HIGHEST}, not {worth!r}"))
+    return {**inherited, **body}
 
 
 def _choice(key: str, stated: Mapping[str, Any], default: Choice, faults: list[Fault]) -> Choice:

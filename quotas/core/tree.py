@@ -41,6 +41,8 @@ class Attributes:
     """Its own, or that of the nearest ancestor that states one."""
     cluster_affinity: tuple[str, ...] = ()
     """The only clusters its jobs may go to: those it names, less what an ancestor does not allow. Empty: any."""
+    priority_classes: Mapping[str, int] = field(default_factory=dict)
+    """What the PriorityClasses are worth that its jobs name: its own, and those of its ancestors."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.core.entitlement import PRIORITY, belonging, preemptible, priority, priority_fault
+from jobs.core.entitlement import PRIORITY, Priority, belonging, preemptible, priority, priority_fault
 from tests.quotas.core.builders import quota, tree
 
 LABEL = "quota.scheduling.alibabacloud.com/name"
@@ -48,10 +48,41 @@ def pod(**spec) -> tuple[str, dict]:
     return ("worker", {"spec": spec})
 
 
+def worth(annotations=None, spec=None, *pods: tuple[str, dict], **classes: int) -> Priority:
+    return priority(annotations or {}, spec or {}, pods, classes)
+
+
 def test_it_takes_the_priority_a_job_says_before_that_of_its_pods():
     pods = [pod(priority=7), pod(priorityClassName="system-node-critical")]
-    assert priority({PRIORITY: "-5"}, pods) == -5
-    assert priority({}, pods) == 2_000_001_000 and priority({}, pods[:1]) == 7 and priority({}, [pod()]) == 0
+    assert worth({PRIORITY: "-5"}, {}, *pods).value == -5
+    assert worth({}, {}, *pods).value == 2_000_001_000
+    assert worth({}, {}, pods[0]).value == 7 and worth({}, {}, pod()) == Priority(0)
+
+
+def run_class(name: object) -> dict:
+    return {"runPolicy": {"schedulingPolicy": {"priorityClass": name}}}
+
+
+@pytest.mark.parametrize("spec", [run_class("high"), {"priorityClassName": "high"}])
+def test_it_takes_the_class_of_the_gang_before_those_of_its_pods(spec):
+    assert worth({}, spec, pod(priorityClassName="low"), high=10, low=99) == Priority(10)
+
+
+def test_it_takes_the_most_that_the_classes_of_its_pods_are_worth():
+    assert worth({}, {}, pod(priorityClassName="low"), pod(priorityClassName="high"), high=10, low=1) == Priority(10)
+
+
+def test_it_says_which_classes_nobody_knows_and_counts_them_as_nothing():
+    assert worth({}, run_class("best")) == Priority(0, ("best",))
+    assert worth({}, {}, pod(priorityClassName="best"), pod(priority=3, priorityClassName="odd")) == Priority(
+        3, ("best",)
+    )
+    assert worth({PRIORITY: "1"}, run_class("best")) == Priority(1)
+
+
+@pytest.mark.parametrize("spec", [{"runPolicy": "x"}, {"runPolicy": {"schedulingPolicy": 3}}, run_class(7)])
+def test_it_makes_nothing_of_a_class_that_is_no_text(spec):
+    assert worth({}, spec) == Priority(0)
 
 
 @pytest.mark.parametrize("said", ["high", "1.5", "", "99999999999", 7])

@@ -84,6 +84,18 @@ REFUSED = {
         [quota("a", None, None, quota("b", attributes=NORTH), attributes={"cluster-affinity": "south"})],
         "root/a/b: names north, and the quotas above allow only south: no cluster is left",
     ),
+    "classes of nonsense": (
+        [quota("a", attributes={"priority-classes": "high"})],
+        "priority-classes: root/a: must be JSON",
+    ),
+    "class worth a word": (
+        [quota("a", attributes={"priority-classes": '{"high": "1"}'})],
+        "high must be a whole number up to 1000000000, not '1'",
+    ),
+    "class without a name": (
+        [quota("a", attributes={"priority-classes": '{"High": 1}'})],
+        "'High' is no name of a Prio",
+    ),
     "unknown policy": ([quota("a", attributes={"queue-policy": "Fifo"})], "one of Priority, Block, Round"),
 }
 
@@ -181,3 +193,11 @@ def test_it_passes_the_allowed_clusters_down_and_only_narrows_them():
     found = tree(9, quota("a", None, None, *children, attributes=stated), quota("d"))
     told = {node.name: node.attributes.cluster_affinity for node in found.nodes}
     assert told == {"root": (), "a": ("north", "south"), "b": ("north", "south"), "c": ("south",), "d": ()}
+
+
+def test_it_passes_the_worth_of_priority_classes_down_where_it_may_be_changed():
+    own = {"priority-classes": '{"high": 5}'}
+    top = {"priority-classes": '{"high": 10, "low": -1}'}
+    found = tree(20, quota("a", attributes=own), quota("b"), attributes=top).by_path
+    assert found["root/a"].attributes.priority_classes == {"high": 5, "low": -1}
+    assert found["root/b"].attributes.priority_classes == {"high": 10, "low": -1}
