@@ -8,17 +8,17 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from django.db.models import Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs.core import policy as policies
 from jobs.core.failover import Past, excluded_until
+from jobs.core.placing import asks
+from jobs.core.placing.facts import Member, Mode, NodeFacts
 from jobs.core.policy import PolicySpec
 from jobs.core.taints import Taint
-from jobs.core.world import Axis, Closed, Gang, Quota, Runner, World
-from jobs.core.world import Cluster as Member
+from jobs.core.world import Closed, Gang, Promise, Quota, Runner, Site, World
 from jobs.kinds import registry
 from jobs.models import Attempt, Job, Policy
 from quotas import queries as quotas
@@ -27,7 +27,7 @@ from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaTree
 
 _WAITING = (
-    "pk", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
+    "pk", "uid", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
     "generation", "leaf", "leaf_fault", "preemptible", "charged",
 )  # fmt: skip
 _RUNNING = (
@@ -49,30 +49,71 @@ def load() -> World:
     """Each part is loaded by itself, and what concerns single jobs can be loaded for those alone."""
     found = load_quota()
     version = found.version if found else 0
-    axis, clusters = load_clusters()
     waiting = load_gangs(waiting_jobs().filter(tree_version=version))
     leaving = load_runners(leaving_jobs(), found) if found else ()
     left = load_runners(left_jobs(), found) if found else ()
-    return World(axis, waiting, clusters, found, leaving, left)
+    return World(waiting, load_sites(), found, leaving, left)
 
 
-def load_gangs(waiting: QuerySet[Job]) -> tuple[Gang, ...]:
+def load_gangs(waiting: QuerySet[Job], known: dict[int, PolicySpec] | None = None) -> tuple[Gang, ...]:
+    """``known`` are policies read already, and gets those read now."""
+    specs = {} if known is None else known
     jobs = list(waiting.annotate(charged=Q(charge__isnull=False)).values(*_WAITING).order_by())
-    specs = specs_of(Policy.objects.filter(pk__in={j["policy_id"] for j in jobs if j["policy_id"]}))
+    if unread := {j["policy_id"] for j in jobs if j["policy_id"]} - specs.keys():
+        specs.update(specs_of(Policy.objects.filter(pk__in=unread)))
     past = _past(j["pk"] for j in jobs if j["attempt"])
     return tuple(_gang(job, specs.get(job["policy_id"]), past.get(job["pk"], [])) for job in jobs)
 
 
-def load_clusters() -> tuple[Axis, tuple[Member, ...]]:
-    nodes: dict[int, list[Node]] = defaultdict(list)
-    for node in Node.objects.filter(ready=True, unschedulable=False):
-        nodes[node.cluster_id].append(node)
-    held: dict[int, list[Mapping[str, int]]] = defaultdict(list)
-    for cluster_id, amounts in Hold.objects.filter(released_at__isnull=True).values_list("cluster_id", "amounts"):
-        held[cluster_id].append(amounts)
-    axis = Axis.of(sorted({name for each in nodes.values() for node in each for name in node.allocatable}))
-    clusters = Cluster.objects.defer("access", "permissions").order_by("name")
-    return axis, tuple(_member(c, nodes[c.pk], held[c.pk], axis) for c in clusters)
+def load_sites() -> tuple[Site, ...]:
+    """Every cluster with its nodes and what is promised there."""
+    nodes: dict[int, list[NodeFacts]] = defaultdict(list)
+    for node in Node.objects.order_by().iterator(chunk_size=5000):
+        nodes[node.cluster_id].append(facts_of(node))
+    promises: dict[int, list[Promise]] = defaultdict(list)
+    for hold in open_holds():
+        promises[hold.cluster_id].append(promise_of(hold, hold.cluster.name))
+    rows = Cluster.objects.defer("access", "permissions").order_by("name")
+    return tuple(Site(row.pk, member_of(row), tuple(nodes[row.pk]), tuple(promises[row.pk])) for row in rows)
+
+
+def open_holds() -> QuerySet[Hold]:
+    rows = Hold.objects.filter(released_at__isnull=True).select_related("cluster").order_by()
+    return rows.defer("cluster__access", "cluster__permissions")
+
+
+def facts_of(node: Node) -> NodeFacts:
+    return NodeFacts(
+        name=node.name,
+        allocatable=node.allocatable,
+        requested=node.requested,
+        labels=node.labels,
+        taints=taints_of(node.taints),
+        usable=node.ready and not node.unschedulable,
+    )
+
+
+def promise_of(hold: Hold, cluster: str) -> Promise:
+    nodes = tuple((amounts, tuple(names)) for amounts, names in hold.nodes)
+    return Promise((str(hold.job_uid), hold.attempt), cluster, hold.amounts, nodes)
+
+
+FIT = "convoy.dev/fit"
+"""Label of a cluster: ``Aggregate`` where its own scheduler is trusted with the sum; else gangs are fitted node by node."""
+
+
+def member_of(row: Cluster) -> Member:
+    return Member(
+        name=row.name,
+        ready=row.state == Cluster.State.READY,
+        cordoned=row.cordoned,
+        synced=row.synced_at is not None,
+        labels=row.labels,
+        places={"provider": row.provider, "region": row.region, "zone": row.zone},
+        taints=taints_of(row.taints),
+        apis=row.apis,
+        mode=Mode.AGGREGATE if row.labels.get(FIT) == Mode.AGGREGATE else Mode.NODE_FIT,
+    )
 
 
 def load_quota() -> Quota | None:
@@ -202,6 +243,8 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
         leaf_fault=job["leaf_fault"],
         preemptible=job["preemptible"],
         charged=job["charged"],
+        uid=str(job["uid"]),
+        needs=asks.of_stored(job["roles"]),
     )
 
 
@@ -220,33 +263,5 @@ def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]
         leaves_for=reclaim.get("job") or 0,
         goes_to=reclaim.get("to") or "",
         until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
-    )
-
-
-def _member(row: Cluster, nodes: list[Node], held: list[Mapping[str, int]], axis: Axis) -> Member:
-    allocatable = np.zeros((len(nodes), len(axis.names)), dtype=np.int64)
-    free = np.zeros_like(allocatable)
-    for i, node in enumerate(nodes):
-        for name, amount in node.allocatable.items():
-            allocatable[i, axis.index[name]] = amount
-            free[i, axis.index[name]] = amount - node.requested.get(name, 0)
-    left = free.sum(axis=0)
-    for amounts in held:
-        for name, amount in amounts.items():
-            if name in axis.index:
-                left[axis.index[name]] -= amount
-    return Member(
-        id=row.pk,
-        name=row.name,
-        ready=row.state == Cluster.State.READY,
-        cordoned=row.cordoned,
-        synced=row.synced_at is not None,
-        labels=row.labels,
-        places={"provider": row.provider, "region": row.region, "zone": row.zone},
-        taints=taints_of(row.taints),
-        apis=row.apis,
-        nodes=free,
-        names=tuple(node.name for node in nodes),
-        capacity=allocatable.sum(axis=0),
-        free=left,
+        promise=(str(job["uid"]), job["attempt"]),
     )

@@ -15,6 +15,8 @@ class Hold(models.Model):
     attempt = models.PositiveIntegerField()
     amounts = models.JSONField()
     """The gang's total, in the whole units of `Node`, ``pods`` included."""
+    nodes = models.JSONField(default=list)
+    """``[[amounts, [names]]]``: what each of the nodes holds of it; empty: only the sum is held."""
     pods = models.PositiveIntegerField()
     made_at = models.DateTimeField()
     released_at = models.DateTimeField(null=True, blank=True)

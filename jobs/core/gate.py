@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jobs.core.reasons import Code, QuotaVerdict
-from jobs.core.world import Gang, Quota
+from jobs.core.world import Gang
 from quotas.core import admission
 from quotas.core.admission import Refused
+from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
 from quotas.core.turns import Behind, Turns
 
@@ -19,41 +20,39 @@ def unit_of(gang: Gang) -> Unit:
     return Unit(str(gang.job_id), gang.name, gang.charge, gang.priority, gang.queued_at)
 
 
+def ask(ledger: Ledger, unit: Unit) -> Refused | None:
+    """The quota's no; None when it has nothing against it."""
+    charge = unit.charge
+    answer = admission.ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+    return answer if isinstance(answer, Refused) else None
+
+
 class Gate:
     """One pass over everybody who may be looked at; charges the ledger as it admits."""
 
-    def __init__(self, quota: Quota | None, gangs: Iterable[Gang]) -> None:
-        self._ledger = quota.ledger if quota else None
-        self._gangs = {gang.job_id: gang for gang in gangs}
-        asking = {gang.job_id for gang in self._gangs.values() if quota and gang.asks_quota}
-        units = [unit_of(gang) for gang in self._gangs.values()]
-        free = [unit for unit in units if int(unit.id) not in asking]
+    def __init__(self, ledger: Ledger | None, asking: Iterable[Unit], free: Iterable[Unit]) -> None:
+        self._ledger = ledger
         self._free = iter(sorted(free, key=lambda unit: unit.place))
-        self._turns = Turns(quota.ledger, (unit for unit in units if int(unit.id) in asking)) if quota else None
+        self._turns = Turns(ledger, asking) if ledger else None
         self._first = next(self._free, None)
         self._queued: Unit | None = None
         """Who is on offer, when it is one who asks the quota."""
 
-    def next(self) -> Gang | None:
+    def next(self) -> Unit | None:
         """Who is next. What becomes of it is reported before the next one is asked for."""
         queued = self._turns.next() if self._turns else None
         before = queued is not None and (self._first is None or queued.place < self._first.place)
         self._queued = queued if before else None
-        unit = self._queued or self._first
-        return self._gangs[int(unit.id)] if unit else None
+        return self._queued or self._first
 
-    def ask(self, gang: Gang) -> Refused | None:
-        """The quota's no; None when it has nothing against it."""
-        if self._queued is None or self._ledger is None:
-            return None
-        charge = gang.charge
-        answer = admission.ask(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
-        return answer if isinstance(answer, Refused) else None
+    def ask(self) -> Refused | None:
+        """The quota's no to who is on offer."""
+        return ask(self._ledger, self._queued) if self._queued and self._ledger else None
 
-    def admitted(self, gang: Gang) -> None:
+    def admitted(self) -> None:
         """It has its place, and its leaf is charged."""
         if self._turns and self._ledger and self._queued:
-            self._ledger.charge(gang.charge)
+            self._ledger.charge(self._queued.charge)
             self._turns.admitted(self._queued)
         else:
             self._first = next(self._free, None)
@@ -70,10 +69,11 @@ class Gate:
         else:
             self._first = next(self._free, None)
 
-    def waits(self) -> Iterator[tuple[Gang, Refused | Behind]]:
-        """Everybody whom the quota refuses or who stands behind another, once `next` gave nobody."""
+    def refusals(self) -> Iterator[tuple[int, Refused]]:
+        """Everybody whom the quota refuses."""
         for unit, answer in self._turns.waits if self._turns else ():
-            yield self._gangs[int(unit.id)], answer
+            if isinstance(answer, Refused):
+                yield int(unit.id), answer
 
 
 def verdict(answer: Refused | Behind) -> QuotaVerdict:

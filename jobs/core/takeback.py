@@ -5,23 +5,31 @@ is content and waits; one that does not names victims, by `quotas.core.reclaim`,
 left alone. So what is on its way is never ordered twice. How somebody is made to leave is not known here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
-from jobs.core import cycle
-from jobs.core.cycle import Plan
-from jobs.core.gate import unit_of
+from jobs.core import gate
 from jobs.core.losses import Loss
-from jobs.core.placement import Spot
-from jobs.core.world import Gang, Runner, World
-from quotas.core import admission, reclaim
-from quotas.core.admission import Admitted
+from jobs.core.placing.facts import Assignment
+from jobs.core.plans import Plan, Spot
+from jobs.core.scheduler import Scheduler
+from jobs.core.world import Gang, Runner
+from quotas.core import reclaim
 from quotas.core.ledger import Ledger
 from quotas.core.reclaim import Running, Victim
 
 SEARCHES = 50
 """How many claimants may look for victims in one cycle: the ones first in line; the others are looked at in the next."""
+
+
+Losses = Callable[[], Mapping[int, Loss]]
+"""What stopping each of the runners would cost, by job, where that is known."""
+
+
+def nothing_known() -> Mapping[int, Loss]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,78 +50,120 @@ class Takeback:
 
 
 def plan(
-    world: World, made: Plan, runners: Sequence[Runner], now: datetime, losses: Mapping[int, Loss] | None = None
+    scheduler: Scheduler,
+    made: Plan,
+    runners: Callable[[], Sequence[Runner]],
+    now: datetime,
+    losses: Losses = nothing_known,
 ) -> Takeback:
-    """``losses``: what stopping each of the runners would cost, by job, where that is known."""
-    if world.quota is None or not made.claimants:
+    """Who runs, and what stopping each of them would cost, is asked for only when somebody has a right to take."""
+    if scheduler.quota is None or not made.claimants:
         return Takeback()
-    ledger = world.quota.ledger
-    charges = [each.gang.charge for each in made.placed if each.gang.asks_quota]
-    for each in made.placed:
-        world = world.after(each.spot.cluster.name, each.spot.asked)
-    with ledger.charged(charges), ledger.released([each.charge for each in world.leaving]):
-        return _Play(world.without(world.leaving), ledger, runners, losses or {}, now).run(made.claimants)
+    ledger, leaving = scheduler.quota.ledger, list(scheduler.leaving.values())
+    with ledger.released([each.charge for each in leaving]), scheduler.places.supposing():
+        for runner in leaving:
+            scheduler.places.without(runner)
+        return _Play(scheduler, ledger, _Runners(runners, losses), now).run(made.claimants)
+
+
+class _Runners:
+    """Loaded when first looked at."""
+
+    def __init__(self, load: Callable[[], Sequence[Runner]], losses: Losses) -> None:
+        self._load, self._losses = load, losses
+
+    @cached_property
+    def by_key(self) -> dict[str, Runner]:
+        return {str(runner.job_id): runner for runner in self._load()}
+
+    @cached_property
+    def running(self) -> dict[str, Running]:
+        losses = self._losses()
+        return {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in self.by_key.items()}
+
+    def beside(self, spared: int) -> "_Choice":
+        return _Choice(self, str(spared))
+
+    def pop(self, key: str) -> Runner:
+        del self.running[key]
+        return self.by_key.pop(key)
+
+
+class _Choice:
+    """All but the one that the claimant had to leave for: taking turns at one place would never end."""
+
+    def __init__(self, runners: _Runners, spared: str) -> None:
+        self._runners, self._spared = runners, spared
+
+    def __iter__(self) -> Iterator[Running]:
+        return (each for key, each in self._runners.running.items() if key != self._spared)
 
 
 class _Play:
-    def __init__(
-        self, world: World, ledger: Ledger, runners: Sequence[Runner], losses: Mapping[int, Loss], now: datetime
-    ) -> None:
-        self.world, self.ledger, self.now = world, ledger, now
-        self.runners = {str(runner.job_id): runner for runner in runners}
-        self.running = {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in self.runners.items()}
-        """Who may still be taken; made once, for it is what every search goes through."""
-        self.hopeless: set[object] = set()
-        """Shapes that found nobody: with less room and fewer to take from, the next of the same will not either."""
+    def __init__(self, scheduler: Scheduler, ledger: Ledger, runners: _Runners, now: datetime) -> None:
+        self.scheduler, self.places, self.ledger = scheduler, scheduler.places, ledger
+        self.runners, self.now = runners, now
         self.made = Takeback()
 
     def run(self, claimants: Sequence[Gang]) -> Takeback:
-        awaited = {runner.leaves_for for runner in self.world.leaving}
+        leaving = list(self.scheduler.leaving.values())
+        awaited = {runner.leaves_for for runner in leaving}
         searches = 0
-        for gang in sorted(claimants, key=lambda gang: (gang.job_id not in awaited, unit_of(gang).place)):
+        for gang in sorted(claimants, key=lambda gang: (gang.job_id not in awaited, self._place(gang))):
             if self._content(gang):
-                self.made.content[gang.job_id] = [r for r in self.world.leaving if r.leaves_for == gang.job_id]
-            elif searches < SEARCHES and _shape(gang) not in self.hopeless:
+                self.made.content[gang.job_id] = [r for r in leaving if r.leaves_for == gang.job_id]
+            elif searches < SEARCHES and not self.scheduler.is_hopeless(gang.job_id):
                 searches += 1
                 self._search(gang)
         return self.made
 
+    def _place(self, gang: Gang) -> object:
+        return self.scheduler.unit(gang.job_id).place
+
     def _content(self, gang: Gang) -> bool:
         """Whether it fits once those have left who leave already; then it has its place there."""
-        charge = gang.charge
-        answer = admission.ask(self.ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
-        spot = cycle.find(gang, self.world, self.now) if isinstance(answer, Admitted) else None
-        return isinstance(spot, Spot) and self._settle(gang, spot)
+        if gate.ask(self.ledger, self.scheduler.unit(gang.job_id)) is not None:
+            return False
+        found = self._find(gang)
+        return found is not None and self._settle(gang, found)
 
-    def _settle(self, gang: Gang, spot: Spot) -> bool:
+    def _settle(self, gang: Gang, found: Assignment) -> bool:
         self.ledger.charge(gang.charge)
-        self.world = self.world.after(spot.cluster.name, spot.asked)
+        self.places.hold(Spot(0, found, ()).promise(("comes", gang.job_id)))
         return True
 
     def _search(self, gang: Gang) -> None:
         def can_place(keys: frozenset[str]) -> bool:
-            return isinstance(self._spot(gang, keys), Spot)
+            return self._find_without(gang, keys) is not None
 
-        unit = unit_of(gang)
-        found = reclaim.plan(self.ledger, unit, self.running.values(), can_place)
+        unit = self.scheduler.unit(gang.job_id)
+        left = self.scheduler.left.get(gang.job_id)
+        found = reclaim.plan(self.ledger, unit, self.runners.beside(left.leaves_for if left else 0), can_place)
         keys = frozenset(victim.key for victim in found.victims) if found else frozenset()
-        spot = self._spot(gang, keys)
-        if found is None or not isinstance(spot, Spot):
-            self.hopeless.add(_shape(gang))
+        place = self._find_without(gang, keys) if found else None
+        if found is None or place is None:
+            self.scheduler.give_up(gang.job_id)
             return
         for victim in found.victims:
-            runner = self.runners[victim.key]
-            self.ledger.release(self.running.pop(victim.key).charge)
-            self.world = self.world.without([runner])
-            self.made.taken.append(Taken(runner, gang, spot.cluster.name, victim))
-        self._settle(gang, spot)
+            runner = self.runners.pop(victim.key)
+            self.ledger.release(runner.charge)
+            self.places.without(runner)
+            self.made.taken.append(Taken(runner, gang, place.cluster, victim))
+        self._settle(gang, place)
 
-    def _spot(self, gang: Gang, keys: frozenset[str]) -> object:
-        return cycle.find(gang, self.world.without(self.runners[key] for key in sorted(keys)), self.now)
+    def _find(self, gang: Gang) -> Assignment | None:
+        line = self.scheduler.line_of(gang.job_id)
+        return self.places.find(line.key[1], gang, line.only, self.now) if line else None
 
-
-def _shape(gang: Gang) -> object:
-    return unit_of(gang).shape, id(gang.policy), tuple(sorted(gang.excluded.items()))
+    def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
+        gone = [self.runners.by_key[key] for key in sorted(keys)]
+        held = [self.places.promises.get(runner.promise) for runner in gone]
+        for runner in gone:
+            self.places.without(runner)
+        found = self._find(gang)
+        for runner, promise in zip(gone, held, strict=True):
+            self.places.back(runner, promise)
+        return found
 
 
 def _running(key: str, runner: Runner, loss: Loss) -> Running:

@@ -1,48 +1,25 @@
-"""The scheduler's picture of the fleet at one moment: waiting gangs and what each cluster has left.
+"""The facts the scheduler decides from, as values: waiting gangs, who runs or leaves, clusters with nodes and promises.
 
-Built by `jobs.snapshot` from the database, changed only by `World.after`, which returns a new picture. Amounts are
-whole units in int64 vectors over ``World.axis``; names become indices once, when the picture is made.
+Loaded by `jobs.snapshot`; a `jobs.core.scheduler.Scheduler` is told of them one by one or all at once. Amounts are whole
+units.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.core.placing.asks import Ask, Demand, Part
+from jobs.core.placing.facts import Member, NodeFacts
 from jobs.core.policy import PolicySpec
 from jobs.core.reasons import Amounts
-from jobs.core.taints import Taint
 from quotas.core import amounts
 from quotas.core.ledger import Charge, Ledger
 
 Vector = NDArray[np.int64]
 """Whole units, ``[resource]``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """Resource name ↔ index. A resource no cluster offers has no index: asking for it fits nowhere."""
-
-    names: tuple[str, ...]
-    index: Mapping[str, int]
-
-    @classmethod
-    def of(cls, names: Sequence[str]) -> "Axis":
-        return cls(tuple(names), {name: i for i, name in enumerate(names)})
-
-    def vector(self, amounts: Amounts) -> Vector:
-        made = np.zeros(len(self.names), dtype=np.int64)
-        for name, value in amounts.items():
-            if value:
-                made[self.index[name]] = value
-        return made
-
-    def known(self, amounts: Amounts) -> Vector:
-        """Of these amounts what has an index."""
-        return self.vector({name: value for name, value in amounts.items() if name in self.index})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +49,17 @@ class Gang:
     preemptible: bool = True
     charged: bool = False
     """Its leaf is charged for it already: it moves, or its pods are not gone yet."""
+    uid: str = ""
+    needs: Demand | None = None
+    """What its pods ask of nodes beyond amounts; None: nothing."""
+
+    @property
+    def demand(self) -> Demand:
+        if self.needs is not None:
+            return self.needs
+        return Demand(
+            tuple(Part(role, replicas, Ask.of(request)) for role, replicas, request in self.roles if replicas)
+        )
 
     @property
     def asks_quota(self) -> bool:
@@ -106,45 +94,29 @@ class Runner:
     goes_to: str = ""
     """The cluster where that job is to go."""
     until: datetime | None = None
+    promise: Hashable = None
+    """The key of what is held for it still."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """A member as the placement sees it."""
+class Promise:
+    """What a gang holds on a cluster until its pods are bound and visible."""
+
+    key: Hashable
+    cluster: str
+    total: Amounts
+    nodes: tuple[tuple[Amounts, tuple[str, ...]], ...] = ()
+    """(amounts, the nodes that each hold as much); empty: only the sum is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A member with its nodes and what is promised there."""
 
     id: int
-    name: str
-    ready: bool
-    cordoned: bool
-    synced: bool
-    labels: Mapping[str, str]
-    places: Mapping[str, str]
-    """provider, region, zone."""
-    taints: tuple[Taint, ...]
-    apis: Mapping[str, Any]
-    nodes: NDArray[np.int64]
-    """Free per schedulable node, ``[node, resource]``; may be negative where a member is over-committed by others."""
-    capacity: Vector
-    """Allocatable over schedulable nodes."""
-    free: Vector
-    """Free over schedulable nodes minus what is held."""
-
-    def serves(self, api_version: str, kind: str) -> bool:
-        return kind in self.apis.get(api_version, {})
-
-    names: tuple[str, ...] = ()
-    """Of ``nodes``, row by row."""
-
-    def minus(self, asked: Vector) -> "Cluster":
-        return replace(self, free=self.free - asked)
-
-    def without(self, runner: Runner, axis: Axis) -> "Cluster":
-        """The cluster once all pods of the runner are gone."""
-        nodes = self.nodes.copy()
-        for name, request in runner.pods:
-            if name in self.names:
-                nodes[self.names.index(name)] += axis.known(request)
-        return replace(self, nodes=nodes, free=self.free + axis.known(runner.total))
+    member: Member
+    nodes: tuple[NodeFacts, ...] = ()
+    promises: tuple[Promise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,24 +142,11 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    axis: Axis
     waiting: tuple[Gang, ...]
-    clusters: tuple[Cluster, ...]
+    sites: tuple[Site, ...]
     quota: Quota | None = None
     """None: no tree, no quota."""
     leaving: tuple[Runner, ...] = ()
     """Those who make room; their leaves are charged until their pods are gone."""
     left: tuple[Runner, ...] = ()
     """Those who have made room, and wait again; what they gave back is kept for whom they left."""
-
-    def after(self, cluster: str, asked: Vector) -> "World":
-        """The same world with ``asked`` held on ``cluster``."""
-        return replace(self, clusters=tuple(c.minus(asked) if c.name == cluster else c for c in self.clusters))
-
-    def without(self, gone: Iterable[Runner]) -> "World":
-        """The same world once these have left their clusters."""
-        clusters = {cluster.name: cluster for cluster in self.clusters}
-        for runner in gone:
-            if runner.cluster in clusters:
-                clusters[runner.cluster] = clusters[runner.cluster].without(runner, self.axis)
-        return replace(self, clusters=tuple(clusters.values()))

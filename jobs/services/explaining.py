@@ -17,10 +17,10 @@ from jobs import snapshot
 from jobs.core import changes, reasons
 from jobs.core.changes import Change, Occupant
 from jobs.core.placing import asks
-from jobs.core.placing.asks import Ask, Demand, Part
+from jobs.core.placing.asks import Ask, Demand
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import Cause, Look, explain, never
-from jobs.core.placing.facts import Assignment, Member, Mode, NodeFacts
+from jobs.core.placing.facts import Member, NodeFacts
 from jobs.core.reasons import Code
 from jobs.core.world import Gang
 from jobs.kinds import registry
@@ -186,13 +186,9 @@ def engine_of_now() -> Engine:
     for node in Node.objects.order_by("cluster_id", "name").iterator():
         engine.set_node(names[node.cluster_id], facts(node))
     for hold in Hold.objects.filter(released_at__isnull=True).order_by("pk"):
-        engine.bind((hold.job_uid, hold.attempt), _promised(names[hold.cluster_id], hold.amounts))
+        promise = snapshot.promise_of(hold, names[hold.cluster_id])
+        engine.hold(replace(promise, key=(hold.job_uid, hold.attempt)))
     return engine
-
-
-def _promised(cluster: str, amounts: Mapping[str, int]) -> Assignment:
-    """A promise of a sum, on no node by name."""
-    return Assignment(cluster, Mode.AGGREGATE, Demand((Part("gang", 1, Ask.of(amounts)),)))
 
 
 def member(row: Cluster) -> Member:

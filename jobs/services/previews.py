@@ -50,10 +50,10 @@ def of(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> Pre
         applied = submit.apply(documents, by=by, now=now)
         rows = {str(job.uid): job for job in _new_to_the_queue(applied)}
         gangs = snapshot.load_gangs(snapshot.waiting_jobs().filter(uid__in=list(rows)))
-        axis, clusters = snapshot.load_clusters()
+        sites = snapshot.load_sites()
         quota = snapshot.load_quota()
         transaction.set_rollback(True)
-    plan = cycle.run(World(axis, gangs, clusters, quota), now) if gangs else cycle.Plan()
+    plan = cycle.run(World(gangs, sites, quota), now) if gangs else cycle.Plan()
     jobs = [_outlook(each, rows[each.uid], gangs, plan) for each in applied if each.uid in rows]
     return Preview(applied, jobs, waiting)
 
@@ -67,6 +67,6 @@ def _outlook(applied: Applied, job: Job, gangs: Sequence[Gang], plan: cycle.Plan
     policy = job.policy.name if job.policy else ""
     known = (applied, job.leaf, policy, job.roles, job.total)
     if (placed := next((each for each in plan.placed if each.gang.job_id == job.pk), None)) is not None:
-        return Outlook(*known, cluster=placed.spot.cluster.name, clusters=placed.spot.verdicts)
+        return Outlook(*known, cluster=placed.spot.cluster, clusters=placed.spot.verdicts)
     waits = next((each for each in plan.waits if each.gang.job_id == job.pk), None)
     return Outlook(*known, reason=waits.reason, clusters=waits.reason.clusters) if waits else Outlook(*known)

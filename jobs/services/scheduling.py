@@ -6,8 +6,11 @@ dropped because the epoch has moved on.
 """
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
+from threading import Lock
 from typing import Any
 from uuid import UUID
 
@@ -17,14 +20,16 @@ from django.db.models import F, Q
 from fleet import events
 from fleet.models import Cluster, Hold, Lease
 from jobs import snapshot
-from jobs.core import cycle, takeback, timeline
-from jobs.core.cycle import Placed, Plan, Waits
+from jobs.core import takeback, timeline
+from jobs.core.plans import Placed, Plan, Waits
 from jobs.core.reasons import Code, QuotaVerdict, Reason
+from jobs.core.scheduler import Scheduler
 from jobs.core.takeback import Takeback
-from jobs.core.world import World
+from jobs.core.world import Runner
 from jobs.events import announce_jobs, change
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services import entitlements, reclaiming
+from jobs.services.picture import Picture
 from jobs.services.reclaiming import Leaving
 from quotas import queries
 from quotas.models import Queue, QuotaTree
@@ -58,20 +63,43 @@ def run(clock: Callable[[], datetime]) -> int:
     lease = _acquire(holder, clock())
     if lease is None:
         return 0
+    with _pictures() as picture:
+        return _cycles(picture, lease, clock)
+
+
+def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
     placed = 0
     while True:
         wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
-        entitlements.refit_stale()
+        if entitlements.refit_stale():
+            picture.forget()
         now = clock()
         reclaiming.take_back_stopped(now)
-        world = snapshot.load()
-        plan = cycle.run(world, now)
-        count = apply(plan, lease, now, _takeback(world, plan, now))
-        if count is None:
+        scheduler = picture.refresh(now)
+        plan = scheduler.run(now)
+        orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
+        won = apply(plan, lease, now, orders)
+        if won is None:
+            picture.forget()
             return placed
-        placed += count
-        if _release(lease, wanted) or not _still_ours(lease):
+        picture.doubt(each for each in plan.placed if each.gang.job_id not in won)
+        placed += len(won)
+        if not plan.more and (_release(lease, wanted) or not _still_ours(lease)):
             return placed
+
+
+_kept: list[Picture] = []
+_keeping = Lock()
+
+
+@contextmanager
+def _pictures() -> Iterator[Picture]:
+    """The picture this process keeps, or a new one when another thread has it; thrown away when anything goes wrong with it."""
+    with _keeping:
+        picture = _kept.pop() if _kept else Picture()
+    yield picture
+    with _keeping:
+        _kept[:] = [picture]
 
 
 def _acquire(holder: str, now: datetime) -> int | None:
@@ -91,31 +119,28 @@ def _still_ours(epoch: int) -> bool:
     return Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").exists()
 
 
-def _takeback(world: World, plan: Plan, now: datetime) -> Takeback:
-    """Who runs is looked at only when somebody might have a place taken back."""
-    if world.quota is None or not plan.claimants:
-        return Takeback()
-    return takeback.plan(world, plan, snapshot.load_runners(snapshot.running_jobs(), world.quota), now)
+def _runners(scheduler: Scheduler) -> Sequence[Runner]:
+    return snapshot.load_runners(snapshot.running_jobs(), scheduler.quota) if scheduler.quota else ()
 
 
 @transaction.atomic
-def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> int | None:
-    """Writes a plan down in one guarded step; None when the lease is no longer ours and nothing was written."""
+def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> set[int] | None:
+    """Writes a plan down in one guarded step; who of it was placed. None when the lease is lost and nothing was written."""
     if not Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").update(expires_at=now + _TERM):
         return None
     if not _same_tree(plan):
         request()
-        return 0
+        return set()
     standing = set(Cluster.objects.filter(cordoned=False).values_list("pk", flat=True))
     untold = _untold(plan.waits, orders, now)
     _lock(plan, orders, untold)
     closed = _closed()
-    won = [each for each in plan.placed if each.spot.cluster.id in standing and not closed(each) and _claim(each)]
+    won = [each for each in plan.placed if each.spot.cluster_id in standing and not closed(each) and _claim(each)]
     if won:
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
     _write_waiting([_waits_for(each, waits) for each in untold], now)
-    return len(won)
+    return {each.gang.job_id for each in won}
 
 
 def _same_tree(plan: Plan) -> bool:
@@ -128,7 +153,8 @@ def _untold(waits: Sequence[Waits], orders: Takeback | None, now: datetime) -> l
     """Those whose reason is another one now, and those whose reason the orders decide; amounts alone every few seconds."""
     mine = {*orders.content, *(each.claimant.job_id for each in orders.taken)} if orders else set()
     stale = (now - _REASON_REFRESH).isoformat()
-    told = dict(snapshot.waiting_jobs().values_list("pk", "reason").order_by()) if waits else {}
+    asked = [each.gang.job_id for each in waits]
+    told = dict(snapshot.waiting_jobs().filter(pk__in=asked).values_list("pk", "reason").order_by()) if waits else {}
     return [
         each for each in waits if each.gang.job_id in mine or _differs(each.reason, told.get(each.gang.job_id), stale)
     ]
@@ -160,8 +186,8 @@ def _closed() -> Callable[[Placed], bool]:
 
 def _claim(placed: Placed) -> bool:
     """True when the job is still as the plan saw it, and is now placed and charged."""
-    gang, cluster = placed.gang, placed.spot.cluster
-    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {cluster.name}, being sent there")
+    gang, spot = placed.gang, placed.spot
+    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.cluster}, being sent there")
     seen = snapshot.waiting_jobs().filter(pk=gang.job_id, attempt=gang.attempt, generation=gang.generation)
     seen = seen.filter(leaf=gang.leaf, preemptible=gang.preemptible, charge__isnull=not gang.charged)
     charge = {"charge": gang.charge.amounts} if gang.asks_quota else {}
@@ -169,7 +195,7 @@ def _claim(placed: Placed) -> bool:
         **charge,
         reclaim=None,
         state=Job.State.PLACED,
-        cluster_id=cluster.id,
+        cluster_id=spot.cluster_id,
         attempt=gang.attempt + 1,
         reason=reason.as_json(),
         status={},
@@ -186,7 +212,7 @@ def _write_placed(won: Sequence[Placed], now: datetime) -> None:
             Attempt(
                 job=job,
                 number=job.attempt,
-                cluster_name=p.spot.cluster.name,
+                cluster_name=p.spot.cluster,
                 explanation=[verdict.as_json() for verdict in p.spot.verdicts],
                 placed_at=now,
             )
@@ -196,10 +222,11 @@ def _write_placed(won: Sequence[Placed], now: datetime) -> None:
     Hold.objects.bulk_create(
         [
             Hold(
-                cluster_id=p.spot.cluster.id,
+                cluster_id=p.spot.cluster_id,
                 job_uid=job.uid,
                 attempt=job.attempt,
                 amounts=dict(p.gang.total),
+                nodes=[[amounts, list(names)] for amounts, names in p.spot.promise(None).nodes],
                 pods=p.gang.pods,
                 made_at=now,
             )
@@ -221,7 +248,7 @@ def _work(job: Job, placed: Placed, now: datetime) -> Work:
     return Work(
         job_uid=job.uid,
         attempt=job.attempt,
-        cluster_id=placed.spot.cluster.id,
+        cluster_id=placed.spot.cluster_id,
         api_version=job.api_version,
         kind=job.kind,
         namespace=job.namespace,
@@ -236,7 +263,7 @@ def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
         [
             Binding(
                 job=job,
-                cluster_id=p.spot.cluster.id,
+                cluster_id=p.spot.cluster_id,
                 attempt=job.attempt,
                 result=p.result,
                 explanation=[verdict.as_json() for verdict in p.spot.verdicts],

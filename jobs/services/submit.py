@@ -20,6 +20,7 @@ from fleet.services import audit
 from jobs import snapshot
 from jobs.core import entitlement, overrides
 from jobs.core import policy as policies
+from jobs.core.placing import asks
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.kinds import registry
@@ -223,11 +224,26 @@ def _fill(job: Job, document: _Document) -> None:
     total = document.reading.total()
     job.manifest = document.manifest
     job.labels = document.manifest["metadata"].get("labels") or {}
+    annotations = document.manifest["metadata"].get("annotations") or {}
+    templates = dict(registry.of(job.api_version, job.kind).templates(job.manifest))
+    given = document.reading.roles
+    needs = asks.stored(asks.read((role.name, role.replicas, templates.get(role.name, {})) for role in given))
     job.roles = [
-        {"name": role.name, "replicas": role.replicas, "request": role.request} for role in document.reading.roles
+        {
+            "name": role.name,
+            "replicas": role.replicas,
+            "request": role.request,
+            **({"needs": needs[role.name]} if role.name in needs else {}),
+        }
+        for role in given
     ]
     job.total = total
+<<<<<<< HEAD
+    job.priority = entitlement.priority(annotations, templates.items())
+    entitlements.fill(job)
+=======
     document.warnings.extend(entitlements.fill(job))
+>>>>>>> df7a56915b7dfd20697be00762f5746ba2ae06c8
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 

@@ -109,7 +109,7 @@ def of(suppose: Suppose, *, by: str, now: datetime) -> Answer:
 
 
 def _stands(plan: Plan) -> dict[int, Stand]:
-    found = {each.gang.job_id: Stand("Starts", each.spot.cluster.name) for each in plan.placed}
+    found = {each.gang.job_id: Stand("Starts", each.spot.cluster) for each in plan.placed}
     return found | {each.gang.job_id: Stand("Waits", "", each.reason) for each in plan.waits}
 
 
@@ -159,7 +159,7 @@ def _changed(world: World, suppose: Suppose) -> World:
 
 
 def _with_nodes(world: World, new: NewNodes) -> World:
-    if new.cluster not in {cluster.name for cluster in world.clusters}:
+    if new.cluster not in {site.member.name for site in world.sites}:
         raise NotFound(f"there is no cluster {new.cluster}")
     if not 1 <= new.count <= MOST_NODES:
         raise invalid("add_nodes.count", f"must be from 1 to {MOST_NODES}, not {new.count}")

@@ -159,6 +159,45 @@ def read(roles: Iterable[tuple[str, int, Mapping[str, Any]]], *, within: Within 
     return Demand(parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or Within())
 
 
+def stored(demand: Demand) -> dict[str, dict[str, Any]]:
+    """Per role what its pods ask of nodes beyond amounts, as JSON that `of_stored` reads; nothing for roles that do not."""
+    found: dict[str, dict[str, Any]] = {}
+    for part in demand.parts:
+        ask = part.ask
+        apart = [[rule.key, rule.other] for rule in demand.apart if rule.one == part.role]
+        needs = {
+            "selector": [list(pair) for pair in ask.selector],
+            "terms": [[[m.key, m.operator, list(m.values)] for m in term] for term in ask.terms],
+            "tolerations": [[t.key, t.operator, t.value, t.effect, t.seconds] for t in ask.tolerations],
+            "apart": apart,
+        }
+        if any(needs.values()):
+            found[part.role] = {name: value for name, value in needs.items() if value}
+    return found
+
+
+def of_stored(roles: Iterable[Mapping[str, Any]]) -> Demand | None:
+    """The demand of stored roles, ``{name, replicas, request, needs}``; None when no role asks more than amounts."""
+    given = [role for role in roles if role["replicas"]]
+    if not any(role.get("needs") for role in given):
+        return None
+    parts = tuple(Part(role["name"], role["replicas"], _of_needs(role)) for role in given)
+    names = {part.role for part in parts}
+    pairs = {Apart(key, role["name"], other) for role in given for key, other in role.get("needs", {}).get("apart", [])}
+    apart = sorted((a for a in pairs if a.other in names), key=lambda a: (a.key, a.one, a.other))
+    return Demand(parts, tuple(apart))
+
+
+def _of_needs(role: Mapping[str, Any]) -> Ask:
+    needs = role.get("needs", {})
+    return Ask.of(
+        role["request"],
+        selector=tuple((key, value) for key, value in needs.get("selector", [])),
+        terms=tuple(tuple(Match(k, o, tuple(v)) for k, o, v in term) for term in needs.get("terms", [])),
+        tolerations=tuple(Toleration(k, o, v, e, s) for k, o, v, e, s in needs.get("tolerations", [])),
+    )
+
+
 def _ask(spec: Mapping[str, Any]) -> Ask:
     required = _required(spec, "nodeAffinity") or {}
     return Ask.of(

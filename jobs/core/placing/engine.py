@@ -22,7 +22,7 @@ from jobs.core.placing.packing import Unsure
 from jobs.core.placing.scoring import Shares, Standing, Weights
 from jobs.core.placing.states import Vector
 from jobs.core.policy import Affinity
-from jobs.core.world import Gang
+from jobs.core.world import Gang, Promise
 
 _KEPT = 2048
 """Prepared demands and filter masks kept; beyond it they are made anew."""
@@ -97,6 +97,20 @@ class Engine:
             asked = self.fleet.states.vector(dict(found.demand.parts[parts[0]].ask.request))
             held.append((found.cluster, load.names, asked, load.each))
         self._held[job] = held
+        for entry in held:
+            self._take(entry, 1)
+
+    def hold(self, promise: Promise) -> None:
+        """Holds what was promised some time ago, in place of what its key held. Negative amounts: as if it were gone."""
+        self.release(promise.key)
+        self.fleet.tidy()
+        vector = self.fleet.states.vector
+        if not promise.nodes:
+            self._sums[promise.key] = summed = (promise.cluster, vector(promise.total))
+            self._promise(*summed, 1)
+            return
+        held = [(promise.cluster, tuple(sorted(names)), vector(dict(amounts)), 1) for amounts, names in promise.nodes]
+        self._held[promise.key] = held
         for entry in held:
             self._take(entry, 1)
 

@@ -1,14 +1,14 @@
 """A cast for the pure tests: clusters north, south, spot; gangs by name. Amounts as people say them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
-
+from jobs.core.placing.facts import Member, NodeFacts
 from jobs.core.policy import PolicySpec
-from jobs.core.world import Axis, Cluster, Gang, World
+from jobs.core.world import Gang, Promise, Site, World
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-AXIS = Axis.of(["cpu", "memory", "nvidia.com/gpu", "pods"])
+AXIS = ("cpu", "memory", "nvidia.com/gpu", "pods")
 APIS = {"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}, "batch/v1": {"Job": "jobs"}}
 GI = 2**30
 
@@ -42,25 +42,20 @@ def node(gpus: int = 8, cpu: int = 64000, memory: int = 256 * GI, pods: int = 11
     return [cpu, memory, gpus, pods]
 
 
-def cluster(name: str = "north", nodes: list[list[int]] | None = None, *, held_gpus: int = 0, **fields) -> Cluster:
-    free = np.array([node()] if nodes is None else nodes, dtype=np.int64).reshape(-1, 4)
-    held = np.array([0, 0, held_gpus, 0], dtype=np.int64)
-    defaults = {
-        "id": abs(hash(name)) % 10**6,
-        "name": name,
-        "ready": True,
-        "cordoned": False,
-        "synced": True,
-        "labels": {},
-        "places": {"provider": "", "region": "", "zone": ""},
-        "taints": (),
-        "apis": APIS,
-        "nodes": free,
-        "capacity": free.sum(axis=0),
-        "free": free.sum(axis=0) - held,
-    }
-    return Cluster(**{**defaults, **fields})
+def cluster(name: str = "north", nodes: list[list[int]] | None = None, *, held_gpus: int = 0, **fields) -> Site:
+    """Each node as what is free on it."""
+    member = Member(name, apis=APIS, places={"provider": "", "region": "", "zone": ""})
+    given = [node()] if nodes is None else nodes
+    facts = tuple(_facts(f"{name}-{i}", free) for i, free in enumerate(given))
+    held = (Promise(("held", name), name, {"nvidia.com/gpu": held_gpus}),) if held_gpus else ()
+    return Site(abs(hash(name)) % 10**6, replace(member, **fields), facts, held)
 
 
-def world(gangs: list[Gang], clusters: list[Cluster]) -> World:
-    return World(AXIS, tuple(gangs), tuple(clusters))
+def _facts(name: str, free: list[int]) -> NodeFacts:
+    offered = {resource: max(amount, 0) for resource, amount in zip(AXIS, free, strict=True)}
+    lent = {resource: -amount for resource, amount in zip(AXIS, free, strict=True) if amount < 0}
+    return NodeFacts(name, offered, lent)
+
+
+def world(gangs: list[Gang], sites: list[Site], **fields) -> World:
+    return World(tuple(gangs), tuple(sites), **fields)

@@ -27,7 +27,7 @@ def a_quota(*children: dict, charges=(), closed=None, total=None) -> Quota:
 
 
 def under(rules: Quota, gangs, clusters, leaving=(), left=()):
-    return replace(world(gangs, clusters), quota=rules, leaving=tuple(leaving), left=tuple(left))
+    return world(gangs, clusters, quota=rules, leaving=tuple(leaving), left=tuple(left))
 
 
 def mine(name: str = "llama", leaf: str = "a", workers: int = 2, **fields):
@@ -107,7 +107,7 @@ def test_it_uses_the_clusters_the_queue_names():
     rules = a_quota(quota("a", attributes={"cluster-affinity": "south"}))
     plan = cycle.run(under(rules, [mine()], [cluster("north"), cluster("south", [node(4)])]), NOON)
     spot = plan.placed[0].spot
-    assert spot.cluster.name == "south" and spot.verdicts[1].code is Code.NOT_SELECTED
+    assert spot.cluster == "south" and spot.verdicts[1].code is Code.NOT_SELECTED
     assert "queue root/a" in spot.verdicts[1].message
 
 

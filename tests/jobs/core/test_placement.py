@@ -1,20 +1,27 @@
 """One gang on one cluster: every filter and the Aggregate fit, with the words and amounts people are told."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from jobs.core import placement
 from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.reasons import Code
+from jobs.core.scheduler_places import Places
 from jobs.core.taints import Taint, Toleration
-from tests.jobs.core.builders import AXIS, NOON, cluster, gang, node
+from tests.jobs.core.builders import NOON, cluster, gang, node
 
 DEAD = Taint("cluster.karmada.io/not-ready", "NoExecute")
 
 
-def look(asked, member, affinity=None):
-    return placement.look(asked, member, affinity or Affinity(), AXIS, NOON)
+def look(asked, site, affinity=None):
+    if affinity:
+        asked = replace(asked, policy=PolicySpec(affinities=(affinity,)))
+    return Places([site]).look("it", asked, (), NOON)[0]
+
+
+def where(asked, *sites):
+    return Places(sites).spot("it", asked, (), NOON)
 
 
 def test_it_names_the_resource_and_the_amount_that_is_short():
@@ -37,7 +44,7 @@ def test_it_refuses_a_pod_no_node_can_run_although_the_sum_is_enough():
 
 
 def test_it_fits_nothing_on_a_cluster_without_nodes():
-    assert look(gang(), cluster("north", [])).code is Code.NOT_ENOUGH_FREE
+    assert look(gang(), cluster("north", [])).code is Code.NO_NODE_FOR_POD
 
 
 def test_it_never_counts_an_overcommitted_node_as_room():
@@ -70,19 +77,19 @@ def test_it_excludes_a_cluster_the_job_failed_on_until_the_cool_off_is_over():
 
 
 def test_it_asks_for_a_resource_nobody_offers():
-    asked = gang(total={"amd.com/gpu": 1, "pods": 1})
+    asked = gang(roles=(("worker", 1, {"amd.com/gpu": 1, "pods": 1}),), total={"amd.com/gpu": 1, "pods": 1})
     assert look(asked, cluster()).short == {"amd.com/gpu": 1}
 
 
-def test_it_prefers_the_emptier_cluster_and_then_the_name():
-    spot = placement.find(gang(), [cluster("south"), cluster("north"), cluster("busy", held_gpus=4)], AXIS, NOON)
-    assert [v.cluster for v in spot.verdicts] == ["north", "south", "busy"]
+def test_it_fills_the_fuller_cluster_first_and_goes_by_name_between_equals():
+    spot = where(gang(), cluster("south", [node(8)]), cluster("north", [node(8)]), cluster("busy", [node(8), node(0)]))
+    assert [v.cluster for v in spot.verdicts] == ["busy", "north", "south"]
 
 
 def test_it_asks_the_next_affinity_term_only_when_the_one_before_fits_nowhere():
     policy = PolicySpec(affinities=(Affinity(names=("small",)), Affinity(names=("north",))))
     clusters = [cluster("north"), cluster("small", [node(1)]), cluster("other")]
-    assert placement.find(gang(policy=policy), clusters, AXIS, NOON).cluster.name == "north"
+    assert where(gang(policy=policy), *clusters).cluster == "north"
 
 
 @pytest.mark.parametrize(

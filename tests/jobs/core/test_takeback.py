@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.core import cycle, takeback
+from jobs.core import takeback
 from jobs.core.losses import Loss
-from jobs.core.world import Runner
+from jobs.core.scheduler import Scheduler
+from jobs.core.world import Promise, Runner
 from tests.jobs.core.builders import NOON, cluster, node
 from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
 from tests.quotas.core.builders import quota
@@ -21,18 +21,22 @@ LEAVES = [quota("a", {GPU: 3}, {GPU: 6}), quota("b", {GPU: 3}, {GPU: 6})]
 def runner(name: str, job_id: int, leaf: str = "b", at: str = "north", **fields) -> Runner:
     made = mine(name, leaf)
     started = NOON + timedelta(seconds=job_id)
-    return Runner(job_id, made.name, made.charge, 0, started, at, made.total, **fields)
+    return Runner(job_id, made.name, made.charge, 0, started, at, made.total, promise=("run", job_id), **fields)
 
 
-def full(runners, claimants, free: int = 0, leaving=()):
+def taken_by(runners) -> tuple[Promise, ...]:
+    return tuple(Promise(("run", each.job_id), "north", each.total) for each in runners)
+
+
+def full(runners, claimants, leaving=()):
     rules = a_quota(*LEAVES, charges=[each.charge for each in (*runners, *leaving)], total=TOTAL)
-    north = cluster("north", [node(6)])
-    used = np.array([6000, 6 * 2**30, 6 - free, 6], dtype=np.int64)
-    return under(rules, claimants, [replace(north, free=north.free - used)], leaving)
+    north = replace(cluster("north", [node(6)]), promises=taken_by([*runners, *leaving]))
+    return under(rules, claimants, [north], leaving)
 
 
 def play(world, runners):
-    return takeback.plan(world, cycle.run(world, NOON), runners, NOON)
+    scheduler = Scheduler.of(world)
+    return takeback.plan(scheduler, scheduler.run(NOON), lambda: runners, NOON)
 
 
 def test_it_takes_the_one_that_started_last_and_says_where_the_claimant_goes():
@@ -43,17 +47,16 @@ def test_it_takes_the_one_that_started_last_and_says_where_the_claimant_goes():
 
 def test_it_takes_the_one_that_loses_least():
     runners = [runner("old", 1), runner("young", 2)]
-    seen = full(runners, [mine("claimant")])
-    plan = cycle.run(seen, NOON)
     for loss in (Loss(elastic=True), Loss(checkpointed=True)):
-        made = takeback.plan(seen, plan, runners, NOON, {1: loss})
+        scheduler = Scheduler.of(full(runners, [mine("claimant")]))
+        made = takeback.plan(scheduler, scheduler.run(NOON), lambda: runners, NOON, lambda loss=loss: {1: loss})
         assert [each.runner.name for each in made.taken] == ["default/old"]
 
 
 def test_it_takes_nobody_for_one_that_no_cluster_could_hold():
     runners = [runner("old", 1), runner("young", 2, at="elsewhere")]
     assert play(full(runners, [mine("claimant", gpus=1, workers=2)]), runners[:1]).taken != []
-    lost = [replace(each, cluster="elsewhere") for each in runners]
+    lost = [replace(each, cluster="elsewhere", promise=None) for each in runners]
     assert play(full(lost, [mine("claimant")]), lost).taken == []
 
 
@@ -75,7 +78,7 @@ def test_it_takes_back_a_place_from_a_borrower_when_the_quota_allows_but_no_clus
     leaves = [quota("a", {GPU: 3}, {GPU: 12}), quota("b", {GPU: 3}, {GPU: 12})]
     rules = a_quota(*leaves, charges=[each.charge for each in runners], total=total)
     north = cluster("north", [node(6)])
-    seen = under(rules, [mine("claimant")], [replace(north, free=north.free * 0)])
+    seen = under(rules, [mine("claimant")], [replace(north, promises=taken_by(runners))])
     assert [each.runner.name for each in play(seen, runners).taken] == ["default/young"]
 
 
@@ -91,7 +94,7 @@ def test_it_serves_many_claimants_in_one_go_without_taking_one_victim_twice():
     rules = a_quota(*leaves, charges=[each.charge for each in runners], total=total)
     north = cluster("north", [node(12)])
     claimants = [mine("one"), mine("two", after_s=1), mine("three", after_s=2)]
-    made = play(under(rules, claimants, [replace(north, free=north.free * 0)]), runners)
+    made = play(under(rules, claimants, [replace(north, promises=taken_by(runners))]), runners)
     assert [(each.claimant.name, each.runner.name) for each in made.taken] == [
         ("default/one", "default/v4"),
         ("default/two", "default/v3"),
@@ -106,28 +109,33 @@ class Fleet:
         self.total = {**PLENTY, GPU: room}
         self.running: dict[int, Runner] = {}
         self.left: dict[int, Runner] = {}
+        self.promises: dict[int, Promise] = {}
 
     def step(self, after_s: int) -> int:
         """How many were taken."""
         runners = list(self.running.values())
         rules = a_quota(*self.leaves, charges=[each.charge for each in runners], total=self.total)
         waiting = [gang for job, gang in self.gangs.items() if job not in self.running]
-        clusters = {each.name: each for each in (cluster(f"c{i}", [node(n)]) for i, n in enumerate(self.nodes))}
-        seen = under(rules, waiting, list(clusters.values()), left=self.left.values())
-        for each in runners:
-            seen = seen.after(each.cluster, seen.axis.vector(each.total))
-        plan = cycle.run(seen, NOON)
-        made = takeback.plan(seen, plan, runners, NOON)
+        sites = [cluster(f"c{i}", [node(n)]) for i, n in enumerate(self.nodes)]
+        sites = [
+            replace(s, promises=tuple(p for p in self.promises.values() if p.cluster == s.member.name)) for s in sites
+        ]
+        seen = under(rules, waiting, sites, left=self.left.values())
+        scheduler = Scheduler.of(seen)
+        plan = scheduler.run(NOON)
+        made = takeback.plan(scheduler, plan, lambda: runners, NOON)
         for each in made.taken:
             gone = self.running.pop(each.runner.job_id)
+            del self.promises[gone.job_id]
             order = {"leaves_for": each.claimant.job_id, "goes_to": each.goes_to, "until": NOON}
             self.left[gone.job_id] = replace(gone, cluster="", **order)
         started = NOON + timedelta(seconds=after_s)
         for each in plan.placed:
-            gang, at = each.gang, each.spot.cluster.name
+            gang, at, key = each.gang, each.spot.cluster, ("run", each.gang.job_id)
             self.left.pop(gang.job_id, None)
+            self.promises[gang.job_id] = each.spot.promise(key)
             self.running[gang.job_id] = Runner(
-                gang.job_id, gang.name, gang.charge, gang.priority, started, at, gang.total
+                gang.job_id, gang.name, gang.charge, gang.priority, started, at, gang.total, promise=key
             )
         return len(made.taken)
 

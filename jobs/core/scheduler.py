@@ -1,0 +1,363 @@
+"""The scheduler: keeps the facts, and decides who is next, whether it may, and where it goes; each run as small as the change.
+
+Pure. It is told of every change one by one, and answers like one that was told everything just now: a no is remembered for
+all who ask the same, until something is freed that could make it a yes. Quota and placement are decided together: a gang
+that the quota would have but no cluster holds is not charged, and one that waits for its quota is told what the clusters say.
+"""
+
+from collections.abc import Hashable, Iterable
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from jobs.core import gate, reasons
+from jobs.core.gate import Gate, unit_of
+from jobs.core.plans import Placed, Plan, Waits
+from jobs.core.promises import Promises, claimants_of
+from jobs.core.reasons import Code, QuotaVerdict, Reason
+from jobs.core.scheduler_lines import Line, Lines
+from jobs.core.scheduler_places import Places
+from jobs.core.waiting import held_back
+from jobs.core.world import Gang, Quota, Runner, World
+from quotas.core.admission import Bound, Refused
+from quotas.core.admission import Code as No
+from quotas.core.ledger import Charge
+from quotas.core.order import Unit
+from quotas.core.tree import PreemptPolicy, QueuePolicy
+from quotas.core.turns import Behind
+
+AT_ONCE = 500
+"""How many are placed by one plan, and how many of a line are looked at for it."""
+ALIKE = 20
+"""How many of a line may have a place taken back for them in one cycle; the next ones come in the next."""
+_PATIENCE = timedelta(seconds=5)
+_TOLD_A_SECOND = 200
+"""How old amounts in a reason may be: so many jobs are told new amounts a second, and nobody more often than every 5 s."""
+
+
+class Scheduler:
+    def __init__(self, quota: Quota | None = None, places: Places | None = None) -> None:
+        self.quota = quota
+        self.places = places or Places()
+        self.gangs: dict[int, Gang] = {}
+        self.charges: dict[int, Charge] = {}
+        self.leaving: dict[int, Runner] = {}
+        self.left: dict[int, Runner] = {}
+        self._lines = Lines()
+        self._open: dict[Line, None] = {}
+        """Lines whose answer is not known, or was yes."""
+        self._untold: dict[Line, None] = {}
+        self._full: dict[str, dict[Line, None]] = {}
+        """Lines that the quota refuses, by the node that says no."""
+        self._shut: dict[Hashable, dict[Line, None]] = {}
+        """Lines that no cluster holds, by what they ask of clusters."""
+        self._held: dict[int, Reason] = {}
+        self._blocked: dict[str, None] = {}
+        """Leaves of which it is to be told who stands behind whom."""
+        self._claimants: set[int] = set()
+        self._hopes = 0
+        """Moves on when somebody might be found to take back from, where nobody was."""
+
+    @classmethod
+    def of(cls, world: World) -> "Scheduler":
+        """Told of everything at once. The charges that the ledger has already are not its own to release."""
+        made = cls(world.quota, Places(world.sites))
+        made.leaving = {each.job_id: each for each in world.leaving}
+        made.left = {each.job_id: each for each in world.left}
+        for gang in world.waiting:
+            made.put(gang)
+        return made
+
+    # as it is told
+
+    def put(self, gang: Gang) -> None:
+        """It waits; in place of what was known of it as one who waits."""
+        self.drop(gang.job_id)
+        self.gangs[gang.job_id] = gang
+        why = held_back(gang, self.quota)
+        if why is not None:
+            self._held[gang.job_id] = why
+        else:
+            self._stand(gang, unit_of(gang))
+
+    def drop(self, job: int) -> None:
+        """It does not wait any more."""
+        if self.gangs.pop(job, None) is None:
+            return
+        self._held.pop(job, None)
+        self._left_line(job)
+
+    def charge(self, job: int, charge: Charge) -> None:
+        """What its leaf is charged for it, in place of what it was."""
+        if self.charges.get(job) == charge or self.quota is None:
+            return
+        self.release(job)
+        self.charges[job] = charge
+        self.quota.ledger.charge(charge)
+
+    def release(self, job: int) -> None:
+        charge = self.charges.pop(job, None)
+        if charge is None or self.quota is None:
+            return
+        self._hopes += 1
+        self.quota.ledger.release(charge)
+        for node in self.quota.ledger.tree.to_root(charge.leaf):
+            for line in self._full.pop(node.path, {}):
+                line.refusal = None
+                self._open[line] = None
+
+    # the run
+
+    def run(self, now: datetime) -> Plan:
+        """Who starts now, and where; they count as placed and charged from here on. Who waits, and why, if that is news."""
+        plan = Plan(tree_version=self.quota.version if self.quota else 0)
+        self._recall(now)
+        patience = max(_PATIENCE, timedelta(seconds=len(self.gangs) / _TOLD_A_SECOND))
+        with ExitStack() as supposed:
+            if self._claimants:
+                supposed.enter_context(self.places.supposing())
+            promises = self._promises(now)
+            self._pass(plan, promises, now)
+            self._tell(plan, now, patience)
+        for placed in plan.placed:
+            self._settle(placed)
+        plan.claimants = self._who_claims()
+        if self._claimants:
+            self.forget()
+        return plan
+
+    def forget(self) -> None:
+        """All answers: everybody is asked anew."""
+        self._hopes += 1
+        self.places.forget()
+        self._full.clear()
+        self._shut.clear()
+        for line in self._lines.by_key.values():
+            line.refusal, line.nowhere = None, False
+            self._open[line] = None
+
+    def give_up(self, job: int) -> None:
+        """Nobody was found to take back from: not asked again for any of its line until something changes that might help."""
+        self._lines.of[job].hopeless = self._hopes
+
+    def is_hopeless(self, job: int) -> bool:
+        return self._lines.of[job].hopeless == self._hopes
+
+    def line_of(self, job: int) -> Line | None:
+        return self._lines.of.get(job)
+
+    def unit(self, job: int) -> Unit:
+        return self._lines.unit[job]
+
+    def _recall(self, now: datetime) -> None:
+        """Brings back to the line whose answer may be another one now."""
+        claimants = claimants_of(self.gangs, self.leaving.values(), self.left.values(), now)
+        if claimants != self._claimants:
+            changed, self._claimants = claimants ^ self._claimants, claimants
+            for job in changed & self.gangs.keys():
+                self.put(self.gangs[job])
+        if claimants:
+            self.forget()
+        if self.places.grown:
+            self._hopes += 1
+        for shape in self.places.woken(now):
+            for line in self._shut.pop(shape, {}):
+                line.nowhere = False
+                self._open[line] = None
+
+    def _promises(self, now: datetime) -> Promises:
+        claimants = {job: self.gangs[job] for job in self._claimants}
+        return Promises(claimants, self.leaving.values(), self.left.values(), self.quota, self.places, now)
+
+    def _pass(self, plan: Plan, promises: Promises, now: datetime) -> None:
+        for line in list(self._open):
+            self._ask(line, promises, now)
+        asking = [self._lines.unit[job] for leaf in self._open_leaves() for job in self._feed(leaf)]
+        free = [self._lines.unit[job] for job in self._feed("")]
+        through = Gate(self.quota.ledger if self.quota else None, asking, free)
+        while len(plan.placed) < AT_ONCE and (unit := through.next()) is not None:  # 1. who is next
+            job = int(unit.id)
+            gang, line = self.gangs[job], self._lines.of[job]
+            no = through.ask() or promises.forbid(unit, gang)  # 2. may it
+            if no is not None:
+                self._refuse(line, no)
+                through.refused(no)
+                continue
+            promises.turn_of(gang)
+            spot = self.places.spot(line.key[1], gang, line.only, now)  # 3. where
+            if spot is None:
+                promises.turn_over(gang)
+                self._shut_out(line)
+                through.passed()
+                continue
+            through.admitted()  # 4. write it down: the next one sees it
+            promises.placed(gang)
+            self.places.hold(spot.promise(_key(gang)))
+            plan.placed.append(Placed(gang, spot))
+            self._left_line(job)
+        for job, no in through.refusals():
+            if (waiting := self._lines.of.get(job)) is not None and not waiting.refused:
+                self._refuse(waiting, no)
+        plan.more = any(not line.refused for line in self._open if line.members and not self._is_blocked(line))
+
+    def _ask(self, line: Line, promises: Promises, now: datetime) -> None:
+        """Whether one of them could start now, if it were next: whoever could not does not hold up its queue."""
+        gang = line.sample
+        unit = self._lines.unit[line.members[0][1]]
+        if gang.asks_quota and self.quota is not None:
+            no = gate.ask(self.quota.ledger, unit) or promises.forbid(unit, gang)
+            if no is not None:
+                self._refuse(line, no)
+                return
+        promises.turn_of(gang)
+        if self.places.find(line.key[1], gang, line.only, now) is None:
+            self._shut_out(line)
+        promises.turn_over(gang)
+
+    def _refuse(self, line: Line, no: Refused) -> None:
+        line.refusal, line.nowhere = no, False
+        self._full.setdefault(no.path, {})[line] = None
+        self._close(line)
+
+    def _shut_out(self, line: Line) -> None:
+        line.refusal, line.nowhere = None, True
+        self._shut.setdefault(line.key[1], {})[line] = None
+        self._close(line)
+
+    def _close(self, line: Line) -> None:
+        self._open.pop(line, None)
+        self._untold[line] = None
+        if self._blocks(line.leaf):
+            self._blocked[line.leaf] = None
+
+    def _open_leaves(self) -> Iterable[str]:
+        return dict.fromkeys(line.leaf for line in self._open if line.leaf)
+
+    def _feed(self, leaf: str) -> list[int]:
+        """Of a leaf those who may be next, the first of each line."""
+        lines = [line for line in self._lines.by_leaf.get(leaf, {}).values() if line in self._open]
+        if not self._blocks(leaf):
+            return [job for line in lines for _, job in line.members[:AT_ONCE]]
+        found: list[int] = []
+        for _, job in self._lines.in_order(leaf):
+            if self._lines.of[job].refused or len(found) == AT_ONCE:
+                break
+            found.append(job)
+        return found
+
+    def _blocks(self, leaf: str) -> bool:
+        if not leaf or self.quota is None:
+            return False
+        return self.quota.ledger.tree.by_path[leaf].attributes.queue_policy is QueuePolicy.BLOCK
+
+    def _preempts(self, leaf: str) -> bool:
+        if not leaf or self.quota is None:
+            return False
+        return self.quota.ledger.tree.by_path[leaf].attributes.preempt_policy is not PreemptPolicy.NEVER
+
+    def _is_blocked(self, line: Line) -> bool:
+        if not self._blocks(line.leaf):
+            return False
+        _, head = next(self._lines.in_order(line.leaf))
+        return self._lines.of[head].refused
+
+    # what is told
+
+    def _tell(self, plan: Plan, now: datetime, patience: timedelta) -> None:
+        plan.waits += [Waits(self.gangs[job], reason) for job, reason in self._held.items()]
+        self._held.clear()
+        for leaf in self._blocked:
+            self._tell_behind(leaf, plan, now)
+        self._blocked.clear()
+        for line in self._untold:
+            if not line.members or not line.refused or self._blocks(line.leaf):
+                continue
+            reason = self._reason(line, now)
+            plan.waits += [Waits(self.gangs[job], reason) for job in line.tell(reason, now, patience)]
+        self._untold.clear()
+
+    def _tell_behind(self, leaf: str, plan: Plan, now: datetime) -> None:
+        everybody = [job for _, job in self._lines.in_order(leaf)]
+        if not everybody or not (first := self._lines.of[everybody[0]]).refused:
+            return
+        plan.waits.append(Waits(self.gangs[everybody[0]], self._reason(first, now)))
+        blocker = self.gangs[everybody[0]].name
+        for position, job in enumerate(everybody[1:], start=2):
+            behind = Behind(leaf, position, blocker)
+            told = gate.verdict(behind)
+            line = self._lines.of[job]
+            clusters = self.places.look(line.key[1], line.sample, line.only, now)
+            plan.waits.append(Waits(self.gangs[job], Reason(told.code, told.message, clusters, told)))
+
+    def _reason(self, line: Line, now: datetime) -> Reason:
+        clusters = self.places.look(line.key[1], line.sample, line.only, now)
+        line.crowded = any(verdict.code in (Code.NOT_ENOUGH_FREE, Code.NO_NODE_FOR_POD) for verdict in clusters)
+        if line.refusal is not None:
+            told = gate.verdict(line.refusal)
+            return Reason(told.code, told.message, clusters, told)
+        found = reasons.no_cluster_fits(sorted(clusters, key=lambda verdict: verdict.cluster))
+        admits = QuotaVerdict(Code.FITS, line.leaf, f"{line.leaf} has room for it") if line.leaf else None
+        return replace(found, quota=admits)
+
+    def _who_claims(self) -> list[Gang]:
+        """Of everybody whom the quota or the clusters refuse, those who might have a right to a place."""
+        found: list[int] = []
+        for line in self._lines.by_key.values():
+            no = line.refusal
+            taken = no.code is not No.NEVER_FITS and no.bound is Bound.MAX if no else line.nowhere and line.crowded
+            if taken and line.sample.asks_quota and line.hopeless != self._hopes and line.members:
+                blocked = self._blocks(line.leaf)
+                mine = [job for _, job in line.members[:ALIKE]]
+                found += [job for job in mine if not blocked or job == next(self._lines.in_order(line.leaf))[1]]
+        return [self.gangs[job] for job in sorted(found, key=lambda job: self._lines.unit[job].place)]
+
+    # bookkeeping
+
+    def _settle(self, placed: Placed) -> None:
+        gang = placed.gang
+        self.gangs.pop(gang.job_id, None)
+        self.leaving.pop(gang.job_id, None)
+        self.left.pop(gang.job_id, None)
+        self.places.hold(placed.spot.promise(_key(gang)))
+        if gang.asks_quota and self.quota is not None:
+            self.charges[gang.job_id] = gang.charge
+            ledger, way = self.quota.ledger, self.quota.ledger.way[gang.leaf]
+            if (ledger.held.used[way] > ledger.floor[way]).any() or self._preempts(gang.leaf):
+                self._hopes += 1
+
+    def _stand(self, gang: Gang, unit: Unit) -> None:
+        only = self._only(gang)
+        asked = unit.shape if gang.asks_quota else None
+        claim = gang.job_id if gang.job_id in self._claimants else 0
+        excluded = tuple(sorted(gang.excluded.items()))
+        shape = (gang.api_version, gang.kind, gang.demand, id(gang.policy), excluded, only, claim)
+        line = Line((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
+        self._lines.put(gang.job_id, unit, line)
+        line = self._lines.of[gang.job_id]
+        self._untold[line] = None
+        if not line.refused:
+            self._open[line] = None
+        if self._preempts(line.leaf):
+            line.hopeless = -1
+        if self._blocks(line.leaf):
+            self._blocked[line.leaf] = None
+
+    def _left_line(self, job: int) -> None:
+        line = self._lines.drop(job)
+        if line is None:
+            return
+        if self._blocks(line.leaf):
+            self._blocked[line.leaf] = None
+        if not line.members:
+            for known in (self._open, self._untold, *([self._full.get(line.refusal.path, {})] if line.refusal else [])):
+                known.pop(line, None)
+            self._shut.get(line.key[1], {}).pop(line, None)
+
+    def _only(self, gang: Gang) -> tuple[str, ...]:
+        """The clusters its queue may use; empty: all."""
+        node = self.quota.ledger.tree.by_path.get(gang.leaf) if self.quota else None
+        return node.attributes.cluster_affinity if node else ()
+
+
+def _key(gang: Gang) -> Hashable:
+    return gang.uid or gang.job_id, gang.attempt + 1

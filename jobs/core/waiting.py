@@ -1,0 +1,35 @@
+"""Why a gang is not even looked at by the scheduler: it has no policy, no quota of its own, or its queue is closed."""
+
+from jobs.core.reasons import Code, QuotaVerdict, Reason
+from jobs.core.world import Gang, Quota
+
+
+def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
+    """None: it is looked at."""
+    if gang.policy is None:
+        return Reason(
+            Code.NO_POLICY,
+            f"no PropagationPolicy of its namespace and no ClusterPropagationPolicy selects this {gang.kind}",
+        )
+    if gang.charged:
+        return None
+    if quota is None:
+        return _suspended() if gang.policy.suspended else None
+    if not gang.leaf and (gang.leaf_fault or gang.policy.suspended):
+        return _no_quota(gang)
+    if closed := quota.closed.get(gang.leaf):
+        told = f"queue {closed.path} ({closed.name}) is {closed.state.lower()} and lets nobody start"
+        facts = {"queue": closed.name, "state": closed.state}
+        return Reason(Code.QUEUE_HELD, told, (), QuotaVerdict(Code.QUEUE_HELD, closed.path, told, facts))
+    return None
+
+
+def _suspended() -> Reason:
+    told = "its policy sets suspension.scheduling: true and there is no quota tree whose queue could release it"
+    return Reason(Code.SCHEDULING_SUSPENDED, told)
+
+
+def _no_quota(gang: Gang) -> Reason:
+    namespace = gang.name.partition("/")[0]
+    told = gang.leaf_fault or f"namespace {namespace} is in no leaf of the quota tree, and the job names none by label"
+    return Reason(Code.NO_QUOTA_FOR_NAMESPACE, told, (), QuotaVerdict(Code.NO_QUOTA_FOR_NAMESPACE, "", told))

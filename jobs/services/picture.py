@@ -1,0 +1,201 @@
+"""The scheduler one process keeps between cycles, brought up to date from the journal by loading only what changed.
+
+Whoever holds the lease looks here. What the journal does not tell in rows (policies, queues, the tree), and whatever is odd
+(the journal compacted, the tree another one), loads everything anew. A picture that is old costs nothing but a lost claim:
+what a plan made from it may do is decided by the conditional updates that write it down.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.db.models import QuerySet
+
+from fleet import journal
+from fleet.models import Cluster, Hold, JournalEntry, Node
+from jobs import snapshot
+from jobs.core.plans import Placed
+from jobs.core.policy import PolicySpec
+from jobs.core.scheduler import Scheduler
+from jobs.core.scheduler_places import Places
+from jobs.kinds import registry
+from jobs.models import Job
+from quotas.core.ledger import Charge
+
+_MANY = 20_000
+"""Journal lines beyond which everything is loaded anew."""
+_FRESH = timedelta(minutes=5)
+"""How long a picture is kept at most: what nobody journalled is found after this."""
+_CHUNK = 500
+T = TypeVar("T")
+
+
+class Picture:
+    """Not shared between threads: each worker process has one."""
+
+    def __init__(self) -> None:
+        self.scheduler = Scheduler()
+        self._last: JournalEntry | None = None
+        """The newest journal line it was told of."""
+        self._tree = 0
+        self._loaded_at: datetime | None = None
+        self._clusters: dict[str, str] = {}
+        """Uid → name."""
+        self._pks: dict[str, int] = {}
+        self._policies: dict[int, PolicySpec] = {}
+
+    def refresh(self, now: datetime) -> Scheduler:
+        """The scheduler, told of everything that was committed until now."""
+        if self._last is None or self._is_stale(now) or not self._follow(self._last):
+            self._load(now)
+        return self.scheduler
+
+    def doubt(self, lost: Iterable[Placed]) -> None:
+        """These could not be placed as planned: they are read again."""
+        pks = []
+        for each in lost:
+            pks.append(each.gang.job_id)
+            self.scheduler.places.release((each.gang.uid, each.gang.attempt + 1))
+            self.scheduler.release(each.gang.job_id)
+        if pks:
+            self._tell_jobs(Job.objects.filter(pk__in=pks))
+
+    def forget(self) -> None:
+        self._last = None
+
+    def _is_stale(self, now: datetime) -> bool:
+        if self._loaded_at is None or not timedelta() <= now - self._loaded_at < _FRESH:
+            return True
+        _, tree = snapshot.tree_in_force()
+        return tree != self._tree
+
+    def _load(self, now: datetime) -> None:
+        last = next(iter(journal.after(journal.head() - 1)), None)
+        found = snapshot.load_quota()
+        sites = snapshot.load_sites()
+        scheduler = Scheduler(found, Places(sites))
+        self._pks.clear()
+        charged = snapshot.charged_jobs().values_list("pk", "uid", "leaf", "charge", "preemptible")
+        for pk, uid, leaf, charge, preemptible in charged:
+            self._pks[str(uid)] = pk
+            if found and leaf in found.ledger.way:
+                scheduler.charges[pk] = Charge(leaf, charge, preemptible)
+        self._policies.clear()
+        self.scheduler, self._tree = scheduler, found.version if found else 0
+        self._clusters = {str(uid): name for uid, name in Cluster.objects.values_list("uid", "name")}
+        self._wait(snapshot.waiting_jobs())
+        if found:
+            scheduler.leaving = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), found)}
+            scheduler.left = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
+        self._last, self._loaded_at = last, now
+
+    def _follow(self, last: JournalEntry) -> bool:
+        """False when it cannot be told what changed; so when the line read last is not there, or is another one."""
+        entries = journal.after(last.version - 1, _MANY)
+        if not entries or len(entries) == _MANY or _identity(entries[0]) != _identity(last):
+            return False
+        entries = entries[1:]
+        by_kind: dict[str, list[JournalEntry]] = defaultdict(list)
+        for entry in entries:
+            by_kind[entry.kind].append(entry)
+        if by_kind.keys() & _ANEW:
+            return False
+        if not self._tell_clusters(by_kind["Cluster"]):
+            return False
+        self._tell_nodes(by_kind["Node"])
+        uids = {e.object_uid for kind in _KINDS for e in by_kind.get(kind, ())}
+        gone = {e.object_uid for kind in _KINDS for e in by_kind.get(kind, ()) if e.action == journal.Action.DELETED}
+        for some in _chunks(sorted(uids)):
+            self._tell_jobs(Job.objects.filter(uid__in=some))
+        for uid in gone - {str(u) for u in Job.objects.filter(uid__in=gone).values_list("uid", flat=True)}:
+            self._gone(uid)
+        self._tell_holds()
+        if entries:
+            self._last = entries[-1]
+        return True
+
+    def _tell_clusters(self, entries: Iterable[JournalEntry]) -> bool:
+        uids = {entry.object_uid for entry in entries}
+        if not uids:
+            return True
+        rows = {str(row.uid): row for row in Cluster.objects.defer("access", "permissions").filter(uid__in=uids)}
+        for uid in uids - rows.keys():
+            if (name := self._clusters.pop(uid, None)) is not None:
+                self.scheduler.places.drop_cluster(name)
+        for uid, row in rows.items():
+            if self._clusters.setdefault(uid, row.name) != row.name:
+                return False
+            self.scheduler.places.set_cluster(row.pk, snapshot.member_of(row))
+        return True
+
+    def _tell_nodes(self, entries: Iterable[JournalEntry]) -> None:
+        """A node's line has the cluster where others have the namespace."""
+        wanted: dict[str, set[str]] = defaultdict(set)
+        for entry in entries:
+            wanted[entry.namespace].add(entry.name)
+        for cluster, names in wanted.items():
+            found = set()
+            for some in _chunks(sorted(names)):
+                for row in Node.objects.filter(cluster__name=cluster, name__in=some):
+                    found.add(row.name)
+                    self.scheduler.places.set_node(cluster, snapshot.facts_of(row))
+            for name in names - found:
+                self.scheduler.places.drop_node(cluster, name)
+
+    def _tell_jobs(self, rows: QuerySet[Job]) -> None:
+        known = list(rows.values_list("pk", "uid", "leaf", "charge", "preemptible"))
+        quota = self.scheduler.quota
+        for pk, uid, leaf, charge, preemptible in known:
+            self._pks[str(uid)] = pk
+            self.scheduler.drop(pk)
+            self.scheduler.leaving.pop(pk, None)
+            self.scheduler.left.pop(pk, None)
+            if charge is None or quota is None or leaf not in quota.ledger.way:
+                self.scheduler.release(pk)
+            else:
+                self.scheduler.charge(pk, Charge(leaf, charge, preemptible))
+        pks = [pk for pk, *_ in known]
+        self._wait(snapshot.waiting_jobs().filter(pk__in=pks))
+        if quota:
+            for each in snapshot.load_runners(snapshot.leaving_jobs().filter(pk__in=pks), quota):
+                self.scheduler.leaving[each.job_id] = each
+            for each in snapshot.load_runners(snapshot.left_jobs().filter(pk__in=pks), quota):
+                self.scheduler.left[each.job_id] = each
+
+    def _wait(self, rows: QuerySet[Job]) -> None:
+        """Those read under this tree; the others are read again before the next cycle."""
+        for gang in snapshot.load_gangs(rows.filter(tree_version=self._tree), self._policies):
+            self._pks[gang.uid] = gang.job_id
+            self.scheduler.put(gang)
+
+    def _tell_holds(self) -> None:
+        """What is held is no news in the journal: all that is open is looked through, which is what has no pods yet."""
+        places = self.scheduler.places
+        keys = Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "pk")
+        open_now = {(str(uid), attempt): pk for uid, attempt, pk in keys}
+        for key in places.promises.keys() - open_now.keys():
+            places.release(key)
+        made = [pk for key, pk in open_now.items() if key not in places.promises]
+        for some in _chunks(made):
+            for hold in snapshot.open_holds().filter(pk__in=some):
+                places.hold(snapshot.promise_of(hold, hold.cluster.name))
+
+    def _gone(self, uid: str) -> None:
+        pk = self._pks.pop(uid, None)
+        if pk is not None:
+            self.scheduler.drop(pk)
+            self.scheduler.release(pk)
+
+
+_ANEW = frozenset({"PropagationPolicy", "ClusterPropagationPolicy", "Queue", "ElasticQuotaTree"})
+"""Kinds whose change may concern everybody."""
+_KINDS = frozenset(kind.resource.kind for kind in registry.everything())
+
+
+def _identity(entry: JournalEntry) -> tuple[object, ...]:
+    return entry.version, entry.kind, entry.object_uid, entry.at
+
+
+def _chunks(names: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (names[i : i + _CHUNK] for i in range(0, len(names), _CHUNK))
