@@ -224,7 +224,6 @@ def _fill(job: Job, document: _Document) -> None:
     total = document.reading.total()
     job.manifest = document.manifest
     job.labels = document.manifest["metadata"].get("labels") or {}
-    annotations = document.manifest["metadata"].get("annotations") or {}
     templates = dict(registry.of(job.api_version, job.kind).templates(job.manifest))
     given = document.reading.roles
     needs = asks.stored(asks.read((role.name, role.replicas, templates.get(role.name, {})) for role in given))
@@ -238,12 +237,7 @@ def _fill(job: Job, document: _Document) -> None:
         for role in given
     ]
     job.total = total
-<<<<<<< HEAD
-    job.priority = entitlement.priority(annotations, templates.items())
-    entitlements.fill(job)
-=======
     document.warnings.extend(entitlements.fill(job))
->>>>>>> df7a56915b7dfd20697be00762f5746ba2ae06c8
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 
