@@ -10,8 +10,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-BIG = 2
-"""Whole nodes from which on a gang is big: smaller ones fit wherever one node is free."""
+BIG = 8
+"""Whole nodes from which on a gang is big: smaller ones find room often enough without nodes being kept for them."""
 UNKNOWN = 3600.0
 """Expected of somebody's very first job."""
 OVERDUE = 60.0
@@ -90,7 +90,7 @@ class Yard(Protocol):
     def unkeep(self) -> None: ...
 
 
-def turn(queue: Sequence[Waiting], yard: Yard, now: float) -> set[Hashable]:
+def turn(queue: Sequence[Waiting], yard: Yard, now: float, big: int = BIG) -> set[Hashable]:
     """One pass over the queue, in its order; who started. Nothing is kept before it, nor after it."""
     refused: set[Hashable] = set()
     started: set[Hashable] = set()
@@ -104,7 +104,7 @@ def turn(queue: Sequence[Waiting], yard: Yard, now: float) -> set[Hashable]:
             refused.add(job.shape)
 
     drain = None
-    for job in (job for job in queue if job.nodes >= BIG):
+    for job in (job for job in queue if job.nodes >= big):
         offer(job)
         if job.name not in started and (drain := plan(job, yard.whole_at())) is not None:
             break

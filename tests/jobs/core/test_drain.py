@@ -73,7 +73,7 @@ def replay(arrivals: list[tuple[int, int, int]], nodes: list[int]) -> tuple[Toy,
         toy.leave()
         while coming and coming[0][0] <= toy.now:
             queue.append(coming.pop(0)[1])
-        for name in drain.turn(queue, toy, toy.now):
+        for name in drain.turn(queue, toy, toy.now, big=2):
             starts[name] = toy.now
         queue = [j for j in queue if j.name not in starts]
     return toy, starts
