@@ -1,10 +1,12 @@
 """The list of jobs over REST: narrowed, ordered, counted by group, exported. What a job looks like is said elsewhere."""
 
 import csv
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import django_filters
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import F, QuerySet
 from django.http import StreamingHttpResponse
 from rest_framework import serializers
@@ -97,6 +99,29 @@ class _Line:
         return text
 
 
+class ExportQuery(serializers.Serializer[Any]):
+    form = serializers.ChoiceField([("csv", "CSV"), ("json", "JSON")], required=False, default="csv")
+
+
+def as_file(rows: QuerySet[Job], form: str) -> StreamingHttpResponse:
+    return as_json(rows) if form == "json" else as_csv(rows)
+
+
+def as_json(rows: QuerySet[Job]) -> StreamingHttpResponse:
+    """The jobs in their order, one array, as they are read."""
+    body = StreamingHttpResponse(_array(rows), content_type="application/json")
+    body["Content-Disposition"] = 'attachment; filename="jobs.json"'
+    return body
+
+
+def _array(rows: QuerySet[Job]) -> Iterator[str]:
+    before = "["
+    for row in _read(rows):
+        yield before + json.dumps(dict(zip(_CSV, row, strict=True)), cls=DjangoJSONEncoder)
+        before = ",\n"
+    yield "]\n" if before != "[" else "[]\n"
+
+
 def as_csv(rows: QuerySet[Job]) -> StreamingHttpResponse:
     """The jobs in their order, a line each, as they are read."""
     body = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8")
@@ -107,12 +132,16 @@ def as_csv(rows: QuerySet[Job]) -> StreamingHttpResponse:
 def _lines(rows: QuerySet[Job]) -> Iterator[str]:
     writer = csv.writer(_Line())
     yield writer.writerow(_CSV)
+    for row in _read(rows):
+        yield writer.writerow([_plain(cell) for cell in row])
+
+
+def _read(rows: QuerySet[Job]) -> Iterator[tuple[Any, ...]]:
     named = rows.annotate(where=F("cluster__name"), why=F("reason_code")).values_list(
         "namespace", "name", "kind", "state", "why", "where", "leaf", "gpus", "priority", "attempt", "created_at",
         "started_at", "finished_at", "uid",
     )  # fmt: skip
-    for row in named[:EXPORTED].iterator(chunk_size=2000):
-        yield writer.writerow([_plain(cell) for cell in row])
+    return iter(named[:EXPORTED].iterator(chunk_size=2000))
 
 
 def _plain(cell: Any) -> Any:

@@ -22,7 +22,7 @@ from fleet.api.serializers import EventSerializer
 from fleet.models import Event, Pod
 from jobs import queries
 from jobs.api.history import CopySerializer, TimelineSerializer, shown
-from jobs.api.listing import GroupsQuery, GroupsSerializer, JobFilter, JobPages, SteadyOrder, as_csv
+from jobs.api.listing import ExportQuery, GroupsQuery, GroupsSerializer, JobFilter, JobPages, SteadyOrder, as_file
 from jobs.api.logs import LogsQuery, plain_text
 from jobs.api.serializers import (
     AttemptSerializer,
@@ -110,11 +110,13 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         total = sum(each.count for each in found)
         return Response(GroupsSerializer({"by": by, "count": total, "results": found}).data)
 
-    @extend_schema(responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.STR)})
+    @extend_schema(parameters=[ExportQuery], responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.STR)})
     @action(detail=False, pagination_class=None, content_negotiation_class=AsPlainText)
     def export(self, request: Request) -> HttpResponseBase:
-        """The jobs that match as comma-separated values, in their order."""
-        return as_csv(self.filter_queryset(self.get_queryset()))
+        """The jobs that match, in their order, as a file: comma-separated values or JSON."""
+        query = ExportQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return as_file(self.filter_queryset(self.get_queryset()), query.validated_data["form"])
 
     @extend_schema(responses=EventSerializer(many=True), filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[])

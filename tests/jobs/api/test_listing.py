@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 
 import pytest
 
@@ -76,3 +77,11 @@ def test_it_exports_what_matches(as_admin, three):
     body = b"".join(as_admin.get("/api/v1/jobs/export/?ordering=name&reason=Codea").streaming_content).decode()
     (row,) = csv.DictReader(io.StringIO(body))
     assert (row["name"], row["state"], row["reason"], row["queue"]) == ("a", "Queued", "Codea", "'=1+1")
+
+
+def test_it_exports_as_json(as_admin, three):
+    def exported(query: str) -> list:
+        return json.loads(b"".join(as_admin.get(f"/api/v1/jobs/export/?form=json&{query}").streaming_content))
+
+    assert [each["name"] for each in exported("ordering=name")] == ["a", "b", "c"]
+    assert exported("search=nothing") == []
