@@ -12,8 +12,9 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from fleet import events, journal, signals
-from fleet.core import health, tags
+from fleet.core import fits, health, tags
 from fleet.errors import Conflict, FieldFault, InvalidInput, NotFound, invalid
+from fleet.kube.resources import RESERVATIONS
 from fleet.member import addresses, kubeconfig
 from fleet.member.client import Access
 from fleet.models import Cluster
@@ -124,7 +125,8 @@ def cordon(cluster: Cluster, on: bool, *, by: str, now: datetime) -> Cluster:
 
 def set_labels(cluster: Cluster, labels: Mapping[str, str], *, by: str, now: datetime) -> Cluster:
     """Replaces all labels."""
-    _refuse(tags.label_faults(labels))
+    served = cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind)
+    _refuse([*tags.label_faults(labels), *fits.faults(labels, cluster.version, served=served)])
     with transaction.atomic():
         row = _locked(cluster)
         if row.labels != dict(labels):

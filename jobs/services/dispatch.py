@@ -11,6 +11,8 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
+from fleet.core import fits
+from fleet.kube.resources import RESERVATIONS
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
 from fleet.services import links
@@ -21,8 +23,9 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, say
 from jobs.kinds import gangs, registry
 from jobs.models import Job, Work
-from jobs.services import charges, copies, dependents, moves, overrides, scheduling, works
+from jobs.services import charges, copies, dependents, moves, overrides, reservations, scheduling, works
 from jobs.services.copies import NotYet
+from jobs.services.reservations import CannotReserve
 from jobs.snapshot import known_kinds
 
 State = Work.State
@@ -82,10 +85,13 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
             dependents.send(client, dependents.of(job))
         written, said = overrides.manifest(job, kind, work.cluster)
         body = copies.manifest(kind, written, marks)
+        if fits.reserves(work.cluster.labels):
+            replicas = {role["name"]: role["replicas"] for role in job.roles}
+            reservations.secure(client, kind, body, replicas, now=clock())
         if group := gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves):
             copies.create(client, *group, uid, attempt)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
-    except CannotOverride as e:
+    except (CannotOverride, CannotReserve) as e:
         _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
     except MemberRefused as e:
@@ -147,6 +153,8 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
         gone = copies.remove(client, kind.resource, work.namespace, work.name, uid)
         if not gone:
             raise NotYet(f"{work.cluster.name} is still removing it")
+        if work.cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind):
+            reservations.remove(client, uid, work.attempt)
         for group in gangs.GROUPS:
             if work.cluster.serves(group.api_version, group.kind):
                 copies.remove(client, group, work.namespace, work.name, uid)

@@ -8,13 +8,13 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from fleet.core.units import plus
-from fleet.kube.resources import NODES, POD_GROUPS, PODS, VOLCANO_POD_GROUPS
+from fleet.kube.resources import NODES, POD_GROUPS, PODS, RESERVATIONS, VOLCANO_POD_GROUPS
 from fleet.member.client import Object
 from fleet.member.errors import MemberError, MemberMissing
 
 from .clock import stamp
 from .controller import Cluster, Controller
-from .fit import Amounts, Room, amounts, pod_request, room_of
+from .fit import Amounts, Ask, Room, amounts, pod_request, room_of
 from .objects import (
     annotations_of,
     condition,
@@ -27,7 +27,8 @@ from .objects import (
     split_key,
     uid_of,
 )
-from .packing import TASK_AFFINITY, VOLCANO, Group, Placed, Waiting, group_of, plan, waiting_of
+from .packing import TASK_AFFINITY, VOLCANO, Group, Placed, Waiting, best_room, group_of, plan, waiting_of
+from .reservations import Reservations
 
 ROUND = "round"
 """The one key of the queue: every change asks for one more round over all waiting pods."""
@@ -49,30 +50,75 @@ class Scheduler(Controller):
         self._rooms: dict[str, Room] = {}
         self._told: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(BINDERS, thread_name_prefix="binder")
+        self.reservations = Reservations(cluster, self) if cluster.serves(RESERVATIONS) else None
         self._pods.listen(self._on_pod)
         for informer in self._groups.values():
             informer.listen(lambda _kind, _obj: self.queue.add(ROUND))
         cluster.informer(NODES).listen(self._on_node)
 
+    def start(self) -> None:
+        super().start()
+        if self.reservations:
+            self.reservations.start()
+
     def stop(self) -> None:
         super().stop()
+        if self.reservations:
+            self.reservations.stop()
         self._pool.shutdown(cancel_futures=True)
 
     def reconcile(self, key: str) -> float | None:
         self._let_in()
+        expected = self._expected()
         with self._lock:
             waiting = [pod for pod in self._waiting.values() if pod.uid not in self._holds]
-            if not waiting and not self._doubts:
+            if not waiting and not self._doubts and not expected:
                 return None
             verdict = plan(waiting, self._rooms, self._count_groups())
             for placed in verdict.bindings:
                 self._holds[placed.pod.uid] = (placed.node, placed.pod.ask.request)
+            verdict.bindings += expected
             doubts = list(self._doubts.values())
         settled = [self._pool.submit(self._settle, placed) for placed in doubts]
         bound: list[Future[bool]] = [self._pool.submit(self._bind, placed) for placed in verdict.bindings]
         told = [self._pool.submit(self._tell, pod, words) for pod, words in verdict.refusals.items()]
         failed = [future for future in [*settled, *bound, *told] if not future.result()]
         return 0.2 if failed else None
+
+    def _expected(self) -> list[Placed]:
+        """The waiting pods that room is kept for, each with its node."""
+        if self.reservations is None:
+            return []
+        with self._lock:
+            waiting = [pod for pod in self._waiting.values() if pod.uid not in self._holds]
+        found = [(pod, self._pods.get(pod.key)) for pod in waiting]
+        nodes = [(pod, self.reservations.take(obj)) for pod, obj in found if obj is not None]
+        return [Placed(pod, node) for pod, node in nodes if node]
+
+    def reserve(self, uid: str, ask: Ask, node: str) -> str:
+        with self._lock:
+            if uid in self._holds:
+                return self._holds[uid][0]
+            room = self._rooms.get(node) or best_room(ask, self._rooms.values())
+            if room is None:
+                return ""
+            room.hold(ask.request)
+            self._holds[uid] = (room.name, ask.request)
+            return room.name
+
+    def give_back(self, uid: str) -> None:
+        with self._lock:
+            freed = self._release(uid)
+        if freed:
+            self.wake()
+
+    def hand_over(self, uid: str, heir: str) -> None:
+        with self._lock:
+            if uid in self._holds:
+                self._holds[heir] = self._holds.pop(uid)
+
+    def wake(self) -> None:
+        self.queue.add(ROUND)
 
     def _on_node(self, kind: str, node: Object) -> None:
         name = name_of(node)

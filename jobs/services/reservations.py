@@ -1,0 +1,67 @@
+"""Holds a gang's capacity in the member before the job is sent: all of its reservations, or none and another cluster.
+
+Idempotent like everything that is sent: names follow from the job and the attempt, so a worker that takes over finds what is
+there. What is left behind by a lost member ends there by itself. No database here.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from fleet.core import marks
+from fleet.kube.resources import RESERVATIONS
+from fleet.member.client import MemberClient
+from fleet.member.errors import MemberChanged, MemberExists, MemberMissing
+from jobs.kinds import reservations
+from jobs.kinds.base import Kind, Manifest
+from jobs.kinds.reservations import PATIENCE, Progress
+from jobs.services.copies import NotYet
+
+MARKS = (marks.FLEET, marks.JOB_UID, marks.ATTEMPT, marks.MANAGED_BY)
+
+
+class CannotReserve(Exception):
+    """The member does not hold the gang in time, or holds it no more."""
+
+
+def secure(client: MemberClient, kind: Kind, made: Manifest, replicas: Mapping[str, int], *, now: datetime) -> None:
+    """Returns when the member holds every pod of ``made``; raises `NotYet` while it is at it."""
+    labels = made["metadata"]["labels"]
+    reservations.bind(kind, made)
+    wanted = reservations.bodies(kind, made, replicas, {key: labels[key] for key in MARKS})
+    found = _found(client, labels[marks.JOB_UID], labels[marks.ATTEMPT])
+    there = {each["metadata"]["name"] for each in found}
+    for body in wanted:
+        if body["metadata"]["name"] not in there:
+            try:
+                found.append(client.create(RESERVATIONS.path(), body))
+            except MemberExists:
+                continue
+    state, told = reservations.progress(wanted, found)
+    if state is Progress.LOST or (state is Progress.PENDING and _age(found, now) > PATIENCE):
+        raise CannotReserve(told)
+    if state is Progress.PENDING:
+        raise NotYet(told)
+
+
+def _age(found: Sequence[Manifest], now: datetime) -> timedelta:
+    """Of the oldest, by the member's word for when it was made."""
+    times = [datetime.fromisoformat(each["metadata"]["creationTimestamp"]) for each in found]
+    return now - min(times, default=now)
+
+
+def remove(client: MemberClient, job_uid: str, attempt: int) -> None:
+    """Gives back what the member holds for the attempt."""
+    for each in _found(client, job_uid, str(attempt)):
+        metadata = each["metadata"]
+        try:
+            client.delete(RESERVATIONS.path(name=metadata["name"]), uid=metadata["uid"])
+        except (MemberMissing, MemberChanged):
+            continue
+
+
+def _found(client: MemberClient, job_uid: str, attempt: str) -> list[Manifest]:
+    selector = f"{marks.JOB_UID}={job_uid},{marks.ATTEMPT}={attempt}"
+    try:
+        return list(client.list(RESERVATIONS.path(), {"labelSelector": selector})["items"])
+    except MemberMissing:
+        return []

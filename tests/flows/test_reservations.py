@@ -1,0 +1,81 @@
+"""Clusters that hold the capacity themselves before a job is sent: all of the gang, or nothing and another cluster."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.errors import InvalidInput
+from fleet.kube.resources import RESERVATIONS
+from fleet.models import Cluster
+from fleet.services import clusters
+from tests.support.world import POLICY, pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SERVED = {"reservations.scheduling.koordinator.sh": "v1alpha1"}
+NORTH_FIRST = POLICY.replace(
+    "placement: {", "placement: {clusterAffinities: [{clusterNames: [north]}, {clusterNames: [south]}], "
+)
+LABELS = {"convoy.dev/fit": "Reservation"}
+
+
+def reserving(world, name: str, *nodes: int, **options):
+    made = world.member(name, *nodes, serves=SERVED, **options)
+    label(name)
+    return made
+
+
+def label(name: str) -> None:
+    clusters.set_labels(Cluster.objects.get(name=name), LABELS, by="test", now=timezone.now())
+
+
+def held(world, name: str) -> list[tuple[str, str]]:
+    found = world.clients[name].list(RESERVATIONS.path())["items"]
+    return sorted((each["metadata"]["name"], each.get("status", {}).get("phase", "Pending")) for each in found)
+
+
+def kept_by_others(world, name: str, gpus: int) -> None:
+    """What the fleet does not count, and the member does."""
+    container = {"name": "c", "image": "x", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}
+    spec = {"template": {"spec": {"containers": [container]}}, "owners": [], "ttl": "24h"}
+    body = {"apiVersion": RESERVATIONS.api_version, "kind": RESERVATIONS.kind, "metadata": {"name": "theirs"}}
+    world.clients[name].create(RESERVATIONS.path(), {**body, "spec": spec})
+    world.until(lambda: held(world, name) == [("theirs", "Available")], "it is kept")
+
+
+def test_the_pods_of_a_job_take_what_was_held_for_them_one_by_one(world):
+    reserving(world, "north", 2, 2)
+    world.apply(POLICY, pytorch_job("llama", duration="10h"))
+    world.expect("llama", "Running", on="north")
+    world.until(lambda: [phase for _, phase in held(world, "north")] == ["Succeeded"] * 3, "each is taken")
+    nodes = {each["status"]["nodeName"] for each in world.clients["north"].list(RESERVATIONS.path())["items"]}
+    assert {pod["spec"]["nodeName"] for pod in world.pods("north")} == nodes
+
+
+def test_a_gang_that_the_member_cannot_hold_whole_holds_nothing_and_goes_to_the_next(world, monkeypatch):
+    monkeypatch.setattr("jobs.services.reservations.PATIENCE", timedelta(seconds=2))
+    reserving(world, "north", 2, 2)
+    world.member("south", 2, 2)
+    kept_by_others(world, "north", 2)
+    world.apply(NORTH_FIRST, pytorch_job("llama", workers=1, gpus=2, duration="10h"))
+    world.expect("llama", "Running", on="south")
+    assert any("1 of 2 reservations are available" in told for _, told in world.events("llama"))
+    world.until(lambda: held(world, "north") == [("theirs", "Available")], "nothing of it stays held")
+    assert world.pods("north") == []
+
+
+def test_a_job_that_is_deleted_while_its_room_is_made_leaves_nothing_held(world):
+    reserving(world, "north", 2, 2)
+    kept_by_others(world, "north", 2)
+    world.apply(POLICY, pytorch_job("llama", workers=1, gpus=2, duration="10h"))
+    world.until(lambda: [phase for _, phase in held(world, "north")].count("Available") == 2, "one pod has its room")
+    world.delete("llama")
+    world.until(lambda: held(world, "north") == [("theirs", "Available")], "nothing of it stays held")
+
+
+def test_it_is_refused_where_the_cluster_cannot_hold_reservations(world):
+    world.member("plain", 1)
+    with pytest.raises(InvalidInput, match="does not serve scheduling.koordinator.sh/v1alpha1 Reservation"):
+        label("plain")
+    with pytest.raises(InvalidInput, match="takes 1.28 or later"):
+        reserving(world, "old", 1, version="v1.20.2")
