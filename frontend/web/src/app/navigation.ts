@@ -1,9 +1,23 @@
 /** The rooms of the console: what stands in the left navigation, and the keys that lead there. */
-import { Layers, ListTree, type LucideIcon, Network, SquarePen } from 'lucide-react';
+import {
+  Activity,
+  HeartPulse,
+  History,
+  KeyRound,
+  Layers,
+  ListTree,
+  type LucideIcon,
+  Network,
+  Route,
+  Shuffle,
+  SquarePen,
+} from 'lucide-react';
+
+import type en from '../locales/en.json';
 
 interface Room {
   to: string;
-  name: 'fleet' | 'jobs' | 'quotas' | 'submit';
+  name: keyof (typeof en)['rooms'];
   keys: string;
   icon: LucideIcon;
 }
@@ -13,4 +27,10 @@ export const ROOMS: Room[] = [
   { to: '/jobs', name: 'jobs', keys: 'g j', icon: Layers },
   { to: '/quotas', name: 'quotas', keys: 'g q', icon: ListTree },
   { to: '/submit', name: 'submit', keys: 'g s', icon: SquarePen },
+  { to: '/policies', name: 'policies', keys: 'g p', icon: Route },
+  { to: '/failovers', name: 'failovers', keys: 'g o', icon: Shuffle },
+  { to: '/events', name: 'events', keys: 'g e', icon: Activity },
+  { to: '/audit', name: 'audit', keys: 'g a', icon: History },
+  { to: '/access', name: 'access', keys: 'g r', icon: KeyRound },
+  { to: '/system', name: 'system', keys: 'g y', icon: HeartPulse },
 ];

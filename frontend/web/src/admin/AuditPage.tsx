@@ -1,0 +1,92 @@
+/** Who changed what, newest first; a line opens to what the fields were and became. */
+import { Modal, UnstyledButton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { History } from 'lucide-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import type { AuditLine } from '../api/types.ts';
+import { Age } from '../ui/Age.tsx';
+import { DataTable } from '../ui/DataTable.tsx';
+import { Empty, Failed } from '../ui/Message.tsx';
+import { PageHeader } from '../ui/PageHeader.tsx';
+import { Pager } from '../ui/Pager.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import { SettledInput } from '../ui/SettledInput.tsx';
+import classes from './admin.module.css';
+import { PAGE_SIZE, useListState } from './list.ts';
+import { auditEntryQuery, auditQuery } from './queries.ts';
+
+export default function AuditPage() {
+  const { t } = useTranslation();
+  const list = useListState();
+  const [open, setOpen] = useState<AuditLine | null>(null);
+  const query = { search: list.search, actor: list.get('actor'), page: list.page, page_size: PAGE_SIZE };
+  const { data, error, refetch } = useQuery(auditQuery(query));
+  return (
+    <>
+      <PageHeader title={t('audit.title')} note={data && t('audit.count', { count: data.count })}>
+        <SettledInput label={t('audit.search')} value={list.search} onSettle={(search) => list.set({ search })} />
+        <SettledInput label={t('audit.actor')} value={list.get('actor')} onSettle={(actor) => list.set({ actor })} />
+      </PageHeader>
+      <Panel flush>
+        {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
+        {data?.count === 0 && <Empty title={t('audit.none')} icon={History} />}
+        {!(error && !data) && data?.count !== 0 && <Lines rows={data?.results} onOpen={setOpen} />}
+        {data && <Pager page={list.page} pageSize={PAGE_SIZE} count={data.count} onPage={(page) => list.set({ page: String(page) })} />}
+      </Panel>
+      {open && <Entry line={open} onClose={() => setOpen(null)} />}
+    </>
+  );
+}
+
+function Lines({ rows, onOpen }: { rows: AuditLine[] | undefined; onOpen: (line: AuditLine) => void }) {
+  const { t } = useTranslation();
+  return (
+    <DataTable
+      caption={t('audit.title')}
+      rows={rows}
+      rowKey={({ id }) => String(id)}
+      columns={[
+        { id: 'at', header: t('events.at'), width: '110px', cell: ({ at }) => <Age since={at} ago /> },
+        { id: 'actor', header: t('audit.actor'), cell: ({ actor }) => actor },
+        { id: 'door', header: t('audit.door'), cell: ({ door }) => door },
+        {
+          id: 'verb',
+          header: t('audit.did'),
+          cell: (line) => (
+            <UnstyledButton className={classes['open']} onClick={() => onOpen(line)}>
+              {`${line.verb} ${line.kind} ${[line.namespace, line.name].filter(Boolean).join('/')}`}
+            </UnstyledButton>
+          ),
+        },
+        { id: 'outcome', header: t('audit.outcome'), cell: ({ outcome, message }) => <span title={message}>{outcome}</span> },
+      ]}
+    />
+  );
+}
+
+function Entry({ line, onClose }: { line: AuditLine; onClose: () => void }) {
+  const { t } = useTranslation();
+  const { data } = useQuery(auditEntryQuery(line.id));
+  const fields = [...new Set([...Object.keys(data?.before ?? {}), ...Object.keys(data?.after ?? {})])];
+  const text = (value: unknown) => (value === undefined ? '–' : JSON.stringify(value, null, 1));
+  return (
+    <Modal opened onClose={onClose} title={`${line.verb} ${line.kind} ${line.name}`} size="xl" closeButtonProps={{ 'aria-label': t('common.close') }}>
+      <p className="cv-soft">{[line.request, line.address, line.message].filter(Boolean).join(' · ')}</p>
+      <DataTable
+        caption={t('audit.changes')}
+        rows={data ? fields : undefined}
+        rowKey={(field) => field}
+        columns={[
+          { id: 'field', header: t('audit.field'), cell: (field) => field },
+          ...(['before', 'after'] as const).map((side) => ({
+            id: side,
+            header: t(`audit.${side}`),
+            cell: (field: string) => <pre className={classes['value']}>{text(data?.[side]?.[field])}</pre>,
+          })),
+        ]}
+      />
+    </Modal>
+  );
+}

@@ -1,0 +1,84 @@
+/** All that happened in the fleet, newest first; narrowed by words and kind, held still when somebody wants to read. */
+import { Button, SegmentedControl } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Pause, Play, ScrollText } from 'lucide-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+
+import type { JobEvent } from '../api/types.ts';
+import { whereOf } from '../fleet/Ticker.tsx';
+import { Age } from '../ui/Age.tsx';
+import { DataTable } from '../ui/DataTable.tsx';
+import { Empty, Failed } from '../ui/Message.tsx';
+import { PageHeader } from '../ui/PageHeader.tsx';
+import { Pager } from '../ui/Pager.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import { SettledInput } from '../ui/SettledInput.tsx';
+import { PAGE_SIZE, useListState } from './list.ts';
+import { eventsQuery } from './queries.ts';
+
+export default function EventsPage() {
+  const { t } = useTranslation();
+  const list = useListState();
+  const type = list.get('type');
+  const query = { search: list.search, type, page: list.page, page_size: PAGE_SIZE };
+  const { data, error, refetch } = useQuery(eventsQuery(query));
+  const [held, setHeld] = useState<JobEvent[] | null>(null);
+  const rows = held ?? data?.results;
+  return (
+    <>
+      <PageHeader title={t('events.title')} note={data && t('events.count', { count: data.count })}>
+        <SettledInput label={t('events.search')} value={list.search} onSettle={(search) => list.set({ search })} />
+        <SegmentedControl
+          size="xs"
+          aria-label={t('events.type')}
+          value={type}
+          onChange={(next) => list.set({ type: next })}
+          data={['', 'Warning'].map((value) => ({ value, label: t(value ? 'events.warnings' : 'events.all') }))}
+        />
+        <Button
+          size="xs"
+          variant="default"
+          leftSection={held ? <Play size={13} aria-hidden /> : <Pause size={13} aria-hidden />}
+          onClick={() => setHeld(held ? null : (data?.results ?? []))}
+        >
+          {t(held ? 'events.resume' : 'events.pause')}
+        </Button>
+      </PageHeader>
+      <Panel flush>
+        {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
+        {rows?.length === 0 && <Empty title={t('events.none')} icon={ScrollText} />}
+        {!(error && !data) && rows?.length !== 0 && <EventTable rows={rows} />}
+        {data && <Pager page={list.page} pageSize={PAGE_SIZE} count={data.count} onPage={(page) => list.set({ page: String(page) })} />}
+      </Panel>
+    </>
+  );
+}
+
+export function EventTable({ rows }: { rows: JobEvent[] | undefined }) {
+  const { t } = useTranslation();
+  return (
+    <DataTable
+      caption={t('events.title')}
+      rows={rows}
+      rowKey={({ id }) => id}
+      columns={[
+        { id: 'at', header: t('events.at'), width: '110px', cell: ({ last_at: at }) => <Age since={at} ago /> },
+        { id: 'reason', header: t('events.reason'), width: '190px', cell: ({ reason }) => reason },
+        {
+          id: 'about',
+          header: t('events.about'),
+          width: '24%',
+          cell: (event) => (
+            <Link to={whereOf(event)}>
+              {[event.regarding.kind, [event.regarding.namespace, event.regarding.name].filter(Boolean).join('/')].join(' ')}
+            </Link>
+          ),
+        },
+        { id: 'message', header: t('events.message'), cell: ({ message }) => message },
+        { id: 'count', header: t('events.times'), align: 'end', cell: ({ count }) => count },
+      ]}
+    />
+  );
+}

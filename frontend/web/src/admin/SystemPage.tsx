@@ -1,0 +1,48 @@
+/** Whether the product itself is well: database, broker, workers, the watcher, and how long each has been silent. */
+import { Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { CircleCheck, CircleX } from 'lucide-react';
+import { useTranslation } from 'react-i18next';
+
+import { DataTable } from '../ui/DataTable.tsx';
+import { Failed } from '../ui/Message.tsx';
+import { PageHeader } from '../ui/PageHeader.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import { StateBadge } from '../ui/StateBadge.tsx';
+import { healthQuery } from './queries.ts';
+
+export default function SystemPage() {
+  const { t } = useTranslation();
+  const { data, error, refetch } = useQuery(healthQuery);
+  return (
+    <>
+      <PageHeader title={t('system.title')} note={data && t(data.status === 'ok' ? 'system.well' : 'system.unwell')} />
+      <Panel flush>
+        {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
+        {!data && !error && <Skeleton height={220} />}
+        {data && (
+          <DataTable
+            caption={t('system.title')}
+            rows={Object.entries(data.checks)}
+            rowKey={([name]) => name}
+            columns={[
+              { id: 'part', header: t('system.part'), width: '30%', cell: ([name]) => name },
+              { id: 'state', header: t('fleet.state'), width: '20%', cell: ([, { ok }]) => <Wellness ok={ok} /> },
+              {
+                id: 'detail',
+                header: t('system.detail'),
+                cell: ([, { detail, age_s: age }]) =>
+                  detail ?? (age === undefined ? '–' : t('system.heard', { seconds: Math.round(age) })),
+              },
+            ]}
+          />
+        )}
+      </Panel>
+    </>
+  );
+}
+
+function Wellness({ ok }: { ok: boolean }) {
+  const { t } = useTranslation();
+  return <StateBadge tone={ok ? 'good' : 'bad'} icon={ok ? CircleCheck : CircleX} label={t(ok ? 'system.ok' : 'system.bad')} />;
+}

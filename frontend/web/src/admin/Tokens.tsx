@@ -1,0 +1,81 @@
+/** One's own bearer tokens, for scripts. The text of a new one is told once. */
+import { Alert, Button, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import { api } from '../api/client.ts';
+import type { MintedToken, Token } from '../api/types.ts';
+import { Age } from '../ui/Age.tsx';
+import { DataTable } from '../ui/DataTable.tsx';
+import { Failed } from '../ui/Message.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import classes from './admin.module.css';
+import { tokensQuery, useAccessChange } from './queries.ts';
+
+export function Tokens() {
+  const { t } = useTranslation();
+  const { data, error, refetch } = useQuery(tokensQuery);
+  const [name, setName] = useState('');
+  const make = useAccessChange((given: string) => api.post<MintedToken>('tokens/', { name: given }), () => setName(''));
+  return (
+    <Panel title={t('access.tokens')} flush>
+      {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
+      {data && data.results.length > 0 && <TokenTable rows={data.results} />}
+      <form
+        className={classes['form']}
+        onSubmit={(event) => {
+          event.preventDefault();
+          make.mutate(name);
+        }}
+      >
+        <TextInput
+          size="xs"
+          label={t('access.tokenName')}
+          value={name}
+          error={make.error?.message}
+          onChange={({ currentTarget: { value } }) => setName(value)}
+        />
+        <Button type="submit" size="xs" disabled={name.trim() === ''} loading={make.isPending}>
+          {t('access.makeToken')}
+        </Button>
+        {make.data && (
+          <Alert color="green" role="status">
+            {t('access.tokenOnce')} <code className="cv-mono">{make.data.token}</code>
+          </Alert>
+        )}
+      </form>
+    </Panel>
+  );
+}
+
+function TokenTable({ rows }: { rows: Token[] }) {
+  const { t } = useTranslation();
+  const revoke = useAccessChange((id: number) => api.delete(`tokens/${id}/`), () => undefined);
+  return (
+    <DataTable
+      caption={t('access.tokens')}
+      rows={rows}
+      rowKey={({ id }) => String(id)}
+      columns={[
+        { id: 'name', header: t('access.tokenName'), cell: ({ name }) => name },
+        { id: 'made', header: t('access.made'), cell: ({ created_at: at }) => <Age since={at} ago /> },
+        { id: 'used', header: t('access.used'), cell: ({ last_used_at: at }) => (at ? <Age since={at} ago /> : '–') },
+        {
+          id: 'revoke',
+          header: t('jobs.column.actions'),
+          quiet: true,
+          align: 'end',
+          cell: ({ id, name, revoked_at: revoked }) =>
+            revoked ? (
+              <span className="cv-soft">{t('access.revoked')}</span>
+            ) : (
+              <Button size="compact-xs" variant="default" aria-label={t('access.revokeNamed', { name })} onClick={() => revoke.mutate(id)}>
+                {t('access.revoke')}
+              </Button>
+            ),
+        },
+      ]}
+    />
+  );
+}

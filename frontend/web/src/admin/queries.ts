@@ -1,0 +1,53 @@
+/** What the administrators' pages ask the server. */
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+
+import { api, type Query } from '../api/client.ts';
+import type { AuditEntry, AuditLine, JobEvent, Page, Token, User } from '../api/types.ts';
+
+const SWEEP_MS = 30_000;
+
+function list<Row>(key: string, path: string, query: Query) {
+  return queryOptions({
+    queryKey: [key, query],
+    queryFn: ({ signal }) => api.get<Page<Row>>(path, { query, signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+export const eventsQuery = (query: Query) => list<JobEvent>('events', 'events/', query);
+export const auditQuery = (query: Query) => list<AuditLine>('audit', 'audit/', query);
+export const usersQuery = list<User>('users', 'users/', { page_size: 200 });
+export const tokensQuery = list<Token>('tokens', 'tokens/', { page_size: 200 });
+
+export function auditEntryQuery(id: number) {
+  return queryOptions({
+    queryKey: ['audit', 'one', id],
+    queryFn: ({ signal }) => api.get<AuditEntry>(`audit/${id}/`, { signal }),
+  });
+}
+
+/** A change of who may what; every list of it is asked for again. */
+export function useAccessChange<Given, Answer>(send: (given: Given) => Promise<Answer>, onDone: (answer: Answer) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: send,
+    onSuccess: (answer) => {
+      void client.invalidateQueries({ queryKey: ['users'] });
+      void client.invalidateQueries({ queryKey: ['tokens'] });
+      onDone(answer);
+    },
+  });
+}
+
+export interface Health {
+  status: string;
+  checks: Record<string, { ok: boolean; detail?: string; age_s?: number }>;
+}
+
+/** The product's own probe: it answers 503 with the same body when something is missing. */
+export const healthQuery = queryOptions({
+  queryKey: ['health'],
+  queryFn: async ({ signal }) => (await (await fetch('/readyz', { signal })).json()) as Health,
+  refetchInterval: 5_000,
+});

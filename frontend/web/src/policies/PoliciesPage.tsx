@@ -1,0 +1,79 @@
+/** The policies, and live how many jobs each claims; one opens to its manifest. */
+import { Modal, UnstyledButton } from '@mantine/core';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { Route } from 'lucide-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { stringify } from 'yaml';
+
+import { api } from '../api/client.ts';
+import type { Page, Policy } from '../api/types.ts';
+import { Age } from '../ui/Age.tsx';
+import { DataTable } from '../ui/DataTable.tsx';
+import { Empty, Failed } from '../ui/Message.tsx';
+import { PageHeader } from '../ui/PageHeader.tsx';
+import { Panel } from '../ui/Panel.tsx';
+import classes from './PoliciesPage.module.css';
+
+const policiesQuery = queryOptions({
+  queryKey: ['policies'],
+  queryFn: ({ signal }) => api.get<Page<Policy>>('policies/', { query: { page_size: 200 }, signal }),
+  refetchInterval: 30_000,
+});
+
+export default function PoliciesPage() {
+  const { t } = useTranslation();
+  const { data, error, refetch } = useQuery(policiesQuery);
+  const [open, setOpen] = useState<Policy | null>(null);
+  return (
+    <>
+      <PageHeader title={t('policies.title')} note={data && t('policies.count', { count: data.count })} />
+      <Panel flush>
+        {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
+        {data?.count === 0 && (
+          <Empty title={t('policies.none')} icon={Route}>
+            {t('policies.noneBody')} <Link to="/submit">{t('rooms.submit')}</Link>
+          </Empty>
+        )}
+        {!(error && !data) && data?.count !== 0 && <PolicyTable rows={data?.results} onOpen={setOpen} />}
+      </Panel>
+      {open && (
+        <Modal opened onClose={() => setOpen(null)} title={`${open.kind} ${open.name}`} size="lg" closeButtonProps={{ 'aria-label': t('common.close') }}>
+          <pre className={classes['manifest']}>{stringify(open.manifest)}</pre>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+function PolicyTable({ rows, onOpen }: { rows: Policy[] | undefined; onOpen: (policy: Policy) => void }) {
+  const { t } = useTranslation();
+  return (
+    <DataTable
+      caption={t('policies.title')}
+      rows={rows}
+      rowKey={({ id }) => id}
+      columns={[
+        {
+          id: 'name',
+          header: t('policies.policy'),
+          cell: (policy) => (
+            <UnstyledButton className={classes['open']} onClick={() => onOpen(policy)}>
+              {policy.name}
+            </UnstyledButton>
+          ),
+        },
+        { id: 'kind', header: t('jobs.filter.kind'), cell: ({ kind }) => kind },
+        { id: 'namespace', header: t('jobs.filter.namespace'), cell: ({ namespace }) => namespace || t('access.everywhere') },
+        {
+          id: 'jobs',
+          header: t('policies.jobs'),
+          align: 'end',
+          cell: ({ name, jobs }) => <Link to={`/jobs?policy=${encodeURIComponent(name)}`}>{jobs}</Link>,
+        },
+        { id: 'age', header: t('jobs.column.age'), align: 'end', cell: ({ created_at: at }) => <Age since={at} /> },
+      ]}
+    />
+  );
+}

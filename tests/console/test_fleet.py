@@ -1,0 +1,77 @@
+"""The fleet through the console: clusters join and are lost, jobs move, and every page opens without a word of complaint."""
+
+import pytest
+import yaml
+from playwright.sync_api import expect
+
+from fleet.simulator.controllers.life import Shape
+from fleet.simulator.member import SimulatedMember
+from tests.console.test_stories import north, sign_in
+from tests.support.world import pytorch_job
+
+__all__ = ["north"]
+pytestmark = pytest.mark.django_db(transaction=True)
+PAGES = {
+    "/fleet": "Fleet", "/fleet/north": "north", "/join": "Add a cluster", "/submit": "Submit a job", "/policies": "Policies",
+    "/failovers": "Failovers", "/events": "Events", "/audit": "Audit", "/access": "Access", "/system": "System",
+}  # fmt: skip
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    """A member that nobody has joined, and its kubeconfig."""
+    member = SimulatedMember("south", tmp_path, Shape((), {}))
+    member.start()
+    yield yaml.safe_dump(member.kubeconfig())
+    member.stop()
+
+
+def test_it_opens_every_page(page, aside, north):
+    sign_in(page)
+    for path, title in PAGES.items():
+        page.goto(path)
+        expect(page.get_by_role("heading", name=title, level=1, exact=True)).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_it_joins_a_cluster_after_a_bad_kubeconfig(page, aside, north, stranger):
+    sign_in(page)
+    page.get_by_role("link", name="Add a cluster").click()
+    page.get_by_label("Name").fill("south")
+    page.get_by_label("Kubeconfig").fill(stranger.replace("https:", "http:"))
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.get_by_role("listitem").filter(has_text="The file can be read")).to_contain_text("failed")
+    expect(page.get_by_role("button", name="Join the fleet")).to_be_disabled()
+    page.get_by_label("Kubeconfig").fill(stranger)
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.get_by_role("listitem").filter(has_text="It is no member yet")).to_contain_text("passed")
+    page.get_by_role("button", name="Join the fleet").click()
+    expect(page.get_by_role("heading", name="south", level=1)).to_be_visible()
+
+
+def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, north):
+    aside(world.apply, pytorch_job("llama", duration="10h"))
+    aside(world.expect, "llama", "Running", on="north")
+    aside(world.member, "south", 4)
+    sign_in(page)
+    page.goto("/fleet/north")
+    expect(page.get_by_role("link", name="default/llama Worker 0")).to_be_visible()
+    page.get_by_role("button", name="Drain").click()
+    dialog = page.get_by_role("dialog", name="Drain north?")
+    expect(dialog).to_contain_text("1 job leaves it")
+    dialog.get_by_role("button", name="Drain").click()
+    expect(dialog).to_be_hidden()
+    aside(world.expect, "llama", "Running", on="south")
+    page.get_by_role("link", name="Failovers").click()
+    expect(page.get_by_role("article", name="default/llama")).to_contain_text("Moving")
+
+
+def test_it_speaks_chinese_in_the_dark(page, aside, north):
+    sign_in(page)
+    page.get_by_role("button", name="Language").click()
+    page.get_by_role("menuitem", name="简体中文").click()
+    expect(page.get_by_role("heading", name="按型号的 GPU")).to_be_visible()
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
+    page.goto("/submit")
+    expect(page.get_by_role("heading", name="提交任务")).to_be_visible()
