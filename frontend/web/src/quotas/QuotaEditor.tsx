@@ -20,6 +20,7 @@ import { QuotaGrid } from './QuotaGrid.tsx';
 import { ResourcePicker } from './ResourcePicker.tsx';
 import { useDraft } from './useDraft.ts';
 import { useSettled } from './useSettled.ts';
+import classes from './QuotaEditor.module.css';
 
 const LOOK_AFTER_MS = 350;
 
@@ -61,24 +62,28 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
         )}
         {draft.lost > 0 && <Alert mb="md" color="yellow">{t('quotas.lost', { count: draft.lost })}</Alert>}
       </div>
-      <Panel flush>
-        <Legend />
-        <QuotaGrid tree={tree} draft={draft} preview={preview} resources={shown} onAction={act} />
-      </Panel>
-      {drafting && (
-        <DraftPanel
-          draft={draft}
-          preview={preview}
-          looking={looking}
-          failed={error}
-          onSaved={({ generation }) => setDone(t('quotas.saved', { generation }))}
+      <div className={classes['panels']}>
+        <Panel flush>
+          <Legend />
+          <QuotaGrid tree={tree} draft={draft} preview={preview} resources={shown} onAction={act} />
+        </Panel>
+        {drafting && (
+          <div className={classes['draft']}>
+          <DraftPanel
+            draft={draft}
+            preview={preview}
+            looking={looking}
+            failed={error}
+            onSaved={({ generation }) => setDone(t('quotas.saved', { generation }))}
+          />
+          </div>
+        )}
+        <HistoryPanel
+          tree={tree}
+          obstacle={drafting ? t('quotas.draftFirst') : whole ? '' : t('quotas.mayNot')}
+          onReverted={({ generation }) => setDone(t('quotas.saved', { generation }))}
         />
-      )}
-      <HistoryPanel
-        tree={tree}
-        obstacle={drafting ? t('quotas.draftFirst') : whole ? '' : t('quotas.mayNot')}
-        onReverted={({ generation }) => setDone(t('quotas.saved', { generation }))}
-      />
+      </div>
       {asked && <NodeDialog asked={asked} tree={tree} draft={draft} onClose={() => setAsked(null)} />}
     </>
   );
