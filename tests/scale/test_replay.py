@@ -25,8 +25,8 @@ PUBLISHED = {
 }
 ORDER: dict[str, Callable[[Job], int]] = {"fifo": lambda job: job.at, "sjf": lambda job: job.lasts}
 FOUR = {"a": 34, "b": 34, "c": 34, "d": 33}
-GOALS = {"F15": (1344, 190_000), "F4": (285, float("inf"))}
-"""(average queue, its 99.9th percentile), seconds; the best of benchmarks.md B1 without foresight."""
+GOALS: dict[str, tuple[int, int | None]] = {"F15": (1344, 190_000), "F4": (285, None)}
+"""(average wait, its 99.9th percentile), seconds: the best of the known rules that foresee nothing."""
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_it_queues_less_than_the_best_known_fleet_rules(
     known, drains = variant == "known_run_times", variant != "no_drain"
     yard = replaying.fleet(jobs, sizes, known=known, drains=drains, tick=bar(len(jobs)))
     found, (average, slowest) = replaying.delays(jobs, yard.starts), GOALS[name]
-    met = found["avg_queue_s"] < average and found["p999_queue_s"] < slowest
+    met = found["avg_queue_s"] < average and (slowest is None or found["p999_queue_s"] < slowest)
     cost = {"misbinds": yard.misbinds, "cpu_s": round(time.process_time() - began, 1)}
     report(f"replay_{name}_{variant}", {"goal_s": average, "goal_p999_s": slowest, "met": met, **found, **cost})
     assert len(yard.starts) == len(jobs) and not yard.misbinds
