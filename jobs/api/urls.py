@@ -4,6 +4,7 @@ from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
 from jobs.api.bulk import BulkView
+from jobs.api.dry_runs import DryRunView
 from jobs.api.explain import ExplainView
 from jobs.api.gpus import GpuMapView, GpuModelsView
 from jobs.api.manifests import ApplyView, DeleteView
@@ -27,5 +28,6 @@ urlpatterns = [
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),
     re_path("^whatif/?$", WhatIfView.as_view(), name="whatif"),
+    re_path("^quota/dry-run/?$", DryRunView.as_view(), name="quota-dry-run"),
     *router.urls,
 ]

@@ -39,7 +39,11 @@ def forget() -> None:
 
 @lru_cache(maxsize=1)
 def _starts(tick: int) -> Mapping[str, Estimate | None]:
-    now = datetime.fromtimestamp(tick * _FRESH_S, UTC)
+    return starts_now(datetime.fromtimestamp(tick * _FRESH_S, UTC))
+
+
+def starts_now(now: datetime) -> Mapping[str, Estimate | None]:
+    """As `starts`, looked at anew: for who asks about what is not so."""
     tree, _ = snapshot.tree_in_force()
     if tree is None:
         return {}
