@@ -9,6 +9,7 @@ import { extname } from 'node:path';
 import { WebSocketServer } from 'ws';
 
 import { actionsIn, makeFleet } from './fleet.mjs';
+import { makeQuotas } from './quotas.mjs';
 
 const PORT = Number(process.env.PORT ?? 8099);
 const DIST = new URL('../dist/', import.meta.url);
@@ -16,6 +17,7 @@ const TYPES = { '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg
 const POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; object-src 'none'; base-uri 'self'";
 
 const fleet = makeFleet();
+const quotas = makeQuotas();
 let signedIn = process.env.SIGNED_OUT === undefined;
 
 const paged = (rows, query) => {
@@ -50,6 +52,13 @@ const ROUTES = [
   ['GET', /^jobs\/([^/]+)\/pods\/$/, ([id], query) => withJob(id, (job) => [200, paged(fleet.pods(job), query)])],
   ['POST', /^jobs\/([^/]+)\/(suspend|resume)\/$/, ([id, action]) => withJob(id, (job) => [200, steer(job, action)])],
   ['DELETE', /^jobs\/([^/]+)\/$/, ([id]) => withJob(id, (job) => (fleet.jobs.splice(fleet.jobs.indexOf(job), 1), [204]))],
+  ['GET', /^quota\/tree\/$/, () => [200, quotas.tree()]],
+  ['PATCH', /^quota\/tree\/$/, (_, __, body) => [200, quotas.patch(JSON.parse(body))]],
+  ['POST', /^quota\/tree\/preview\/$/, (_, __, body) => [200, quotas.preview(JSON.parse(body))]],
+  ['POST', /^quota\/tree\/revert\/$/, (_, __, body) => [200, quotas.revert(JSON.parse(body))]],
+  ['GET', /^quota\/tree\/history\/$/, (_, query) => [200, paged(quotas.history(), query)]],
+  ['GET', /^quota\/tree\/history\/(\d+)\/$/, ([generation]) => [200, quotas.generation(Number(generation))]],
+  ['POST', /^queues\/([^/]+)\/(hold|drain|stop|open)\/$/, ([name, verb], _, body) => [200, quotas.queue(name, verb, JSON.parse(body))]],
 ];
 
 function withJob(id, answer) {
