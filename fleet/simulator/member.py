@@ -16,6 +16,7 @@ from fleet.kube.resources import CRDS
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberError, MemberExists
 
+from .apiserver import metrics
 from .apiserver.faults import Faults
 from .apiserver.server import ApiServer
 from .controllers.clock import WallClock
@@ -48,7 +49,8 @@ class SimulatedMember:
         self._shape, self._start_delay_s, self._version = shape, start_delay_s, version
         self._serves = serves or {}
         self._clock = WallClock(time_scale)
-        self._server = ApiServer(name, home, version=version, faults=self.faults, log_source=self)
+        measured = self._serves.get(metrics.GROUP) != ""
+        self._server = ApiServer(name, home, version=version, faults=self.faults, log_source=self, measured=measured)
         self._client: MemberClient | None = None
         self._life: Life | None = None
 

@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import hmac
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from fleet.kube import crds, discovery, openapi
+from fleet.kube.discovery import Served
 from fleet.kube.options import APPLY_PATCH
 from fleet.kube.status import KubeError
-from fleet.simulator.apiserver import lists, streams
+from fleet.simulator.apiserver import lists, metrics, streams
 from fleet.simulator.apiserver.faults import Faults
 from fleet.simulator.apiserver.operations import Operations
 from fleet.simulator.apiserver.paths import Target, parse
@@ -33,6 +35,7 @@ class Application:
         inner_token: str,
         version: str,
         logs: LogSource | None,
+        measured: bool,
     ) -> None:
         """Who comes with the inner token meets no faults."""
         self._ops = operations
@@ -40,6 +43,7 @@ class Application:
         self._token, self._inner_token = f"Bearer {token}".encode(), f"Bearer {inner_token}".encode()
         self._version = version
         self._logs = logs
+        self._measured = measured
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
@@ -81,6 +85,9 @@ class Application:
             return await asked.answer(200, document)
         if asked.method == "POST" and (review := _REVIEWS.get(asked.path)):
             return await asked.answer(201, _reviewed(asked, *review))
+        if self._measured and asked.method == "GET" and asked.path.startswith(metrics.ROOT):
+            wanted = lists.wanted(asked.query, metrics.SERVED[0])
+            return await asked.answer(200, metrics.answer(asked.path, self._ops.store, wanted, datetime.now(UTC)))
         target = parse(asked.path, self._ops.catalog)
         if target.subresource == "log" and asked.method == "GET":
             pod = self._ops.get(target.served, target.namespace, target.name)
@@ -101,15 +108,18 @@ class Application:
             return discovery.version(self._version)
         if path in ("/api", "/apis") and discovery.wants_aggregated(asked.accept):
             core = path == "/api"
-            return discovery.aggregated(each for each in self._ops.catalog if (each.resource.group == "") == core)
+            known = (each for each in self._served() if (each.resource.group == "") == core)
+            return discovery.aggregated(known, metrics.verbs)
         if path == "/api":
             return discovery.core_versions()
         if path == "/apis":
-            return discovery.groups(self._ops.catalog)
+            return discovery.groups(self._served())
         if path.startswith("/openapi/v3"):
             root = path.removeprefix("/openapi/v3").strip("/")
             return self._kinds_document(root) if root else openapi.index(self._ops.catalog)
         parts = path.strip("/").split("/")
+        if self._measured and parts[:2] == ["apis", metrics.GROUP] and len(parts) < 4:
+            return metrics.discovered(len(parts) == 2)
         if parts[0] == "apis" and len(parts) == 2 and (versions := self._ops.catalog.versions(parts[1])):
             return discovery.group(parts[1], versions)
         if path == "/api/v1" or (parts[0] == "apis" and len(parts) == 3):
@@ -118,6 +128,9 @@ class Application:
             if served:
                 return discovery.resource_list(f"{group}/{version}" if group else version, served)
         return None
+
+    def _served(self) -> list[Served]:
+        return [*self._ops.catalog, *(metrics.SERVED if self._measured else ())]
 
     def _kinds_document(self, root: str) -> dict[str, Any] | None:
         """Kinds of training are explained by what their definitions have in common."""

@@ -35,7 +35,9 @@ class ApiServer:
         version: str = "v1.31.0",
         faults: Faults | None = None,
         log_source: LogSource | None = None,
+        measured: bool = False,
     ) -> None:
+        """``measured``: whether it says what nodes and pods use, as one with a metrics server does."""
         self.name = name
         self.faults = faults or Faults()
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -45,7 +47,7 @@ class ApiServer:
         self.store = Store(home / "objects.sqlite3")
         self.operations = Operations(self.store, Catalog())
         self._inner_token = secrets.token_urlsafe(32)
-        self._version, self._log_source = version, log_source
+        self._version, self._log_source, self._measured = version, log_source, measured
         self._port = port
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -62,6 +64,7 @@ class ApiServer:
             inner_token=self._inner_token,
             version=self._version,
             logs=self._log_source,
+            measured=self._measured,
         )
         config = uvicorn.Config(
             application,
