@@ -79,3 +79,29 @@ def test_it_is_refused_where_the_cluster_cannot_hold_reservations(world):
         label("plain")
     with pytest.raises(InvalidInput, match="takes 1.28 or later"):
         reserving(world, "old", 1, version="v1.20.2")
+
+
+def test_what_a_lost_member_holds_ends_there_by_itself_and_the_job_runs_elsewhere(world, monkeypatch):
+    monkeypatch.setattr("jobs.kinds.reservations.LIFE", timedelta(seconds=160))
+    north = reserving(world, "north", 2, 2)
+    world.member("south", 2, 2)
+    kept_by_others(world, "north", 2)
+    moves = "  failover: {application: {decisionConditions: {tolerationSeconds: 1}, purgeMode: Immediately}}\n"
+    policy = NORTH_FIRST.replace("  placement", f"{moves}  placement", 1)
+    world.apply(policy, pytorch_job("llama", workers=1, gpus=2, duration="10h"))
+    world.until(lambda: [phase for _, phase in held(world, "north")].count("Available") == 2, "one pod has its room")
+    north.faults.away = True
+    world.expect("llama", "Running", on="south")
+    north.faults.away = False
+    world.until(lambda: held(world, "north") == [("theirs", "Available")], "nothing of it stays held")
+    assert world.job("llama").attempt == 2
+
+
+def test_room_that_nobody_takes_is_given_back_when_its_time_is_over(world):
+    reserving(world, "north", 2)
+    path = RESERVATIONS.path(name="theirs")
+    kept_by_others(world, "north", 2)
+    world.clients["north"].merge_patch(path, {"spec": {"ttl": "1s"}})
+    world.until(lambda: held(world, "north") == [("theirs", "Failed")], "it has ended")
+    world.apply(POLICY, pytorch_job("llama", workers=0, gpus=2, duration="10h"))
+    world.expect("llama", "Running", on="north")
