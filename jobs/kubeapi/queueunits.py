@@ -1,6 +1,6 @@
 """A job's place in a queue as a Kubernetes object: one QueueUnit for each job that belongs to a leaf of the quota tree."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import F, QuerySet, Value
@@ -8,10 +8,13 @@ from django.db.models.functions import Concat, Lower
 from django.utils import timezone
 
 from fleet.errors import NotFound, invalid
+from fleet.journal import Action
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
-from fleet.kubeapi.kinds import NAME, Column, Exact, Key, Object, RowKind, Write, stamp
+from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Object, RowKind, Write, stamp
 from fleet.kubeapi.tables import AGE
+from fleet.models import JournalEntry
+from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services import estimates, queue_moves, queueing
 from quotas.core.amounts import quantity
@@ -24,7 +27,8 @@ class QueueUnits(RowKind):
     """Made with its job and gone with it; ``spec.queue`` is anybody's to change who may change the job."""
 
     served = Served(QUEUE_UNITS, ("qu",))
-    verbs = ("get", "list", "patch", "update")
+    verbs = ("get", "list", "patch", "update", "watch")
+    follows = True
     name_field = "shown_name"
     columns = (
         Column("Phase", lambda shown, now: shown.get("status", {}).get("phase", "")),
@@ -51,6 +55,19 @@ class QueueUnits(RowKind):
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         return {each["metadata"]["uid"]: each for each in _shown(self.rows().filter(uid__in=list(uids)))}
+
+    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+        """News of a job is news of its unit; the places of others are told with news of their own."""
+        kinds = {each.resource.kind for each in registry.everything()}
+        last = {each.object_uid: each for each in entries if each.kind in kinds}
+        there = self.of_uids(last) if last else {}
+        found = []
+        for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
+            action = Action.MODIFIED if uid in there else Action.DELETED
+            name = f"{entry.name}-{entry.kind.lower()}"
+            guessed = uid not in there and entry.action != Action.DELETED
+            found.append(Change(entry.version, action, entry.namespace, name, uid, there.get(uid), guessed))
+        return found
 
     def render(self, row: Job) -> Object:
         return next(_shown([row]))
