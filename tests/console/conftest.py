@@ -37,6 +37,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=missing))
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file, as in the product: in a database in memory, who reads while another writes is turned away."""
+    database = connections.databases["default"]
+    if database["ENGINE"].endswith("sqlite3"):
+        database["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
 @pytest.fixture
 def aside(transactional_db: None) -> Iterator[Callable[..., Any]]:
     """Runs what touches the database on a thread of its own: the browser's driver occupies this one with its loop."""

@@ -4,19 +4,22 @@ import { Link } from 'react-router';
 
 import type { Job } from '../api/types.ts';
 import { Age } from '../ui/Age.tsx';
-import { DataTable, type Column } from '../ui/DataTable.tsx';
+import type { Column } from '../ui/DataTable.tsx';
+import { VirtualTable } from '../ui/VirtualTable.tsx';
 import { JobActions } from './JobActions.tsx';
 import { JobBadge } from './JobBadge.tsx';
 import classes from './JobTable.module.css';
+import type { JobList } from './useJobList.ts';
 
 interface Props {
-  jobs: Job[] | undefined;
+  list: JobList;
   ordering: string;
   onOrder: (ordering: string) => void;
-  stale: boolean;
+  selected: ReadonlySet<string>;
+  onSelect: (ids: string[], on: boolean) => void;
 }
 
-export function JobTable({ jobs, ordering, onOrder, stale }: Props) {
+export function JobTable({ list, ordering, onOrder, selected, onSelect }: Props) {
   const { t } = useTranslation();
   const columns: Column<Job>[] = [
     { id: 'name', header: t('jobs.column.name'), sort: 'name', width: '26%', cell: (job) => <Name job={job} /> },
@@ -35,14 +38,25 @@ export function JobTable({ jobs, ordering, onOrder, stale }: Props) {
     { id: 'actions', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (job) => <JobActions job={job} /> },
   ];
   return (
-    <DataTable
+    <VirtualTable
       caption={t('jobs.title')}
       columns={columns}
-      rows={jobs}
-      rowKey={({ id }) => id}
+      count={list.count}
+      rowAt={list.rowAt}
+      onRange={list.onRange}
       ordering={ordering}
       onOrder={onOrder}
-      stale={stale}
+      selection={{
+        has: ({ id }) => selected.has(id),
+        toggle: ({ id }, on) => onSelect([id], on),
+        label: ({ name }) => t('list.select', { name }),
+        all: {
+          label: t('list.selectAll'),
+          on: list.loaded.length > 0 && list.loaded.every(({ id }) => selected.has(id)),
+          some: selected.size > 0,
+          toggle: (on) => onSelect(list.loaded.map(({ id }) => id), on),
+        },
+      }}
     />
   );
 }

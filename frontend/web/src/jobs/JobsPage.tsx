@@ -2,35 +2,48 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Layers, SearchX } from 'lucide-react';
-import { useRef } from 'react';
+import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 
 import { clustersQuery } from '../fleet/queries.ts';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
-import { Pager } from '../ui/Pager.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { useShortcuts } from '../ui/shortcuts.ts';
-import { ALL_JOBS, change, isNarrowed, type JobFilters, PAGE_SIZE, readFilters, writeFilters } from './filters.ts';
+import { ViewsMenu } from '../ui/ViewsMenu.tsx';
+import { BulkBar } from './BulkBar.tsx';
+import { commandsOfList } from './commands.ts';
+import { ExportMenu } from './ExportMenu.tsx';
+import { ALL_JOBS, isNarrowed, type JobFilters, readFilters, searchOf, writeView } from './filters.ts';
+import { GroupBar } from './GroupBar.tsx';
 import { JobFilterBar } from './JobFilterBar.tsx';
 import { JobTable } from './JobTable.tsx';
-import { jobsQuery } from './queries.ts';
+import { useJobList } from './useJobList.ts';
+
+const MOST = 1_000;
 
 export default function JobsPage() {
   const { t } = useTranslation();
   const [params, setParams] = useSearchParams();
   const search = useRef<HTMLInputElement>(null);
   const filters = readFilters(params);
-  const { data, error, isPlaceholderData, refetch } = useQuery(jobsQuery(filters));
+  const by = params.get('group') ?? '';
+  const list = useJobList(filters);
+  const { selected, select, clear } = useSelected();
   const clusters = useQuery(clustersQuery);
-  const show = (next: JobFilters) => setParams(writeFilters(next));
+  const show = (next: JobFilters, group = by) => setParams(writeView(next, group));
   // Changes start from the address, which may be a step ahead of what is drawn.
-  const narrow = (part: Partial<JobFilters>) => show(change(readFilters(new URLSearchParams(window.location.search)), part));
+  const narrow = (part: Partial<JobFilters>) => show({ ...readFilters(new URLSearchParams(window.location.search)), ...part });
   useShortcuts({ '/': () => search.current?.focus() });
   return (
     <>
-      <PageHeader title={t('jobs.title')} note={data && t('jobs.count', { count: data.count })} />
+      <PageHeader title={t('jobs.title')} note={list.count !== undefined && t('jobs.count', { count: list.count })}>
+        <ViewsMenu list="jobs" search={params.toString()} onOpen={(view) => setParams(new URLSearchParams(view))} />
+        <ExportMenu filters={filters} />
+        <CopyAs commands={commandsOfList(filters)} />
+      </PageHeader>
       <Panel flush>
         <JobFilterBar
           filters={filters}
@@ -39,27 +52,36 @@ export default function JobsPage() {
           onChange={narrow}
           onClear={() => show(ALL_JOBS)}
         />
-        {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
-        {data?.results.length === 0 && <NoJobs narrowed={isNarrowed(filters)} onClear={() => show(ALL_JOBS)} />}
-        {(data ? data.results.length > 0 : !error) && (
+        <GroupBar filters={filters} by={by} onBy={(next) => show(filters, next)} onChange={narrow} />
+        <BulkBar ids={[...selected]} onClear={clear} />
+        {list.error && list.count === undefined && <Failed error={list.error} onRetry={list.retry} />}
+        {list.count === 0 && <NoJobs narrowed={isNarrowed(filters)} onClear={() => show(ALL_JOBS)} />}
+        {list.count !== 0 && !(list.error && list.count === undefined) && (
           <JobTable
-            jobs={data?.results}
+            key={searchOf(filters)}
+            list={list}
             ordering={filters.ordering}
             onOrder={(ordering) => narrow({ ordering })}
-            stale={isPlaceholderData}
-          />
-        )}
-        {data && (
-          <Pager
-            page={filters.page}
-            pageSize={PAGE_SIZE}
-            count={data.count}
-            onPage={(page) => narrow({ page })}
+            selected={selected}
+            onSelect={select}
           />
         )}
       </Panel>
     </>
   );
+}
+
+/** The jobs picked, until they are let go of; as many as one call takes. */
+function useSelected() {
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const select = (ids: string[], on: boolean) =>
+    setSelected((now) => {
+      const next = new Set(now);
+      for (const id of ids) if (on && next.size < MOST) next.add(id);
+      if (!on) for (const id of ids) next.delete(id);
+      return next;
+    });
+  return { selected, select, clear: () => setSelected(new Set()) };
 }
 
 function NoJobs({ narrowed, onClear }: { narrowed: boolean; onClear: () => void }) {

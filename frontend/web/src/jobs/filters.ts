@@ -7,10 +7,9 @@ export type TextFilter = (typeof TEXTS)[number];
 
 export interface JobFilters extends Record<TextFilter, string> {
   ordering: string;
-  page: number;
 }
 
-export const PAGE_SIZE = 50;
+export const PAGE_SIZE = 100;
 
 export const ALL_JOBS: JobFilters = {
   search: '',
@@ -22,40 +21,36 @@ export const ALL_JOBS: JobFilters = {
   reason: '',
   labels: '',
   ordering: '-created_at',
-  page: 1,
 };
 
 export function readFilters(params: URLSearchParams): JobFilters {
   const texts = Object.fromEntries(TEXTS.map((name) => [name, params.get(name)?.trim() ?? ''])) as Record<TextFilter, string>;
-  const page = Number(params.get('page') ?? 1);
-  return {
-    ...texts,
-    ordering: params.get('ordering') ?? ALL_JOBS.ordering,
-    page: Number.isSafeInteger(page) && page > 0 ? page : 1,
-  };
+  return { ...texts, ordering: params.get('ordering') ?? ALL_JOBS.ordering };
 }
 
 /** Only what differs from the default, so that an address stays short. */
 export function writeFilters(filters: JobFilters): URLSearchParams {
-  const changed = Object.entries(filters).filter(([name, value]) => value !== ALL_JOBS[name as keyof JobFilters]);
-  return new URLSearchParams(changed.map(([name, value]) => [name, String(value)]));
+  return new URLSearchParams(Object.entries(filters).filter(([name, value]) => value !== ALL_JOBS[name as keyof JobFilters]));
 }
 
-/** Another filter or order is another list: it starts at its first page. */
-export function change(filters: JobFilters, part: Partial<JobFilters>): JobFilters {
-  return { ...filters, page: 1, ...part };
+/** With what the jobs are counted by. */
+export function writeView(filters: JobFilters, group: string): URLSearchParams {
+  const view = writeFilters(filters);
+  if (group) view.set('group', group);
+  return view;
 }
 
 export function isNarrowed(filters: JobFilters): boolean {
   return TEXTS.some((name) => filters[name] !== '');
 }
 
-/** As the server's list takes them, whatever the page. */
+/** As the server's list takes them. */
 export function searchOf(filters: JobFilters): string {
-  const given = Object.entries({ ...filters, page: '' }).filter(([, value]) => value !== '');
+  const given = Object.entries(filters).filter(([, value]) => value !== '');
   return new URLSearchParams(given).toString();
 }
 
-export function queryOf(filters: JobFilters): Query {
-  return { ...filters, page_size: PAGE_SIZE };
+/** One page of the list, from 1. */
+export function queryOf(filters: JobFilters, page: number): Query {
+  return { ...filters, page, page_size: PAGE_SIZE };
 }

@@ -3,19 +3,34 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@ta
 
 import { api } from '../api/client.ts';
 import type { Job, JobDetail, JobEvent, Page, Pod } from '../api/types.ts';
-import { type JobFilters, queryOf } from './filters.ts';
+import { type JobFilters, queryOf, searchOf } from './filters.ts';
 import type { Action } from './states.ts';
-import type { Attempt, Copy, Explanation, QueueUnit, Timeline } from './types.ts';
+import type { Attempt, BulkDone, Copy, Explanation, Groups, QueueUnit, Timeline } from './types.ts';
 
 const SWEEP_MS = 30_000;
 
-export function jobsQuery(filters: JobFilters) {
+/** One page of the jobs that match, from 1. */
+export function jobsQuery(filters: JobFilters, page: number) {
   return queryOptions({
-    queryKey: ['jobs', 'list', filters],
-    queryFn: ({ signal }) => api.get<Page<Job>>('jobs/', { query: queryOf(filters), signal }),
+    queryKey: ['jobs', 'list', filters, page],
+    queryFn: ({ signal }) => api.get<Page<Job>>('jobs/', { query: queryOf(filters, page), signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+/** How many of those that match there are of each value. */
+export function groupsQuery(filters: JobFilters, by: string) {
+  return queryOptions({
+    queryKey: ['jobs', 'list', filters, 'groups', by],
+    queryFn: ({ signal }) => api.get<Groups>(`jobs/groups/?by=${encodeURIComponent(by)}&${searchOf(filters)}`, { signal }),
     placeholderData: keepPreviousData,
     refetchInterval: SWEEP_MS,
   });
+}
+
+/** One action on many jobs, or what it would do. */
+export function actOnMany(action: Action, ids: string[], preview: boolean): Promise<BulkDone> {
+  return api.post<BulkDone>('jobs/bulk/', { action, ids, preview });
 }
 
 export function jobQuery(id: string) {

@@ -63,7 +63,8 @@ interface HeadingProps<Row> {
   onOrder: ((ordering: string) => void) | undefined;
 }
 
-function Heading<Row>({ column, ordering, onOrder }: HeadingProps<Row>) {
+/** A heading that sorts, where the server can. */
+export function Heading<Row>({ column, ordering, onOrder }: HeadingProps<Row>) {
   const { sort, header, align, width, quiet } = column;
   if (!sort || !onOrder) {
     return (

@@ -1,0 +1,77 @@
+/** One action on many jobs: what it would do, then what it did, each with the jobs it is refused for and why. */
+import { Alert, Button, Group, Modal, Skeleton, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+
+import { Failed } from '../ui/Message.tsx';
+import { actOnMany } from './queries.ts';
+import type { Action } from './states.ts';
+import type { BulkDone } from './types.ts';
+import classes from './ListTools.module.css';
+
+interface Props {
+  action: Action;
+  ids: string[];
+  onClose: (done: boolean) => void;
+}
+
+export function BulkDialog({ action, ids, onClose }: Props) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const preview = useQuery({ queryKey: ['bulk', action, ids], queryFn: () => actOnMany(action, ids, true), gcTime: 0 });
+  const act = useMutation({
+    mutationFn: () => actOnMany(action, ids, false),
+    onSuccess: () => void client.invalidateQueries({ queryKey: ['jobs'] }),
+  });
+  const told = act.data ?? preview.data;
+  const close = () => onClose(act.isSuccess);
+  return (
+    <Modal opened onClose={close} title={t(`jobs.bulk.title.${action}`, { count: ids.length })} size={560}>
+      {preview.error && <Failed error={preview.error} onRetry={() => void preview.refetch()} />}
+      {told ? <Told told={told} did={act.isSuccess} /> : <Skeleton height={60} aria-busy />}
+      {act.error && (
+        <Alert color="red" mt="md" role="alert">
+          {act.error.message}
+        </Alert>
+      )}
+      <Group justify="flex-end" mt="lg" gap="xs">
+        <Button variant="default" onClick={close}>
+          {t(act.isSuccess ? 'common.close' : 'common.cancel')}
+        </Button>
+        {!act.isSuccess && (
+          <Button
+            {...(action === 'delete' ? { color: 'red' } : {})}
+            loading={act.isPending}
+            disabled={!preview.data?.done}
+            onClick={() => act.mutate()}
+          >
+            {t(`jobs.action.${action}`)}
+          </Button>
+        )}
+      </Group>
+    </Modal>
+  );
+}
+
+function Told({ told, did }: { told: BulkDone; did: boolean }) {
+  const { t } = useTranslation();
+  const refused = told.results.filter(({ done }) => !done);
+  const gpus = told.results.reduce((sum, each) => sum + (each.done ? each.gpus : 0), 0);
+  const numbers = { done: told.done, refused: told.refused, gpus };
+  return (
+    <>
+      <Text size="sm" role="status">
+        {t(did ? 'jobs.bulk.did' : 'jobs.bulk.would', numbers)}
+      </Text>
+      {refused.length > 0 && (
+        <ul className={classes['refused']} aria-label={t('jobs.bulk.refused')}>
+          {refused.map(({ id, namespace, name, message }) => (
+            <li key={id}>
+              <strong>{name ? `${namespace}/${name}` : id}</strong> {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,137 @@
+/** A long list as a real table of which only the rows in sight exist: the server sorts, and is asked for what is in sight. */
+import { Skeleton } from '@mantine/core';
+import { useLayoutEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+import { type Column, Heading } from './DataTable.tsx';
+import table from './DataTable.module.css';
+import classes from './VirtualTable.module.css';
+
+export const ROW_PX = 48;
+const SPARE = 8;
+const FIRST_SIGHT = 30;
+
+export interface Range {
+  first: number;
+  /** The one after the last. */
+  end: number;
+}
+
+export interface Selection<Row> {
+  has: (row: Row) => boolean;
+  toggle: (row: Row, on: boolean) => void;
+  /** How one row's box is called. */
+  label: (row: Row) => string;
+  all: { label: string; on: boolean; some: boolean; toggle: (on: boolean) => void };
+}
+
+interface Props<Row> {
+  caption: string;
+  columns: Column<Row>[];
+  /** Undefined while nothing is known yet. */
+  count: number | undefined;
+  /** Undefined while that row is on its way. */
+  rowAt: (index: number) => Row | undefined;
+  onRange: (range: Range) => void;
+  ordering: string;
+  onOrder: (ordering: string) => void;
+  selection: Selection<Row>;
+}
+
+export function VirtualTable<Row>(props: Props<Row>) {
+  const { caption, columns, count, ordering, onOrder, onRange, selection } = props;
+  const { t } = useTranslation();
+  const box = useRef<HTMLDivElement>(null);
+  const [range, setRange] = useState<Range>({ first: 0, end: FIRST_SIGHT });
+  const look = () => {
+    if (!box.current) return;
+    const next = inSight(box.current.scrollTop, box.current.clientHeight);
+    if (next.first === range.first && next.end === range.end) return;
+    setRange(next);
+    onRange(next);
+  };
+  useLayoutEffect(look);
+  const total = count ?? FIRST_SIGHT;
+  const end = Math.min(range.end, total);
+  const first = Math.min(range.first, end);
+  return (
+    <div ref={box} className={classes['scroller']} onScroll={look} role="region" aria-label={t('list.scrolls', { caption })}>
+      <table className={`${table['table']} ${classes['table']}`} aria-busy={count === undefined} aria-rowcount={total + 1}>
+        <caption className="cv-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            <th scope="col" className={classes['box']}>
+              <Box {...selection.all} onToggle={selection.all.toggle} />
+            </th>
+            {columns.map((column) => (
+              <Heading key={column.id} column={column} ordering={ordering} onOrder={onOrder} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Gap rows={first} />
+          {Array.from({ length: end - first }, (_, place) => (
+            <Line key={first + place} {...props} index={first + place} />
+          ))}
+          <Gap rows={total - end} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Line<Row>({ columns, rowAt, selection, index }: Props<Row> & { index: number }) {
+  const row = rowAt(index);
+  if (row === undefined) {
+    return (
+      <tr aria-rowindex={index + 2}>
+        <td colSpan={columns.length + 1}>
+          <Skeleton height={10} width="60%" />
+        </td>
+      </tr>
+    );
+  }
+  return (
+    <tr aria-rowindex={index + 2}>
+      <td className={classes['box']}>
+        <Box label={selection.label(row)} on={selection.has(row)} onToggle={(on) => selection.toggle(row, on)} />
+      </td>
+      {columns.map(({ id, cell, align }) => (
+        <td key={id} data-align={align}>
+          {cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+interface BoxProps {
+  label: string;
+  on: boolean;
+  some?: boolean;
+  onToggle: (on: boolean) => void;
+}
+
+function Box({ label, on, some = false, onToggle }: BoxProps) {
+  return (
+    <input
+      type="checkbox"
+      aria-label={label}
+      checked={on}
+      ref={(input) => {
+        if (input) input.indeterminate = some && !on;
+      }}
+      onChange={({ currentTarget }) => onToggle(currentTarget.checked)}
+    />
+  );
+}
+
+/** The room that rows out of sight would take. */
+function Gap({ rows }: { rows: number }) {
+  return rows > 0 ? <tr aria-hidden className={classes['gap']} style={{ height: rows * ROW_PX }} /> : null;
+}
+
+function inSight(top: number, height: number): Range {
+  const first = Math.max(0, Math.floor(top / ROW_PX) - SPARE);
+  return { first, end: Math.ceil((top + height) / ROW_PX) + SPARE };
+}
