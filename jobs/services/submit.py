@@ -22,7 +22,7 @@ from jobs.core import entitlement, overrides
 from jobs.core import policy as policies
 from jobs.core.placing import asks
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, change, say
+from jobs.events import announce_jobs, change
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Reading
 from jobs.models import Dependent, Job, Policy
@@ -93,7 +93,11 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
         _lock(read)
         # Dependents, policies and the quota tree first: a job in the same file finds them.
         order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
-        results = {i: read[i][0].write(read[i][0], by, now) for i in order}
+        fresh = _fresh(read)
+        results = {i: read[i][0].write(read[i][0], by, now) for i in order if _rank(read[i][0]) < 2}
+        created = _create_jobs([read[i][0] for i in fresh], by, now)
+        results |= dict(zip(fresh, created, strict=True))
+        results |= {i: read[i][0].write(read[i][0], by, now) for i in order if i not in results}
         _claim_unclaimed(now)
         scheduling.request()
     return [results[i] for i in range(len(read))]
@@ -185,7 +189,7 @@ def _write_job(document: _Document, by: str, now: datetime) -> Applied:
     key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
     job = Job.objects.select_for_update(no_key=True).filter(**key).first()
     if job is None:
-        return _create_job(document, key, by, now)
+        return _create_job(document, by, now)
     if job.deleting_at is not None:
         raise Conflict(f"{job} is being deleted; apply it again when it is gone")
     if job.manifest == document.manifest:
@@ -195,11 +199,46 @@ def _write_job(document: _Document, by: str, now: datetime) -> Applied:
     return document.applied(job.uid, "configured")
 
 
-def _create_job(document: _Document, key: Mapping[str, str], by: str, now: datetime) -> Applied:
+def _create_job(document: _Document, by: str, now: datetime) -> Applied:
+    return _create_jobs([document], by, now)[0]
+
+
+def _fresh(read: Sequence[tuple[_Document, object]]) -> list[int]:
+    """Which of them are jobs that are not there yet, each once."""
+    asked = {_key(document): i for i, (document, _) in reversed(list(enumerate(read))) if _rank(document) == 2}
+    there: set[tuple[str, str, str]] = set()
+    keys = sorted(asked)
+    for start in range(0, len(keys), 200):
+        same = [Q(kind=kind, namespace=space, name=name) for kind, space, name in keys[start : start + 200]]
+        there.update(Job.objects.filter(reduce(or_, same)).order_by().values_list("kind", "namespace", "name"))
+    return sorted(i for key, i in asked.items() if key not in there)
+
+
+def _key(document: _Document) -> tuple[str, str, str]:
+    return document.kind, document.namespace, document.name
+
+
+def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:
+    """In a fixed number of statements, however many they are."""
+    jobs = [_new_job(document, now) for document in documents]
+    for leaf in sorted({job.leaf for job in jobs if job.leaf}):
+        queueing.refuse_closed(leaf)
+    Job.objects.bulk_create(jobs, batch_size=200)
+    versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now)
+    for job, version in zip(jobs, versions, strict=True):
+        job.resource_version = version
+    Job.objects.bulk_update(jobs, ["resource_version"], batch_size=200)
+    events.record_new([(change(job), "Submitted", f"Submitted by {by}") for job in jobs], now)
+    return [document.applied(job.uid, "created") for document, job in zip(documents, jobs, strict=True)]
+
+
+def _new_job(document: _Document, now: datetime) -> Job:
     suspended = document.reading.suspended
     waits = Reason(Code.SUSPENDED, "submitted suspended") if suspended else _WAITS
     job = Job(
-        **key,
+        kind=document.kind,
+        namespace=document.namespace,
+        name=document.name,
         api_version=document.manifest["apiVersion"],
         state=Job.State.SUSPENDED if suspended else Job.State.QUEUED,
         suspended=suspended,
@@ -208,13 +247,7 @@ def _create_job(document: _Document, key: Mapping[str, str], by: str, now: datet
         queued_at=now,
     )
     _fill(job, document)
-    if job.leaf:
-        queueing.refuse_closed(job.leaf)
-    job.save(force_insert=True)
-    [job.resource_version] = events.announce([change(job, journal.Action.ADDED)], now)
-    job.save(update_fields=["resource_version"])
-    say(job, "Submitted", f"Submitted by {by}", now)
-    return document.applied(job.uid, "created")
+    return job
 
 
 _WAITS = Reason(Code.WAITING_FOR_SCHEDULER, "submitted, not looked at by the scheduler yet")
@@ -251,9 +284,7 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
     was = job.suspended
     _fill(job, document)
     job.generation += 1
-    job.save(
-        update_fields=["manifest", "labels", "roles", "total", "gpus", "generation", *entitlements.FILLED]
-    )
+    job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "generation", *entitlements.FILLED])
     announce_jobs([job], now)
     if document.reading.suspended and not was:
         lifecycle.suspend(job, by="apply", now=now)
