@@ -20,7 +20,6 @@ from jobs.core.placing import asks
 from jobs.core.placing.asks import Ask, Demand
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import Cause, Look, explain, never
-from jobs.core.placing.facts import Member, NodeFacts
 from jobs.core.reasons import Code
 from jobs.core.world import Gang
 from jobs.kinds import registry
@@ -182,37 +181,13 @@ def engine_of_now() -> Engine:
     names = {}
     for row in Cluster.objects.defer("access", "permissions").order_by("name"):
         names[row.pk] = row.name
-        engine.set_cluster(member(row))
+        engine.set_cluster(snapshot.member_of(row))
     for node in Node.objects.order_by("cluster_id", "name").iterator():
-        engine.set_node(names[node.cluster_id], facts(node))
+        engine.set_node(names[node.cluster_id], snapshot.facts_of(node))
     for hold in Hold.objects.filter(released_at__isnull=True).order_by("pk"):
         promise = snapshot.promise_of(hold, names[hold.cluster_id])
         engine.hold(replace(promise, key=(hold.job_uid, hold.attempt)))
     return engine
-
-
-def member(row: Cluster) -> Member:
-    return Member(
-        name=row.name,
-        ready=row.state == Cluster.State.READY,
-        cordoned=row.cordoned,
-        synced=row.synced_at is not None,
-        labels=row.labels,
-        places={"provider": row.provider, "region": row.region, "zone": row.zone},
-        taints=snapshot.taints_of(row.taints),
-        apis=row.apis,
-    )
-
-
-def facts(node: Node) -> NodeFacts:
-    return NodeFacts(
-        name=node.name,
-        allocatable=node.allocatable,
-        requested=node.requested,
-        labels=node.labels,
-        taints=snapshot.taints_of(node.taints),
-        usable=node.ready and not node.unschedulable,
-    )
 
 
 def _claims() -> dict[str, list[Claim]]:
@@ -245,7 +220,7 @@ def _occupants(cluster: str) -> list[Occupant]:
     for uid, role, node in rows:
         for resource, amount in asked.get(uid, ("", {}))[1].get(role, {}).items():
             freed[uid][node][resource] += amount
-    nodes = {node.name: facts(node) for node in Node.objects.filter(cluster__name=cluster)}
+    nodes = {node.name: snapshot.facts_of(node) for node in Node.objects.filter(cluster__name=cluster)}
     return [
         Occupant(asked[uid][0], tuple((nodes[name], dict(a)) for name, a in each.items() if name in nodes))
         for uid, each in sorted(freed.items(), key=lambda entry: asked[entry[0]][0])

@@ -13,7 +13,6 @@ from jobs import snapshot
 from jobs.core import overrides
 from jobs.core.faults import Manifest
 from jobs.core.overrides_apply import CannotOverride, Override, overridden
-from jobs.core.placing.facts import Member
 from jobs.kinds.base import Kind
 from jobs.models import Job, Policy
 
@@ -24,9 +23,7 @@ def manifest(job: Job, kind: Kind, cluster: Cluster) -> tuple[Manifest, list[str
     policies = [Override(r.namespace, r.name, overrides.read(r.manifest, snapshot.known_kinds())) for r in rows]
     if not policies:
         return job.manifest, []
-    places = {"provider": cluster.provider, "region": cluster.region, "zone": cluster.zone}
-    member = Member(cluster.name, labels=cluster.labels, places=places)
-    made, said = overridden(job.manifest, policies, member, kind.templates)
+    made, said = overridden(job.manifest, policies, snapshot.member_of(cluster), kind.templates)
     reading = kind.read(made)
     if reading.faults:
         told = "; ".join(f"{fault.field} {fault.detail}" for fault in reading.faults[:3])

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from fleet.models import Hold, Pod
+from fleet.models import Cluster, Hold, Pod
 from jobs.models import Binding, Job
 from jobs.services import explaining, manifests, scheduling, submit
 from tests.support.books import a_cluster
@@ -52,6 +52,17 @@ def test_it_waits_for_the_job_whose_end_suffices(as_admin):
     Pod.objects.create(name="p", job_uid=runs.uid, role="master", node=node, phase="Running", **fields)
     [change] = explained(as_admin, job)["changes"]
     assert (change["kind"], change["jobs"]) == ("WaitForJobs", ["default/whisper"])
+
+
+def test_it_fits_a_cluster_by_its_sum_where_the_label_says_so(as_admin):
+    north = a_cluster("north", gpus=2)
+    offered = north.nodes.get().allocatable
+    north.nodes.create(name="other", ready=True, allocatable=offered)
+    job = submitted("llama", workers=0, gpus=4)
+    assert explained(as_admin, job)["clusters"][0]["cause"] == "NodeTooSmall"
+    Cluster.objects.update(labels={"convoy.dev/fit": "Aggregate"})
+    small = submitted("small", workers=1, gpus=2)
+    assert explained(as_admin, small)["clusters"][0]["fits"]
 
 
 def test_it_tells_what_was_decided_of_a_job_that_has_its_place(as_admin):
