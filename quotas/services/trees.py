@@ -25,6 +25,8 @@ from quotas.models import Queue, QuotaRevision, QuotaTree
 from quotas.services import edits, scopes
 
 _METADATA = ("name", "namespace", "labels", "annotations")
+GENERATIONS = 1000
+"""How many are remembered, each whole: a large tree that is edited all day must not fill the database."""
 Action = journal.Action
 
 
@@ -159,6 +161,7 @@ def _remember(generation: int, manifest: dict[str, Any] | None, saving: Saving) 
         comment=saving.comment[:500],
         source=saving.source,
     )
+    QuotaRevision.objects.filter(generation__lte=generation - GENERATIONS).delete()
 
 
 def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaTree, str]:

@@ -9,7 +9,7 @@ from fleet.errors import Conflict, InvalidInput, NotFound
 from fleet.models import Event, JournalEntry
 from quotas import queries, signals
 from quotas.models import Queue, QuotaTree
-from quotas.services import trees
+from quotas.services import history, trees
 from tests.quotas.core.builders import manifest, quota
 
 pytestmark = pytest.mark.django_db
@@ -130,3 +130,13 @@ def test_it_refuses_to_go_on_without_limits_when_the_rules_have_changed():
     QuotaTree.objects.update(manifest={"apiVersion": "v0"})
     with pytest.raises(ValueError, match="not valid any more"):
         queries.tree()
+
+
+def test_it_forgets_the_oldest_generations(monkeypatch):
+    monkeypatch.setattr(trees, "GENERATIONS", 3)
+    for most in range(1, 6):
+        apply(quota("a", 0, most))
+    assert [each.generation for each in queries.revisions()] == [5, 4, 3]
+    assert history.differences(queries.revisions().last()) is not None
+    with pytest.raises(NotFound, match="There is no generation 2"):
+        trees.revert(2, trees.Saving("ada", NOW))
