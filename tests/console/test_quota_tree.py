@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GPU, JOBS = "nvidia.com/gpu", "kube-queue/max-jobs"
-EXPECTED = ("404 (Not Found)", "409 (Conflict)", "422 (Unprocessable")
+EXPECTED = ("403 (Forbidden)", "404 (Not Found)", "409 (Conflict)", "422 (Unprocessable")
 """What the browser itself writes for refusals the page tells about."""
 NIGHT = [Charge("root/vision/night", {GPU: 3, JOBS: 1})] * 2
 TTS = Charge("root/speech", {GPU: 4, JOBS: 1})
@@ -287,3 +287,22 @@ def test_it_has_nothing_that_keeps_people_out(visit, tree, busy, axe, scheme):
     field(page, "min", "root/speech").fill("7")
     expect(row(page, "root/speech")).to_contain_text("is more than its max")
     assert axe(page) == []
+
+
+def test_it_follows_what_others_save(visit, tree, aside):
+    page = visit("ada")
+    expect(field(page, "max", "root/speech")).to_have_value("6")
+    change = [{"op": "edit", "path": "root/speech", "set": {"max": {GPU: "5"}}}]
+    aside(trees.edit, change, trees.Saving("eve", NOON, comment="less"))
+    expect(field(page, "max", "root/speech")).to_have_value("5")
+    expect(page.get_by_role("listitem").filter(has_text="less")).to_contain_text("in force")
+
+
+def test_it_offers_to_try_again(visit, tree):
+    page = visit("ada", address="/fleet")
+    page.route("**/api/v1/quota/tree/", lambda route: route.fulfill(status=403, json={"title": "Not now"}))
+    page.get_by_role("link", name="Quotas").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not now")
+    page.unroute("**/api/v1/quota/tree/")
+    page.get_by_role("button", name="Try again").click()
+    expect(row(page, "root/speech")).to_be_visible()

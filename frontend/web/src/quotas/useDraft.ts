@@ -31,7 +31,10 @@ export function useDraft(tree: QuotaTree) {
     theirs: kept && tree.generation !== kept.base.generation ? tree : null,
     /** How many changes made no sense any more after the last rebase. */
     lost,
-    make: (change: QuotaChange) => setKept((now) => changed(now?.base ?? tree, withChange(now?.changes ?? [], change))),
+    make: (change: QuotaChange) => {
+      setLost(0);
+      setKept((now) => changed(now?.base ?? tree, withChange(now?.changes ?? [], change)));
+    },
     undo: () => setKept((now) => (now && now.changes.length > 1 ? { ...now, changes: now.changes.slice(0, -1) } : null)),
     discard: () => {
       setKept(null);
