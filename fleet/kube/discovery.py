@@ -15,6 +15,7 @@ _SUBRESOURCE_VERBS = {
     "scale": ("get", "patch", "update"),
     "log": ("get",),
     "binding": ("create",),
+    "proxy": ("create", "delete", "get", "patch", "update"),
 }
 
 
@@ -26,6 +27,8 @@ class Served:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
+    only_read: tuple[str, ...] = ()
+    """Subresources nobody writes."""
     printed: tuple[Mapping[str, Any], ...] = ()
     """The ``additionalPrinterColumns`` of a definition."""
     document: Mapping[str, Any] | None = None
@@ -107,8 +110,12 @@ def _sub_entry(served: Served, name: str) -> dict[str, Any]:
         "namespaced": served.resource.namespaced,
         **elsewhere,
         "kind": answered.kind,
-        "verbs": list(_SUBRESOURCE_VERBS[name]),
+        "verbs": list(subresource_verbs(served, name)),
     }
+
+
+def subresource_verbs(served: Served, name: str) -> tuple[str, ...]:
+    return ("get",) if name in served.only_read else _SUBRESOURCE_VERBS[name]
 
 
 def _answered(served: Served, subresource: str) -> Resource:
@@ -153,7 +160,11 @@ def _discovered(served: Served, verbs: Sequence[str]) -> dict[str, Any]:
     if served.categories:
         found["categories"] = list(served.categories)
     inner = [
-        {"subresource": name, "responseKind": _kind(_answered(served, name)), "verbs": list(_SUBRESOURCE_VERBS[name])}
+        {
+            "subresource": name,
+            "responseKind": _kind(_answered(served, name)),
+            "verbs": list(subresource_verbs(served, name)),
+        }
         for name in served.subresources
     ]
     return {**found, "subresources": inner} if inner else found

@@ -69,7 +69,8 @@ def _paths(served: Served) -> Document:
         named: _operations(served, ("get", "get"), ("patch", "patch"), ("put", "put"), ("delete", "delete")),
     }
     if "status" in served.subresources:
-        paths[f"{named}/status"] = _operations(served, ("get", "get"), ("patch", "patch"), ("put", "put"))
+        written = () if "status" in served.only_read else (("patch", "patch"), ("put", "put"))
+        paths[f"{named}/status"] = _operations(served, ("get", "get"), *written)
     return paths
 
 

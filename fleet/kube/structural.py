@@ -41,11 +41,11 @@ def without_defaults(schema: Schema, value: Any, stored: Any) -> Any:
         ]
     if not isinstance(value, dict):
         return value
-    known = stored if isinstance(stored, dict) else value
+    kept = stored if isinstance(stored, dict) else value
     return {
-        name: without_defaults(inner, each, known.get(name)) if inner else each
+        name: without_defaults(inner, each, kept.get(name)) if inner else each
         for name, each, inner in children(schema, value)
-        if name in known or inner is None or inner.default is UNSET or each != inner.default
+        if name in kept or inner is None or inner.default is UNSET or each != inner.default
     }
 
 

@@ -54,7 +54,7 @@ def parse(path: str, catalog: Catalog) -> Target:
     if kind is None or len(rest) > 3 or (namespace and not kind.served.resource.namespaced):
         raise unknown_path()
     subresource = rest[2] if len(rest) > 2 else ""
-    if subresource and subresource not in ("status", *kind.served.subresources):
+    if subresource and subresource not in kind.shown.subresources:
         raise unknown_path()
     name = rest[1] if len(rest) > 1 else ""
     if name and kind.served.resource.namespaced and not namespace:

@@ -68,7 +68,7 @@ DOCUMENT: Object = {
 
 
 class Clusters(RowKind):
-    served = Served(CLUSTERS, document=DOCUMENT)
+    served = Served(CLUSTERS, subresources=("proxy",), document=DOCUMENT)
     verbs = ("delete", "get", "list", "patch", "update", "watch")
     remedies: Mapping[str, str] = {
         "create": _JOIN,

@@ -52,7 +52,7 @@ def _openapi(root: str, catalog: Catalog) -> dict[str, Any] | None:
 
 
 def _served(kinds: Iterable[Kind]) -> list[Served]:
-    found = [each.served for each in kinds]
+    found = [each.shown for each in kinds]
     return sorted(found, key=lambda each: each.resource.group not in _FIRST)
 
 
@@ -66,7 +66,7 @@ def _groups(core: bool, catalog: Catalog, accept: str) -> dict[str, Any]:
 
 def _resources(api_version: str, kinds: list[Kind]) -> dict[str, Any]:
     """Each with the verbs it takes."""
-    document = discovery.resource_list(api_version, (each.served for each in kinds))
+    document = discovery.resource_list(api_version, (each.shown for each in kinds))
     verbs = {each.served.resource.plural: list(each.verbs) for each in kinds}
     entries = [{**each, "verbs": verbs.get(each["name"], each["verbs"])} for each in document["resources"]]
     return {**document, "resources": entries}

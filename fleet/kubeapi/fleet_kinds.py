@@ -30,8 +30,12 @@ class Namespaces(Kind):
         name = exact.get(NAME, "")
         found = {"default"}.union(*(source() for source in self._sources))
         for each in sorted(found):
-            if (not name or each == name) and (after is None or each > after[1]):
+            mine = namespaces is None or each in namespaces
+            if mine and (not name or each == name) and (after is None or each > after[1]):
                 yield _namespace(each)
+
+    def home(self, namespace: str, name: str) -> str:
+        return name
 
     def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
         """Whatever changes in a namespace may be the first or the last thing that is in it."""

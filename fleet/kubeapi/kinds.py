@@ -5,7 +5,7 @@ A kind renders its rows as Kubernetes objects and hands every write to a service
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -96,6 +96,17 @@ class Kind(ABC):
     @property
     def name(self) -> str:
         return self.served.resource.kind
+
+    @property
+    def shown(self) -> Served:
+        """As clients find it: with a status, where it has one, that nobody writes."""
+        if "status" not in self.schema.fields:
+            return self.served
+        return replace(self.served, subresources=("status", *self.served.subresources), only_read=("status",))
+
+    def home(self, namespace: str, name: str) -> str:
+        """The namespace whose readers may read an object."""
+        return namespace
 
     def not_allowed(self, verb: str) -> KubeError:
         remedy = self.remedies.get(verb)

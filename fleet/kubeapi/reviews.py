@@ -1,9 +1,11 @@
 """Questions about oneself: who am I, may I. Answered from the same rules every verb is checked by."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from fleet.kube import discovery
 from fleet.kubeapi.catalog import Catalog
-from fleet.kubeapi.kinds import Object
+from fleet.kubeapi.kinds import Kind, Object
 from fleet.kubeapi.request import Request
 from fleet.services import access
 
@@ -56,12 +58,33 @@ def _may(attributes: dict[str, str], user: Any, catalog: Catalog) -> tuple[bool,
         whole = any(held.role == access.Role.FLEET_ADMIN and not held.namespace for held in access.roles(user))
         return whole, "" if whole else "it takes the role fleet-admin"
     kind = catalog.named(attributes.get("group", ""), attributes.get("resource", ""))
-    if kind is None or verb not in kind.verbs or attributes.get("subresource"):
-        return False, "nothing here takes that verb"
+    subresource = attributes.get("subresource", "")
+    if kind is None or verb not in _taken(kind, subresource):
+        remedy = kind.remedies.get(verb, "") if kind and not subresource else ""
+        return False, remedy or "nothing here takes that verb"
+    if subresource == "proxy":
+        return _may_pass(verb, user)
     right = kind.read_verb if verb in _READS else _WRITES[verb]
-    if access.may(user, right, kind.name, namespace if kind.served.resource.namespaced else ""):
+    home = kind.home(namespace if kind.served.resource.namespaced else "", attributes.get("name", ""))
+    if access.may(user, right, kind.name, home):
         return True, ""
-    return False, access.refusal(user, right, kind.name, namespace).message
+    return False, access.refusal(user, right, kind.name, home).message
+
+
+def _taken(kind: Kind, subresource: str) -> Sequence[str]:
+    if not subresource:
+        return kind.verbs
+    shown = kind.shown
+    return discovery.subresource_verbs(shown, subresource) if subresource in shown.subresources else ()
+
+
+def _may_pass(verb: str, user: Any) -> tuple[bool, str]:
+    """To a member: what exactly is asked for there decides, by the same roles."""
+    if verb == "get" and access.may(user, access.READ, "Cluster"):
+        return True, "what the caller may read in a cluster is what its roles let it read"
+    if verb != "get" and access.may_somewhere(user, "apply", "Pod"):
+        return True, "in a cluster the caller changes what is in the namespaces it edits"
+    return False, access.refusal(user, access.READ if verb == "get" else "apply", "Pod").message
 
 
 def _attributes(asked: Request) -> dict[str, str]:

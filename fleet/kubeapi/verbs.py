@@ -56,13 +56,18 @@ class Verbs:
             else {"GET": "list", "POST": "create", "DELETE": "deletecollection"}.get(self._asked.method)
         )
         scaled = self._target.subresource == "scale" and found in ("get", "update", "patch")
+        if found and self._target.subresource == "status" and found != "get":
+            raise KubeError(
+                405, f"{NOT_ALLOWED.message}: a status is what the fleet and its clusters say, nobody writes it"
+            )
         if not found or (self._target.subresource and found != "get" and not scaled):
             raise NOT_ALLOWED
         return found
 
     def _read(self, verb: str) -> Object:
         if verb == "get":
-            access.require(self._user, self._kind.read_verb, self._kind.name, self._target.namespace)
+            home = self._kind.home(self._target.namespace, self._target.name)
+            access.require(self._user, self._kind.read_verb, self._kind.name, home)
             found = self._current()
             if self._target.subresource == "scale":
                 return scale.of(self._kind.served.scale or {}, found)

@@ -92,7 +92,8 @@ class Watch:
         return version, b"".join(first)
 
     def _told(self, change: Change) -> bytes:
-        if self.namespaces is not None and change.namespace and change.namespace not in self.namespaces:
+        home = self.kind.home(change.namespace, change.name)
+        if self.namespaces is not None and home and home not in self.namespaces:
             return b""
         shown = change.shown or self._remains(change)
         shown = {**shown, "metadata": {**shown["metadata"], "resourceVersion": str(change.version)}}
