@@ -36,6 +36,8 @@ class Listed:
 
     resource: Resource
     items: list[Item]
+    began: float
+    """When the list was asked for, on the monotonic clock: what was made later may be missing from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +98,12 @@ class Reflector(threading.Thread):
     def _list(self) -> None:
         items: list[Item] = []
         version = ""
+        began = time.monotonic()
         for page in self._client.pages(self._path, self._params):
             items += [self._item(found) for found in page.get("items") or []]
             version = (page.get("metadata") or {}).get("resourceVersion") or version
         self._listed_at = time.monotonic()
-        self._deliver(Listed(self._resource, items))
+        self._deliver(Listed(self._resource, items, began))
         self._version, self._failures = version, 0
 
     def _watch(self) -> None:

@@ -28,8 +28,8 @@ class Follower(Protocol):
     def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
         """Objects that were deleted, as they last were."""
 
-    def synced(self, cluster_id: int, resource: Resource, present: set[Key], now: datetime) -> None:
-        """A whole list was read, and these were in it."""
+    def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
+        """A whole list was asked for at ``asked``, and these were in it."""
 
     def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
         """The `Pod` rows of these attempts are different now."""

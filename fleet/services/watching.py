@@ -41,13 +41,15 @@ class Batch:
     """The latest of each object of one kind, out of many deliveries."""
 
     listed: bool = False
+    began: float = 0.0
+    """When the list was asked for, on the monotonic clock."""
     present: dict[Key, Any] = field(default_factory=dict)
     gone: list[Item] = field(default_factory=list)
 
     def add(self, delivery: Delivery) -> None:
         match delivery:
-            case Listed(items=items):
-                self.listed = True
+            case Listed(items=items, began=began):
+                self.listed, self.began = True, began
                 self.present = {item.key: item.value for item in items}
             case Changed(item=item, gone=True):
                 self.present.pop(item.key, None)
@@ -215,7 +217,8 @@ def _tell(cluster_id: int, batches: Batches, keys: set[following.Key], now: date
             if batch.present:
                 follower.observed(cluster_id, resource, list(batch.present.values()), now)
             if batch.listed:
-                follower.synced(cluster_id, resource, _keys(batch.present.values()), now)
+                asked = now - timedelta(seconds=time.monotonic() - batch.began)
+                follower.synced(cluster_id, resource, _keys(batch.present.values()), asked, now)
         if keys:
             follower.pods_changed(cluster_id, keys, now)
 

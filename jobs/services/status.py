@@ -7,7 +7,7 @@ of it is idempotent: the same report twice changes nothing.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -28,6 +28,8 @@ from jobs.services import charges, health, moves, scheduling, works
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
+_CLOCKS_APART = timedelta(seconds=2)
+"""How far the clocks of a worker and a watcher may differ."""
 _FOLLOWED = (*Job.ON_MEMBER, Job.State.MOVING, Job.State.RECLAIMING)
 
 
@@ -61,13 +63,17 @@ class JobsFollower:
             if (key := key_of(found)) is not None:
                 _missing(cluster_id, key, now)
 
-    def synced(self, cluster_id: int, resource: Resource, present: set[Key], now: datetime) -> None:
-        """After a whole list: what should be there and is not, has vanished while nobody was looking."""
+    def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
+        """After a whole list: what should be there and is not, has vanished while nobody was looking.
+
+        A copy made after the list was asked for may well be missing from it.
+        """
         mine = Work.objects.filter(
             cluster_id=cluster_id,
             api_version=resource.api_version,
             kind=resource.kind,
             state__in=[Work.State.APPLIED, Work.State.WITHDRAWING],
+            applied_at__lt=asked - _CLOCKS_APART,
         )
         for uid, attempt in mine.values_list("job_uid", "attempt"):
             if (uid, attempt) not in present:

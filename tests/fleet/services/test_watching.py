@@ -203,7 +203,7 @@ class Notes:
     def vanished(self, cluster_id, resource, objects, now):
         self.heard += [("vanished", o["metadata"]["name"]) for o in objects]
 
-    def synced(self, cluster_id, resource, present, now):
+    def synced(self, cluster_id, resource, present, asked, now):
         self.heard.append(("synced", present))
 
     def pods_changed(self, cluster_id, keys, now):
