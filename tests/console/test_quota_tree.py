@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.utils import timezone
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
-from fleet.models import Grant
+from fleet.models import Cluster, Grant
 from quotas import queries
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
@@ -54,6 +55,13 @@ def people() -> None:
     for name, role in (("ada", Grant.Role.QUOTA_ADMIN), ("eve", Grant.Role.QUOTA_ADMIN), ("lea", Grant.Role.VIEWER)):
         person(name, (role, ""))
     QuotaGrant.objects.create(user=get_user_model().objects.get(username="lea"), path="root/vision")
+
+
+def a_cluster() -> None:
+    """Rows only; nothing listens at its address."""
+    stamps = dict.fromkeys(("state_since", "joined_at", "synced_at", "last_heartbeat"), timezone.now())
+    north = Cluster.objects.create(name="north", server="https://north.example", access={}, state="Ready", **stamps)
+    north.nodes.create(name="n1", ready=True, allocatable={"cpu": 64000, "memory": 2**38, GPU: 8, "pods": 110})
 
 
 @pytest.fixture
@@ -272,13 +280,22 @@ def test_it_adds_names_and_removes_quotas(visit, tree, aside):
     assert aside(root)["children"][0]["children"] == [{"name": "day", "max": {GPU: "3"}, "attributes": {"weight": "2"}}]
 
 
-def test_it_starts_a_first_tree_with_what_there_is(visit, aside):
+def test_it_says_what_to_do_next_while_there_is_no_tree(visit, aside):
     aside(people)
     page = visit("ada")
     expect(page.get_by_role("heading", name="Nothing is limited by quota")).to_be_visible()
     expect(page.get_by_text("Join a cluster first")).to_be_visible()
     aside(start_tree)
     expect(row(page, "root/speech")).to_be_visible()
+
+
+def test_it_starts_a_first_tree_with_all_the_fleet_has(visit, aside):
+    aside(people)
+    aside(a_cluster)
+    page = visit("ada")
+    page.get_by_role("button", name="Start one with all the fleet has").click()
+    expect(field(page, "min", "root")).to_have_value("8")
+    assert aside(root)["max"] == {GPU: "8", "cpu": "64", "memory": "256Gi"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
