@@ -29,7 +29,7 @@ def application() -> Application:
 
 
 def server(port: int, host: str = "127.0.0.1") -> Server:
-    files = pki.ensure(settings.CONVOY_HOME / "pki", timezone.now())
+    files = pki.ensure(settings.CONVOY_HOME / "pki", timezone.now(), settings.CONVOY_KUBE_NAMES)
     config = Config(
         application(),
         host=host,

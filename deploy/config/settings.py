@@ -239,6 +239,8 @@ CONVOY_MAX_ATTEMPTS = env.int("CONVOY_MAX_ATTEMPTS", default=6)
 CONVOY_CLAIM_S = env.float("CONVOY_CLAIM_S", default=30.0)
 """A worker silent this long about a work it claimed is taken for dead; longer than its longest call to a member."""
 CONVOY_KUBE_PORT = env.int("CONVOY_KUBE_PORT", default=8443)
+CONVOY_KUBE_NAMES = env.list("CONVOY_KUBE_NAMES", default=[])
+"""Names and addresses the Kubernetes-style API is reached by, besides this host's own: its certificate has them."""
 CONVOY_KUBE_URL = env.str("CONVOY_KUBE_URL", default="")
 """Where `convoy kubeconfig` sends kubectl, when that is not this host at CONVOY_KUBE_PORT; its certificate is a public one."""
 CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)

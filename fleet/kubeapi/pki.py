@@ -6,6 +6,8 @@ kubectl sends a token only over TLS, so there is no door without one. In product
 import datetime
 import ipaddress
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +16,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fleet.errors import invalid
+
 _LIFE = datetime.timedelta(days=3650)
 _SKEW = datetime.timedelta(hours=1)
+_ALWAYS = ("localhost", "127.0.0.1")
+_DNS = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +43,34 @@ class Pki:
         return self.folder / "server.key"
 
 
-def ensure(folder: Path, now: datetime.datetime) -> Pki:
-    """The files, made on first use. The authority is written last: who finds it finds the others."""
-    pki = Pki(folder)
-    if not (pki.authority.exists() and pki.certificate.exists() and pki.key.exists()):
+def ensure(folder: Path, now: datetime.datetime, names: Sequence[str] = ()) -> Pki:
+    """The files, made on first use, and anew when the certificate lacks one of the ``names`` the door is reached by.
+
+    A new one has a new authority: kubeconfigs of before no longer trust it. The authority is written last: who finds it
+    finds the others.
+    """
+    pki, wanted = Pki(folder), [_name(each) for each in (*_ALWAYS, *names)]
+    if not (pki.authority.exists() and pki.certificate.exists() and pki.key.exists() and _has(pki, wanted)):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _make(pki, now)
+        _make(pki, list(dict.fromkeys(wanted)), now)
     return pki
 
 
-def _make(pki: Pki, now: datetime.datetime) -> None:
+def _name(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        if _DNS.fullmatch(text):
+            return x509.DNSName(text.lower())
+    raise invalid("CONVOY_KUBE_NAMES", f"must be host names and addresses with commas between them, not {text!r}")
+
+
+def _has(pki: Pki, wanted: Sequence[x509.GeneralName]) -> bool:
+    certificate = x509.load_pem_x509_certificate(pki.certificate.read_bytes())
+    return set(wanted) <= set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+
+
+def _make(pki: Pki, names: list[x509.GeneralName], now: datetime.datetime) -> None:
     """The authority's own key is forgotten at once: nothing else is ever signed with it."""
     authority_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "convoy")])
@@ -58,7 +82,6 @@ def _make(pki: Pki, now: datetime.datetime) -> None:
         .sign(authority_key, hashes.SHA256())
     )
     server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "convoy-kube")])
-    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     server = (
         _begun(server_name, authority_name, server_key, now)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         token = _kept(path, user, now)
         if not token:
             _, token = access.mint(user, "kubeconfig", life=None, now=now)
-        authority = pki.ensure(settings.CONVOY_HOME / "pki", now).authority.read_bytes()
+        authority = pki.ensure(settings.CONVOY_HOME / "pki", now, settings.CONVOY_KUBE_NAMES).authority.read_bytes()
         document = kubeconfig(options["server"], authority, user.get_username(), token)
         pki.write_private(path, yaml.safe_dump(document, sort_keys=False).encode())
         self.stdout.write(str(path))
