@@ -1,10 +1,13 @@
 """Stories of the jobs' pages: one that runs is followed, one that waits explains itself and starts when room is made."""
 
+import re
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from jobs.models import Job
 from tests.console.conftest import PATIENCE_MS
 from tests.console.test_stories import north, sign_in
 from tests.support.world import pytorch_job
@@ -70,3 +73,56 @@ def test_it_reads_the_log_of_a_role_while_it_is_written(world, page, aside, nort
     expect(log).not_to_be_empty()
     page.get_by_label("Find in the log").fill("no line has this")
     expect(page.get_by_text("0 lines")).to_be_visible()
+
+
+def test_it_acts_on_many_and_says_who_was_refused(world, page, aside, north):
+    sign_in(page)
+    aside(world.apply, pytorch_job("giant", gpus=8), pytorch_job("huge", gpus=8))
+    aside(world.suspend, "huge")
+    page.goto("/jobs?group=state")
+    expect(page.get_by_role("button", name="Suspended 1")).to_be_visible()
+    page.get_by_role("checkbox", name="Select all that are loaded").check()
+    page.get_by_role("toolbar", name="2 selected").get_by_role("button", name="Suspend").click()
+    dialog = page.get_by_role("dialog", name="Suspend 2 jobs?")
+    expect(dialog).to_contain_text("the job is suspended already")
+    dialog.get_by_role("button", name="Suspend").click()
+    expect(dialog.get_by_role("status")).to_have_text("1 done, 1 refused")
+    dialog.get_by_role("button", name="Close").last.click()
+    expect(page.get_by_role("button", name="Suspended 2")).to_be_visible()
+
+
+def test_it_holds_a_hundred_pages_in_one_list_and_keeps_views(world, page, aside):
+    aside(many, 3_000)
+    sign_in(page)
+    page.goto("/jobs?ordering=name")
+    expect(page.get_by_text("3000 jobs")).to_be_visible()
+    box = page.get_by_role("region", name="Jobs, scrolls")
+    box.evaluate("box => box.scrollTo(0, box.scrollHeight)")
+    expect(page.get_by_role("link", name="train-2999")).to_be_visible()
+    assert box.get_by_role("row").count() < 60
+    page.get_by_role("button", name="Views").click()
+    page.get_by_label("Name of the view").fill("by name")
+    page.get_by_role("button", name="Save this view").click()
+    page.goto("/jobs")
+    page.get_by_role("button", name="Views").click()
+    page.get_by_role("menuitem", name="by name", exact=True).click()
+    expect(page).to_have_url(re.compile("ordering=name"))
+
+
+def many(count: int) -> None:
+    now = timezone.now()
+    Job.objects.bulk_create(
+        Job(
+            api_version="kubeflow.org/v1",
+            kind="PyTorchJob",
+            namespace="vision",
+            name=f"train-{number:04}",
+            manifest={},
+            roles=[],
+            total={},
+            state=Job.State.SUCCEEDED,
+            created_at=now,
+            queued_at=now,
+        )
+        for number in range(count)
+    )

@@ -19,15 +19,16 @@ export interface JobList {
 
 export function useJobList(filters: JobFilters): JobList {
   const [pages, setPages] = useState({ first: 1, last: 1 });
-  const numbers = Array.from({ length: pages.last - pages.first + 1 }, (_, place) => pages.first + place);
+  // The first page is always among them: it knows how many there are while others are on their way.
+  const numbers = [...new Set([1, ...span(pages.first, pages.last)])];
   const answers = useQueries({ queries: numbers.map((page) => jobsQuery(filters, page)) });
-  const known = answers.find(({ data }) => data)?.data;
+  const known = answers[0]?.data;
   const failed = answers.find(({ error, data }) => error && !data);
   return {
     count: known?.count,
     loaded: answers.flatMap(({ data }) => data?.results ?? []),
     error: failed?.error ?? null,
-    rowAt: (index) => answers[Math.floor(index / PAGE_SIZE) + 1 - pages.first]?.data?.results[index % PAGE_SIZE],
+    rowAt: (index) => answers[numbers.indexOf(Math.floor(index / PAGE_SIZE) + 1)]?.data?.results[index % PAGE_SIZE],
     onRange: ({ first, end }) => {
       const next = pagesOf(first, end, known?.count ?? 0);
       if (next.first !== pages.first || next.last !== pages.last) setPages(next);
@@ -35,6 +36,8 @@ export function useJobList(filters: JobFilters): JobList {
     retry: () => answers.forEach((answer) => void answer.refetch()),
   };
 }
+
+const span = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, place) => first + place);
 
 /** Which pages these rows are on; there is always one. */
 function pagesOf(first: number, end: number, count: number): { first: number; last: number } {
