@@ -29,15 +29,20 @@ def livez(request: HttpRequest) -> HttpResponse:
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 when everything a job needs is there, else 503; the body says what is missing."""
+    ok, checks = look()
+    body = {"status": "ok" if ok else "unready", "checks": checks}
+    return JsonResponse(body, status=200 if ok else 503)
+
+
+def look() -> tuple[bool, dict[str, Check]]:
+    """Whether everything is there, and part by part."""
     checks = {"database": _said(_database)}
     if checks["database"]["ok"]:
         checks["migrations"] = _said(_migrations)
     checks["broker"] = _said(_broker)
     if checks.get("migrations", {}).get("ok"):
         checks |= _heartbeats(timezone.now())
-    ok = all(check["ok"] for check in checks.values()) and len(checks) == len(ROLES) + 3
-    body = {"status": "ok" if ok else "unready", "checks": checks}
-    return JsonResponse(body, status=200 if ok else 503)
+    return all(check["ok"] for check in checks.values()) and len(checks) == len(ROLES) + 3, checks
 
 
 def _said(check: Callable[[], str]) -> Check:

@@ -8,6 +8,7 @@ from fleet.api.clusters import ClusterViewSet, EventViewSet, NodeViewSet
 from fleet.api.grants import GrantViewSet, UserTokenViewSet, UserViewSet
 from fleet.api.kubernetes import KubernetesView
 from fleet.api.session import MeView, SessionView, TokenViewSet
+from fleet.api.system import SystemView
 
 router = SimpleRouter()
 router.register("clusters", ClusterViewSet, "cluster")
@@ -21,6 +22,7 @@ router.register(r"users/(?P<username>[^/]+)/tokens", UserTokenViewSet, "user-tok
 urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
     path("kubernetes/", KubernetesView.as_view(), name="kubernetes"),
+    path("system/", SystemView.as_view(), name="system"),
     path("me/", MeView.as_view(), name="me"),
     *router.urls,
 ]

@@ -37,19 +37,20 @@ def test_it_opens_every_page(page, aside, north):
 def test_it_joins_a_cluster_after_a_bad_kubeconfig(page, aside, north, stranger):
     sign_in(page)
     page.get_by_role("link", name="Add a cluster").click()
-    page.get_by_label("Name").fill("south")
-    page.get_by_label("Kubeconfig").fill(stranger.replace("https:", "http:"))
+    page.get_by_role("textbox", name="Name").fill("south")
+    page.get_by_role("textbox", name="Kubeconfig").fill(stranger.replace("https:", "http:"))
     page.get_by_role("button", name="Look at it").click()
     expect(page.get_by_role("listitem").filter(has_text="The file can be read")).to_contain_text("failed")
     expect(page.get_by_role("button", name="Join the fleet")).to_be_disabled()
-    page.get_by_label("Kubeconfig").fill(stranger)
+    page.get_by_role("textbox", name="Kubeconfig").fill(stranger)
     page.get_by_role("button", name="Look at it").click()
     expect(page.get_by_role("listitem").filter(has_text="It is no member yet")).to_contain_text("passed")
     page.get_by_role("button", name="Join the fleet").click()
     expect(page.get_by_role("heading", name="south", level=1)).to_be_visible()
 
 
-def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, north):
+def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, north, settings):
+    settings.CONVOY_CLUSTER_TOLERATION_S = 0.1
     aside(world.apply, pytorch_job("llama", duration="10h"))
     aside(world.expect, "llama", "Running", on="north")
     aside(world.member, "south", 4)
@@ -66,10 +67,20 @@ def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, n
     expect(page.get_by_role("article", name="default/llama")).to_contain_text("Moving")
 
 
+def test_it_goes_to_a_job_by_the_palette(world, page, aside, north):
+    aside(world.apply, pytorch_job("llama", duration="10h"))
+    sign_in(page)
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Go to anything").fill("llam")
+    expect(page.get_by_role("option", name="default/llama")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="llama", level=1)).to_be_visible()
+
+
 def test_it_speaks_chinese_in_the_dark(page, aside, north):
     sign_in(page)
     page.get_by_role("button", name="Language").click()
-    page.get_by_role("menuitem", name="简体中文").click()
+    page.get_by_role("menuitemradio", name="简体中文").click()
     expect(page.get_by_role("heading", name="按型号的 GPU")).to_be_visible()
     page.emulate_media(color_scheme="dark")
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")

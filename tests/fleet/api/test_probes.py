@@ -65,3 +65,10 @@ def test_it_gives_the_console_every_path_that_is_nobody_elses(settings, tmp_path
 def test_it_tells_what_is_not_there_as_a_problem(path):
     answer = Client().get(path)
     assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_it_tells_those_signed_in_how_it_is(as_viewer, as_nobody):
+    told = as_viewer.get("/api/v1/system/").json()
+    parts = {check["name"]: check["ok"] for check in told["checks"]}
+    assert parts["database"] and parts["migrations"] and told["ok"] == all(parts.values())
+    assert as_nobody.get("/api/v1/system/").status_code == 401

@@ -16,23 +16,23 @@ export default function SystemPage() {
   const { data, error, refetch } = useQuery(healthQuery);
   return (
     <>
-      <PageHeader title={t('system.title')} note={data && t(data.status === 'ok' ? 'system.well' : 'system.unwell')} />
+      <PageHeader title={t('system.title')} note={data && t(data.ok ? 'system.well' : 'system.unwell')} />
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
         {!data && !error && <Skeleton height={220} />}
         {data && (
           <DataTable
             caption={t('system.title')}
-            rows={Object.entries(data.checks)}
-            rowKey={([name]) => name}
+            rows={data.checks}
+            rowKey={({ name }) => name}
             columns={[
-              { id: 'part', header: t('system.part'), width: '30%', cell: ([name]) => name },
-              { id: 'state', header: t('fleet.state'), width: '20%', cell: ([, { ok }]) => <Wellness ok={ok} /> },
+              { id: 'part', header: t('system.part'), width: '30%', cell: ({ name }) => name },
+              { id: 'state', header: t('fleet.state'), width: '20%', cell: ({ ok }) => <Wellness ok={ok} /> },
               {
                 id: 'detail',
                 header: t('system.detail'),
-                cell: ([, { detail, age_s: age }]) =>
-                  detail ?? (age === undefined ? '–' : t('system.heard', { seconds: Math.round(age) })),
+                cell: ({ detail, age_s: age }) =>
+                  detail || (typeof age === 'number' ? t('system.heard', { seconds: Math.round(age) }) : '–'),
               },
             ]}
           />

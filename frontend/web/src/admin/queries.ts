@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api, type Query } from '../api/client.ts';
-import type { AuditEntry, AuditLine, JobEvent, Page, Token, User } from '../api/types.ts';
+import type { AuditEntry, AuditLine, Health, JobEvent, Page, Token, User } from '../api/types.ts';
 
 const SWEEP_MS = 30_000;
 
@@ -40,14 +40,8 @@ export function useAccessChange<Given, Answer>(send: (given: Given) => Promise<A
   });
 }
 
-export interface Health {
-  status: string;
-  checks: Record<string, { ok: boolean; detail?: string; age_s?: number }>;
-}
-
-/** The product's own probe: it answers 503 with the same body when something is missing. */
 export const healthQuery = queryOptions({
   queryKey: ['health'],
-  queryFn: async ({ signal }) => (await (await fetch('/readyz', { signal })).json()) as Health,
+  queryFn: ({ signal }) => api.get<Health>('system/', { signal }),
   refetchInterval: 5_000,
 });

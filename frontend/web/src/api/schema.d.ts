@@ -561,7 +561,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The jobs that match as comma-separated values, in their order. */
+        /** @description The jobs that match, in their order, as a file: comma-separated values or JSON. */
         get: operations["jobs_export_retrieve"];
         put?: never;
         post?: never;
@@ -826,6 +826,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quota/dry-run/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Whether jobs would be admitted now, beside all that wait, and whom they would take their place back from. */
+        post: operations["quota_dry_run_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/quota/tree/": {
         parameters: {
             query?: never;
@@ -945,6 +962,22 @@ export interface paths {
         post: operations["session_create"];
         /** @description A browser's session. GET hands out the CSRF cookie that POST and DELETE want back in ``X-CSRFToken``. */
         delete: operations["session_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["system_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1391,6 +1424,28 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        DryRun: {
+            jobs: components["schemas"]["DryRunJob"][];
+        };
+        DryRunJob: {
+            kind: string;
+            namespace: string;
+            name: string;
+            /** @description the quota leaf it would be charged to; empty: none */
+            leaf: string;
+            priority: number;
+            /** @description Reclaims: it starts once others have made room for it */
+            outcome: components["schemas"]["DryRunJobOutcomeEnum"];
+            /** @description where it would go; empty: it would wait */
+            cluster: string;
+            /** @description why it does not start at once */
+            readonly reason: components["schemas"]["Reason"] | null;
+            /** @description when it may start, where that can be guessed */
+            estimate: components["schemas"]["Start"] | null;
+            reclaims: components["schemas"]["Reclaimed"][];
+        };
+        /** @enum {string} */
+        DryRunJobOutcomeEnum: "Starts" | "Reclaims" | "Waits";
         Effect: {
             /** @description run then, and would not without the change */
             starts: components["schemas"]["EffectLine"][];
@@ -2358,6 +2413,15 @@ export interface components {
             /** @description what the quota says, beside the clusters */
             quota?: components["schemas"]["QuotaVerdict"];
         };
+        Reclaimed: {
+            /** @description empty when it is not the caller's to see */
+            id: string;
+            /** @description namespace/name; empty when it is not the caller's to see */
+            name: string;
+            leaf: string;
+            cluster: string;
+            message: string;
+        };
         Regarding: {
             kind: string;
             namespace: string;
@@ -2457,6 +2521,12 @@ export interface components {
             before: components["schemas"]["Stand"];
             after: components["schemas"]["Stand"];
         };
+        Start: {
+            /** Format: date-time */
+            starts_at: string;
+            /** @description what the guess rests on */
+            basis: string;
+        };
         /**
          * @description * `Ready` - Ready
          *     * `NotReady` - Not Ready
@@ -2471,6 +2541,22 @@ export interface components {
             lose_cluster?: string;
             add_nodes?: components["schemas"]["NewNodesRequest"];
             raise_quota?: components["schemas"]["NewQuotaRequest"];
+        };
+        System: {
+            ok: boolean;
+            checks: components["schemas"]["SystemCheck"][];
+        };
+        SystemCheck: {
+            /** @description database, migrations, broker, worker, beat or watcher */
+            name: string;
+            ok: boolean;
+            /** @default  */
+            detail: string;
+            /**
+             * Format: double
+             * @description since it was last heard of
+             */
+            age_s?: number | null;
         };
         Taint: {
             key: string;
@@ -3508,7 +3594,13 @@ export interface operations {
     };
     jobs_export_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description * `csv` - CSV
+                 *     * `json` - JSON
+                 */
+                form?: "csv" | "json";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3941,6 +4033,33 @@ export interface operations {
             };
         };
     };
+    quota_dry_run_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/yaml": string;
+                "text/yaml": string;
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
+        };
+    };
     quota_tree_retrieve: {
         parameters: {
             query?: never;
@@ -4198,6 +4317,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    system_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["System"];
+                };
             };
         };
     };

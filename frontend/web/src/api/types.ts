@@ -58,3 +58,4 @@ export type User = Schemas['User'];
 export type Grant = Schemas['Grant'];
 export type Token = Schemas['Token'];
 export type MintedToken = Schemas['MintedToken'];
+export type Health = Schemas['System'];

@@ -1,5 +1,5 @@
 /** What stands around every page: skip link, navigation, top bar, banners, shortcuts. */
-import { useDisclosure } from '@mantine/hooks';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { lazy, Suspense, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Outlet, useNavigate } from 'react-router';
@@ -14,14 +14,17 @@ import { TopBar } from './TopBar.tsx';
 import { useLiveLine } from './useLive.ts';
 import classes from './Frame.module.css';
 
+const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }));
 const ShortcutHelp = lazy(async () => ({ default: (await import('./ShortcutHelp.tsx')).ShortcutHelp }));
 
 export function Frame({ me }: { me: Me }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   const [helpShown, help] = useDisclosure(false);
+  const [paletteShown, palette] = useDisclosure(false);
   const main = useRef<HTMLElement>(null);
   useLiveLine();
+  useHotkeys([['mod+K', palette.toggle]], []);
   useShortcuts({
     '?': help.open,
     p: () => live.setPaused(live.read().status !== 'paused'),
@@ -34,13 +37,16 @@ export function Frame({ me }: { me: Me }) {
       </button>
       <Sidebar />
       <div className={classes['column']}>
-        <TopBar me={me} onHelp={help.open} />
+        <TopBar me={me} onHelp={help.open} onSearch={palette.open} />
         <ServerBanner />
         <main ref={main} tabIndex={-1} className={classes['main']}>
           <Outlet />
         </main>
       </div>
-      <Suspense>{helpShown && <ShortcutHelp onClose={help.close} />}</Suspense>
+      <Suspense>
+        {helpShown && <ShortcutHelp onClose={help.close} />}
+        {paletteShown && <Palette onClose={palette.close} />}
+      </Suspense>
     </div>
   );
 }

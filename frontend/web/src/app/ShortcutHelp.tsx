@@ -9,6 +9,7 @@ export function ShortcutHelp({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const lines = [
     ...ROOMS.map(({ keys, name }) => ({ keys, does: t('shortcuts.goTo', { room: t(`rooms.${name}`) }) })),
+    { keys: 'Ctrl K', does: t('palette.title') },
     { keys: '/', does: t('shortcuts.search') },
     { keys: 'p', does: t('shortcuts.pause') },
     { keys: '?', does: t('shortcuts.help') },

@@ -1,6 +1,6 @@
 /** The strip over every page: how live it is, and what is the reader's own (help, colours, language, account). */
 import { ActionIcon } from '@mantine/core';
-import { Keyboard } from 'lucide-react';
+import { Keyboard, Search } from 'lucide-react';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 
@@ -10,11 +10,16 @@ import classes from './TopBar.module.css';
 
 const ReaderMenus = lazy(async () => ({ default: (await import('./ReaderMenus.tsx')).ReaderMenus }));
 
-export function TopBar({ me, onHelp }: { me: Me; onHelp: () => void }) {
+export function TopBar({ me, onHelp, onSearch }: { me: Me; onHelp: () => void; onSearch: () => void }) {
   const { t } = useTranslation();
   return (
     <div className={classes['bar']}>
       <LiveDot />
+      <button type="button" className={classes['search']} onClick={onSearch}>
+        <Search size={14} aria-hidden />
+        {t('palette.open')}
+        <kbd aria-hidden>Ctrl K</kbd>
+      </button>
       <span className={classes['gap']} />
       <div className={classes['reader']}>
         <ActionIcon variant="subtle" color="gray" size={30} aria-label={t('shortcuts.title')} onClick={onHelp}>

@@ -63,7 +63,7 @@ const MOVES = 6;
 
 export const tickerQuery = queryOptions({
   queryKey: ['events', 'ticker'],
-  queryFn: ({ signal }) => api.get<Page<JobEvent>>('events/', { query: { page_size: 8 }, signal }),
+  queryFn: ({ signal }) => api.get<Page<JobEvent>>('events/', { query: { page_size: 5 }, signal }),
   refetchInterval: SWEEP_MS,
 });
 
