@@ -1,7 +1,7 @@
 """No-flap, in fleets made to quarrel: scattered nodes, queues that preempt by priority, gangs that may borrow, slow departures.
 
 Each seed is one fleet whose jobs never end: admission and reclaim in turn have to come to rest, and then do nothing. Two things
-kept one in two hundred of them going for ever: room that was no longer kept for its claimant when a victim left late, and a
+kept some of them going for ever: room that was no longer kept for its claimant when a victim left late, and a
 claimant that stood behind a job that never fits.
 """
 

@@ -1,6 +1,6 @@
 """The steps of a reclaim, each taken by hand: what is written, what the sweep finds, and what a late report still changes."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 import yaml
@@ -96,6 +96,7 @@ def test_it_keeps_what_a_late_victim_gave_back_for_its_claimant(ordered):
     Job.objects.filter(name="mine").update(priority=-9)
     books.gone("young")
     scheduling.let_go(timezone.now())
+    assert datetime.fromisoformat(books.job("young").reclaim["until"]) > timezone.now() - timedelta(minutes=1)
     books.apply(job("third", "b", **{"convoy.dev/priority": "9"}))
     books.cycle()
     assert books.job("mine").state == Job.State.PLACED
