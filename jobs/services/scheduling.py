@@ -6,6 +6,7 @@ dropped because the epoch has moved on.
 """
 
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -135,7 +136,8 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
     untold = _untold(plan.waits, orders, now)
     _lock(plan, orders, untold)
     closed = _closed()
-    won = [each for each in plan.placed if each.spot.cluster_id in standing and not closed(each) and _claim(each)]
+    open_ = [each for each in plan.placed if each.spot.cluster_id in standing and not closed(each)]
+    won = _claim(open_)
     if won:
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
@@ -184,14 +186,29 @@ def _closed() -> Callable[[Placed], bool]:
     return closed
 
 
-def _claim(placed: Placed) -> bool:
-    """True when the job is still as the plan saw it, and is now placed and charged."""
-    gang, spot = placed.gang, placed.spot
+def _claim(placed: Sequence[Placed]) -> list[Placed]:
+    """Those that were still as the plan saw them, and are now placed and charged: one update for all that are alike."""
+    alike: dict[tuple[object, ...], list[Placed]] = defaultdict(list)
+    for each in placed:
+        gang = each.gang
+        amounts = tuple(sorted(gang.charge.amounts.items())) if gang.asks_quota else ()
+        key = (each.spot.cluster_id, gang.attempt, gang.generation, gang.leaf, gang.preemptible, gang.charged, amounts)
+        alike[key].append(each)
+    won = set()
+    for some in alike.values():
+        won.update(_claim_alike(some[0], [each.gang.job_id for each in some]))
+    return [each for each in placed if each.gang.job_id in won]
+
+
+def _claim_alike(first: Placed, jobs: Sequence[int]) -> list[int]:
+    """Their rows are locked, so who is found is who is updated."""
+    gang, spot = first.gang, first.spot
     reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.cluster}, being sent there")
-    seen = snapshot.waiting_jobs().filter(pk=gang.job_id, attempt=gang.attempt, generation=gang.generation)
+    seen = snapshot.waiting_jobs().filter(pk__in=jobs, attempt=gang.attempt, generation=gang.generation)
     seen = seen.filter(leaf=gang.leaf, preemptible=gang.preemptible, charge__isnull=not gang.charged)
     charge = {"charge": gang.charge.amounts} if gang.asks_quota else {}
-    updated = seen.update(
+    found = list(seen.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+    Job.objects.filter(pk__in=found).update(
         **charge,
         reclaim=None,
         state=Job.State.PLACED,
@@ -201,7 +218,7 @@ def _claim(placed: Placed) -> bool:
         status={},
         unhealthy_since=None,
     )
-    return bool(updated == 1)
+    return found
 
 
 def _write_placed(won: Sequence[Placed], now: datetime) -> None:
