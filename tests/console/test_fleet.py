@@ -50,10 +50,10 @@ def test_it_joins_a_cluster_after_a_bad_kubeconfig(page, aside, north, stranger)
 
 
 def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, north, settings):
-    settings.CONVOY_CLUSTER_TOLERATION_S = 0.1
     aside(world.apply, pytorch_job("llama", duration="10h"))
     aside(world.expect, "llama", "Running", on="north")
     aside(world.member, "south", 4)
+    settings.CONVOY_CLUSTER_TOLERATION_S = 0.1
     sign_in(page)
     page.goto("/fleet/north")
     expect(page.get_by_role("link", name="default/llama Worker 0")).to_be_visible()
