@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { QuotaPreview, QuotaTree } from '../api/types.ts';
 import { boundChange } from './draft.ts';
 import { mayAdd, mayEdit, obstacleToMove, scalesOf, unfolded, wordsOf } from './grid.ts';
-import { find, flat, loaded } from './model.ts';
+import { flat, loaded } from './model.ts';
 import type { NodeAction } from './QuotaName.tsx';
 import { QuotaRow } from './QuotaRow.tsx';
 import { faultsOf, neighbour } from './rules.ts';
@@ -30,6 +30,7 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
   const { root } = draft;
   const nodes = new Map(tree.nodes.map((node) => [node.path, node]));
   const before = new Map(flat(loaded(draft.base)).map((quota) => [quota.path, quota]));
+  const byPath = new Map(flat(root).map((quota) => [quota.path, quota]));
   const faults = faultsOf(root);
   const rows = unfolded(root, folded);
   const scales = scalesOf(draft.base, root, resources);
@@ -38,7 +39,7 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
     setFolded((now) => new Set(closed ? [...now, path] : [...now].filter((each) => each !== path)));
 
   const move = (path: string, parent: string | undefined) => {
-    const quota = find(root, path);
+    const quota = byPath.get(path);
     const obstacle = parent === undefined ? 'itself' : obstacleToMove(nodes, root, path, parent);
     if (!parent || !quota || obstacle) {
       setSaid(t(`quotas.moveObstacle.${obstacle || 'itself'}`, { path }));
@@ -64,7 +65,7 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
       <div ref={grid} role="treegrid" aria-label={t('quotas.title')} className={classes['grid']} data-dragging={dragged.path !== ''}>
         <Headings />
         {rows.map((quota) => {
-          const siblings = find(root, quota.parent)?.children ?? [root];
+          const siblings = byPath.get(quota.parent)?.children ?? [root];
           const obstacle = mayEdit(nodes, root, quota) ? '' : t('quotas.mayNot');
           return (
             <QuotaRow

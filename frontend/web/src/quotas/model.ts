@@ -48,9 +48,9 @@ export function replayed(tree: Pick<QuotaTree, 'manifest'>, changes: QuotaChange
   const kept: QuotaChange[] = [];
   const lost: QuotaChange[] = [];
   for (const change of changes) {
-    const next = applied(root, change);
-    (next ? kept : lost).push(change);
-    root = next ?? root;
+    const done = OPERATIONS[change.op](root, change);
+    (done ? kept : lost).push(change);
+    if (done && change.op !== 'edit') root = numbered(root, '', 0, false);
   }
   return { root, kept, lost };
 }
@@ -68,13 +68,7 @@ export function amountOf(quota: Quota, bound: Bound, resource: string): number |
   return text === undefined ? null : unitsOf(resource, text);
 }
 
-/** Undefined where the change cannot be made: its quota is gone, its place is taken, or it would be below itself. */
-function applied(root: Quota, change: QuotaChange): Quota | undefined {
-  const next = structuredClone(root);
-  const done = OPERATIONS[change.op](next, change);
-  return done ? numbered(next, '', 0, false) : undefined;
-}
-
+/** False, and nothing done, where it cannot be: its quota is gone, its place is taken, or it would be below itself. */
 const OPERATIONS: Record<QuotaChange['op'], (root: Quota, change: QuotaChange) => boolean> = {
   edit: (root, { path = '', set = {} }) => {
     const quota = find(root, path);
@@ -92,9 +86,10 @@ const OPERATIONS: Record<QuotaChange['op'], (root: Quota, change: QuotaChange) =
   },
   remove: (root, { path = '' }) => taken(root, path) !== undefined,
   move: (root, { path = '', parent = '' }) => {
-    if (parent === path || parent.startsWith(`${path}/`) || !find(root, parent)) return false;
-    const quota = taken(root, path);
-    return quota !== undefined && adopt(find(root, parent), quota);
+    const quota = find(root, path);
+    const goal = find(root, parent);
+    if (!quota || !goal || parent === path || parent.startsWith(`${path}/`)) return false;
+    return !goal.children.some(({ name }) => name === quota.name) && taken(root, path) !== undefined && adopt(goal, quota);
   },
   rename: (root, { path = '', name = '' }) => {
     const quota = find(root, path);

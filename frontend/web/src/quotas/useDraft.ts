@@ -1,5 +1,5 @@
 /** The draft of one visit to the page: collected here until it is applied, taken back, or put on top of a newer tree. */
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 
 import type { QuotaChange, QuotaTree } from '../api/types.ts';
 import { differences, rebased, withChange } from './draft.ts';
@@ -22,11 +22,11 @@ export function useDraft(tree: QuotaTree) {
   const [lost, setLost] = useState(0);
   const base = kept?.base ?? tree;
   const changes = kept?.changes ?? NOTHING;
+  const made = useMemo(() => ({ root: drafted(base, changes), differences: differences(base, changes) }), [base, changes]);
   return {
     base,
     changes,
-    root: drafted(base, changes),
-    differences: differences(base, changes),
+    ...made,
     /** Somebody saved another generation since the draft was begun. */
     theirs: kept && tree.generation !== kept.base.generation ? tree : null,
     /** How many changes made no sense any more after the last rebase. */
