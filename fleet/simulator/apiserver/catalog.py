@@ -81,10 +81,10 @@ def _of_definition(definition: dict[str, Any]) -> Iterator[Served]:
             parts = version.get("subresources") or {}
             yield Served(
                 Resource(spec["group"], version["name"], names["plural"], names["kind"], spec["scope"] == "Namespaced"),
-                tuple(names.get("shortNames") or ()),
-                tuple(names.get("categories") or ()),
-                tuple(part for part in ("status", "scale") if part in parts),
-                tuple(version.get("additionalPrinterColumns") or ()),
-                (version.get("schema") or {}).get("openAPIV3Schema"),
-                parts.get("scale"),
+                short_names=tuple(names.get("shortNames") or ()),
+                categories=tuple(names.get("categories") or ()),
+                subresources=tuple(part for part in ("status", "scale") if part in parts),
+                printed=tuple(version.get("additionalPrinterColumns") or ()),
+                document=(version.get("schema") or {}).get("openAPIV3Schema"),
+                scale=parts.get("scale"),
             )
