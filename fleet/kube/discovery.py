@@ -27,14 +27,14 @@ class Served:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
-    only_read: tuple[str, ...] = ()
-    """Subresources nobody writes."""
     printed: tuple[Mapping[str, Any], ...] = ()
     """The ``additionalPrinterColumns`` of a definition."""
     document: Mapping[str, Any] | None = None
     """The ``openAPIV3Schema`` of a definition."""
     scale: Mapping[str, str] | None = None
     """Where the counts of its ``scale`` are."""
+    only_read: tuple[str, ...] = ()
+    """Subresources nobody writes."""
 
     @property
     def list_kind(self) -> str:
