@@ -4,7 +4,7 @@ import pytest
 
 from fleet.kube.resources import PODS
 from tests.support.amc import Amc, cells
-from tests.support.kubectl import served
+from tests.support.kubectl import Person, served
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,3 +79,15 @@ def test_it_explains_wrong_words(ada):
 
 def _pod(name):
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+
+
+def test_it_leaves_the_rest_to_kubectl_through_the_proxy(ada):
+    door = Person(ada.kubeconfig, ada.kubeconfig.parent)
+    [server] = [line.split()[1] for line in ada.kubeconfig.read_text().splitlines() if "server:" in line]
+    through = ("--server", f"{server}/apis/cluster.karmada.io/v1alpha1/clusters/{ada.cluster}/proxy")
+    assert door.says(*through, "get", "pod", MASTER, "-o", "jsonpath={.status.phase}") == "Running"
+    assert "nodeSelector" in door.says(*through, "explain", "pytorchjob.spec.pytorchReplicaSpecs.template.spec")
+    with door.running(*through, "get", "pods", "-w", "-o", "name") as watching:
+        assert watching.stdout.readline().startswith("pod/")
+    assert "--server" in ada.refused("get", "pods", "-o", "jsonpath={.x}")
+    assert "--server" in ada.refused("get", "pods", "-w")

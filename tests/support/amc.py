@@ -17,6 +17,7 @@ class Amc:
     """In one person's name."""
 
     def __init__(self, file: Path) -> None:
+        self.kubeconfig = file
         paths = f"{BINARY.parent}{os.pathsep}{os.environ['PATH']}"
         self._env = {"PATH": paths, "KUBECONFIG": str(file), "HOME": str(file.parent)}
 

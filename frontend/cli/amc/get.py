@@ -33,10 +33,18 @@ class Found:
     missing: dict[str, Failure] = field(default_factory=dict)
 
 
+_ONE_CLUSTER = (
+    "kubectl itself can, of one cluster, through the fleet: "
+    "kubectl --server SERVER/apis/cluster.karmada.io/v1alpha1/clusters/CLUSTER/proxy get ..."
+)
+
+
 def get(given: Arguments) -> int:
     output = given.output
     if output and output not in FORMATS:
-        raise Problem(f"-o {output} is not known: use {', '.join(FORMATS)}")
+        raise Problem(f"-o {output} is not known: use {', '.join(FORMATS)}", hint=_ONE_CLUSTER)
+    if given.watch:
+        raise Problem("several clusters are not followed at once", hint=_ONE_CLUSTER)
     kind, names = split(given.kind, given.names)
     if names and (given.selector or given.field_selector or given.all_namespaces):
         raise Problem("a name goes with one namespace and without selectors")

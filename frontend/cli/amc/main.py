@@ -29,6 +29,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     shown.add_argument("-l", "--selector", default="", help="labels, such as app=train,tier!=test")
     shown.add_argument("--field-selector", default="", help="such as status.phase=Running")
     shown.add_argument("-o", "--output", default="", help="wide, yaml, json or name")
+    shown.add_argument("-w", "--watch", action="store_true", help="says how to follow one cluster")
     shown.add_argument("--no-headers", action="store_true")
     told = _verb("describe", "Show objects of the clusters in full, with their events.", describe.describe)
     told.add_argument("kind", metavar="KIND")
