@@ -90,7 +90,9 @@ def test_it_tries_without_writing(ada):
 
 
 def test_it_applies_on_the_server_and_explains(ada):
-    body = '{"apiVersion":"cluster.karmada.io/v1alpha1","kind":"Cluster","metadata":{"name":"north","labels":{"a":"b"}}}'
+    body = (
+        '{"apiVersion":"cluster.karmada.io/v1alpha1","kind":"Cluster","metadata":{"name":"north","labels":{"a":"b"}}}'
+    )
     ada.says("apply", "--server-side", "-f", "-", given=body)
     assert Cluster.objects.get().labels == {"a": "b"}
     assert "timeAdded" in ada.says("explain", "cluster.spec.taints")
