@@ -110,7 +110,13 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         total = sum(each.count for each in found)
         return Response(GroupsSerializer({"by": by, "count": total, "results": found}).data)
 
-    @extend_schema(parameters=[ExportQuery], responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.STR)})
+    @extend_schema(
+        parameters=[ExportQuery],
+        responses={
+            (200, "text/csv"): OpenApiResponse(OpenApiTypes.STR),
+            (200, "application/json"): OpenApiResponse(OpenApiTypes.ANY),
+        },
+    )
     @action(detail=False, pagination_class=None, content_negotiation_class=AsPlainText)
     def export(self, request: Request) -> HttpResponseBase:
         """The jobs that match, in their order, as a file: comma-separated values or JSON."""
