@@ -162,6 +162,7 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "ENUM_NAME_OVERRIDES": {
+        "AuditOutcomeEnum": "fleet.models.audit.AuditEntry.Outcome",
         "StateEnum": "fleet.models.Cluster.State",
         "QueueStateEnum": "quotas.models.Queue.State",
         "JobActionEnum": "jobs.core.lifecycle.Action",

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.api.permissions import ByRole, Guarded
-from fleet.api.serializers import MintedTokenSerializer, NewTokenSerializer, RoleSerializer, TokenSerializer
+from fleet.api.serializers import MintedTokenSerializer, NewTokenSerializer, TokenSerializer
 from fleet.models import Grant, Token
 from fleet.services import grants
 
@@ -19,11 +19,19 @@ _ID = OpenApiParameter("id", int, OpenApiParameter.PATH)
 _LARGEST_ID = 2**62
 
 
+class HeldRoleSerializer(serializers.ModelSerializer[Grant]):
+    """A role a user has; the id is what takes it back."""
+
+    class Meta:
+        model = Grant
+        fields = ("id", "role", "namespace")
+
+
 class UserSerializer(serializers.Serializer[Any]):
     username = serializers.CharField()
     active = serializers.BooleanField(source="is_active")
     superuser = serializers.BooleanField(source="is_superuser", help_text="a fleet admin without a grant")
-    roles = RoleSerializer(many=True, source="grants")
+    roles = HeldRoleSerializer(many=True, source="grants")
     last_login = serializers.DateTimeField(allow_null=True)
 
 

@@ -64,7 +64,7 @@ class GpuModelsView(Guarded, APIView):
     kind = "Node"
     permission_classes = [ByRole]
 
-    @extend_schema(responses=GpuModelsSerializer)
+    @extend_schema(operation_id="gpus_by_model", responses=GpuModelsSerializer)
     def get(self, request: Request) -> Response:
         """Of nodes that are ready and schedulable, by cluster and model."""
         return Response(GpuModelsSerializer({"results": gpu_map.models()}).data)

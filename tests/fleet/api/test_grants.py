@@ -24,7 +24,7 @@ def test_it_gives_a_role_once_and_takes_it_back(as_admin, bob):
     made = give(as_admin)
     assert (made.status_code, made.data["user"], give(as_admin).data["id"]) == (201, "bob", made.data["id"])
     assert as_admin.get("/api/v1/users/?search=bob").data["results"][0]["roles"] == [
-        {"role": "editor", "namespace": "vision"}
+        {"id": made.data["id"], "role": "editor", "namespace": "vision"}
     ]
     assert as_admin.delete(f"{GRANTS}{made.data['id']}/").status_code == 204
     assert not Grant.objects.exists()

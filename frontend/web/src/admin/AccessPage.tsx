@@ -66,28 +66,31 @@ function Roles({ user }: { user: User }) {
   return (
     <div className={classes['grants']}>
       {user.superuser && <span>{t('access.superuser')}</span>}
-      {user.roles.map(({ role, namespace }) => (
-        <span key={`${role}/${namespace}`}>{namespace ? t('access.in', { role, namespace }) : role}</span>
+      {user.roles.map((held) => (
+        <TakeBack key={held.id} user={user.username} id={held.id} role={held.namespace ? t('access.in', { role: held.role, namespace: held.namespace }) : held.role} />
       ))}
-      {user.roles.length > 0 && <TakeBack user={user} />}
     </div>
   );
 }
 
-/** The last role given is taken back first; asked for anew, for the list of users names no ids. */
-function TakeBack({ user }: { user: User }) {
+function TakeBack({ user, id, role }: { user: string; id: number; role: string }) {
   const { t } = useTranslation();
   const change = useAccessChange(
-    async () => {
-      const grants = await api.get<{ results: Grant[] }>('grants/', { query: { user__username: user.username, ordering: '-id' } });
-      const last = grants.results.at(-1);
-      if (last) await api.delete(`grants/${last.id}/`);
-    },
+    () => api.delete(`grants/${id}/`),
     () => undefined,
   );
   return (
-    <Button size="compact-xs" variant="subtle" color="gray" leftSection={<X size={12} aria-hidden />} loading={change.isPending} onClick={() => change.mutate(undefined)}>
-      {t('access.takeBack', { user: user.username })}
+    <Button
+      size="compact-xs"
+      variant="light"
+      color="gray"
+      rightSection={<X size={12} aria-hidden />}
+      loading={change.isPending}
+      aria-label={t('access.takeBack', { user, role })}
+      title={change.error?.message ?? t('access.takeBack', { user, role })}
+      onClick={() => change.mutate(undefined)}
+    >
+      {role}
     </Button>
   );
 }

@@ -288,7 +288,7 @@ export interface paths {
             cookie?: never;
         };
         /** @description Of nodes that are ready and schedulable, by cluster and model. */
-        get: operations["gpus_retrieve"];
+        get: operations["gpus_by_model"];
         put?: never;
         post?: never;
         delete?: never;
@@ -305,7 +305,7 @@ export interface paths {
             cookie?: never;
         };
         /** @description The cluster's nodes that have GPUs, by switch and name; at most 2000. */
-        get: operations["gpus_retrieve_2"];
+        get: operations["gpus_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1161,7 +1161,7 @@ export interface components {
             namespace?: string;
             name?: string;
             uid?: string;
-            outcome: components["schemas"]["OutcomeE4bEnum"];
+            outcome: components["schemas"]["AuditOutcomeEnum"];
             message?: string;
             /** @description the fields that changed, as they were */
             before: {
@@ -1185,9 +1185,16 @@ export interface components {
             namespace?: string;
             name?: string;
             uid?: string;
-            outcome: components["schemas"]["OutcomeE4bEnum"];
+            outcome: components["schemas"]["AuditOutcomeEnum"];
             message?: string;
         };
+        /**
+         * @description * `done` - Done
+         *     * `refused` - Refused
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        AuditOutcomeEnum: "done" | "refused" | "failed";
         Binding: {
             /** Format: uuid */
             readonly id: string;
@@ -1599,6 +1606,12 @@ export interface components {
             count: number;
             results: components["schemas"]["Group"][];
         };
+        /** @description A role a user has; the id is what takes it back. */
+        HeldRole: {
+            readonly id: number;
+            role: components["schemas"]["RoleEnum"];
+            namespace?: string;
+        };
         Job: {
             /** Format: uuid */
             readonly id: string;
@@ -1829,13 +1842,6 @@ export interface components {
          * @enum {string}
          */
         OpEnum: "edit" | "add" | "remove" | "move" | "rename";
-        /**
-         * @description * `done` - Done
-         *     * `refused` - Refused
-         *     * `failed` - Failed
-         * @enum {string}
-         */
-        OutcomeE4bEnum: "done" | "refused" | "failed";
         /** @description Where a job would go if it were alone in the queue. */
         Outlook: {
             kind: string;
@@ -2461,6 +2467,14 @@ export interface components {
             /** @description empty: all namespaces */
             namespace: string;
         };
+        /**
+         * @description * `fleet-admin` - Fleet Admin
+         *     * `quota-admin` - Quota Admin
+         *     * `editor` - Editor
+         *     * `viewer` - Viewer
+         * @enum {string}
+         */
+        RoleEnum: "fleet-admin" | "quota-admin" | "editor" | "viewer";
         Saved: {
             /** @description created, configured or unchanged */
             action: string;
@@ -2624,7 +2638,7 @@ export interface components {
             active: boolean;
             /** @description a fleet admin without a grant */
             superuser: boolean;
-            roles: components["schemas"]["Role"][];
+            roles: components["schemas"]["HeldRole"][];
             /** Format: date-time */
             last_login: string | null;
         };
@@ -3139,7 +3153,7 @@ export interface operations {
             };
         };
     };
-    gpus_retrieve: {
+    gpus_by_model: {
         parameters: {
             query?: never;
             header?: never;
@@ -3158,7 +3172,7 @@ export interface operations {
             };
         };
     };
-    gpus_retrieve_2: {
+    gpus_retrieve: {
         parameters: {
             query?: never;
             header?: never;
