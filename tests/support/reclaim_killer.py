@@ -1,8 +1,8 @@
 """Takes a whole reclaim in a process of its own, which kills itself with SIGKILL right before or right after its n-th write.
 
 Between two writes nothing changes but the member, and that change lies between the write before and the write after it; a
-transaction is gone with every write of it. So these are all the steps there are. Started once, forks for each request: reads ``victim step`` from its input and answers
-``killed`` or ``done``.
+transaction is gone with every write of it. So these are all the steps there are. Started once, it forks for
+each request: reads ``victim step`` from its input and answers ``killed`` or ``done``.
 """
 
 import os

@@ -3627,6 +3627,7 @@ export interface operations {
                 };
                 content: {
                     "text/csv": string;
+                    "application/json": unknown;
                 };
             };
         };
