@@ -47,6 +47,8 @@ class BulkView(APIView):
 
     @extend_schema(request=BulkSerializer, responses=BulkDoneSerializer)
     def post(self, request: Request) -> Response:
+        if not any(access.may_somewhere(request.user, each.value, "Job") for each in Action):
+            raise access.refusal(request.user, "steer", "Job")
         given = BulkSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         asked = given.validated_data
