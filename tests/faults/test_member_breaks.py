@@ -1,13 +1,17 @@
 """Members that hang up, err, fall silent or are changed from outside, while jobs are sent to them and followed."""
 
 import pytest
+from django.db import transaction
+from django.utils import timezone
 
+from fleet import journal
 from fleet.models import Cluster, Hold, Identity
 from jobs.models import Job, Work
 from jobs.services import copies
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
+NOTHING = {"pytorchReplicaSpecs": {}}
 
 
 def test_it_makes_one_copy_when_the_member_hangs_up_after_it_took_the_job(world):
@@ -69,19 +73,19 @@ def test_it_follows_on_after_a_watch_went_stale(world):
 def test_it_refuses_to_touch_an_object_of_somebody_else_and_goes_where_there_is_none(world):
     world.member("north", 8)
     world.member("south", 4)
-    theirs = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "llama"}, "spec": {}}
+    theirs = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "llama"}, "spec": NOTHING}
     world.clients["north"].create("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs", theirs)
     world.apply(POLICY, pytorch_job("llama", duration="10h"))
     world.expect("llama", "Running", on="south")
     assert world.copies() == {"north": ["llama"], "south": ["llama"]}
-    assert world.clients["north"].get("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/llama")["spec"] == {}
+    assert world.clients["north"].get("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/llama")["spec"] == NOTHING
 
 
 def stray(world, name: str, fleet: str) -> None:
     """A copy of a job nobody knows (any more), as a worker may make it that outlived its claim."""
     labels = copies.labels(fleet, "11111111-1111-4111-8111-111111111111", 1)
     body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name, "labels": labels}}
-    world.clients["north"].create("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs", {**body, "spec": {}})
+    world.clients["north"].create("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs", {**body, "spec": NOTHING})
 
 
 def test_it_removes_a_copy_of_ours_that_no_job_wants(world):
@@ -111,7 +115,9 @@ def test_it_wakes_a_waiting_gang_by_the_sweep_when_no_event_came(world):
     world.apply(POLICY, pytorch_job("llama", workers=3))
     world.until(lambda: (world.job("llama").reason or {}).get("code") == "NoClusterFits", "it waits")
     node = Cluster.objects.get().nodes.get()
-    Cluster.objects.get().nodes.update(allocatable={**node.allocatable, "nvidia.com/gpu": 8})
+    with transaction.atomic():
+        Cluster.objects.get().nodes.update(allocatable={**node.allocatable, "nvidia.com/gpu": 8})
+        journal.append([journal.Change("Node", "north", node.name, "", journal.Action.MODIFIED)], timezone.now())
     world.until(lambda: world.job("llama").state != "Queued", "it was placed")
 
 
