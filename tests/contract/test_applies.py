@@ -186,6 +186,7 @@ def test_it_applies_a_status_beside_the_rest(target: Target, namespace: str, thi
     assert applied(target, things.path(namespace, "b") + "/status", thing(things), "two")[0] in (400, 404)
 
 
+@pytest.mark.usefixtures("newer")
 def test_it_lets_kubectl_go_over_to_the_servers_side(target: Target, namespace: str) -> None:
     last = "kubectl.kubernetes.io/last-applied-configuration"
     noted = config_map("a", {"k": "1"}, annotations={last: json.dumps(map_of("a", k="1"))})

@@ -13,12 +13,6 @@ STRATEGIC, MERGE = "application/strategic-merge-patch+json", "application/merge-
 APPLY = "application/apply-patch+yaml"
 
 
-@pytest.fixture
-def newer(target: Target) -> None:
-    if target.name == "real":
-        pytest.skip("fieldValidation came with Kubernetes 1.25")
-
-
 def told(target: Target, method: str, path: str, body: bytes, kind: str = "application/json") -> list[str]:
     """The warnings beside an answer that is no refusal."""
     headers = {"Authorization": f"Bearer {target.access.token}", "Content-Type": kind}
