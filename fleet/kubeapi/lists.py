@@ -19,6 +19,8 @@ from fleet.kubeapi.request import Request
 
 _MATCHES = ("Exact", "NotOlderThan")
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
+_TABLE_CHUNK, _TABLE_PAGE = 500, 2000
+"""kubectl asks for 500 rows at a time and not more than five times a second: it would take 40 s to print 100,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def _field(found: Object, path: str) -> str:
 
 def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple[list[Object], dict[str, Any]]:
     """The objects, and the metadata of their list; how many are left is counted once, on the first page."""
-    takes, limit = wanted(asked, kind), asked.number("limit")
+    takes, limit = wanted(asked, kind), _limit(asked)
     token = asked.query.get("continue")
     head = journal.head()
     check_version(asked, head)
@@ -87,6 +89,13 @@ def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple
             metadata |= {"remainingItemCount": left} if left > 0 else {}
         metadata["continue"] = _token(version, found[-1], left)
     return found, metadata
+
+
+def _limit(asked: Request) -> int:
+    """As asked; of a long table, which is being printed, later pages are longer (a server may give more than its limit)."""
+    limit = asked.number("limit")
+    long = asked.wants_table and "continue" in asked.query and limit == _TABLE_CHUNK
+    return _TABLE_PAGE if long else limit
 
 
 def check_version(asked: Request, head: int) -> None:
