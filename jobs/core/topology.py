@@ -18,6 +18,33 @@ OVERLAP = 0.443
 
 Place = tuple[str, str]
 """(psw, asw)."""
+Domain = tuple[str, ...]
+"""A node's place at each of `LEVELS`, as deep as it is known; an empty name: not known at this level."""
+
+LEVELS = ("zone", "psw", "asw")
+"""Widest first: a data centre's part, the switch above the access switches, the access switch."""
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "zone": ("topology.kubernetes.io/zone",),
+    "psw": (
+        "network.topology.nvidia.com/spine",
+        "topology.kubernetes.io/block",
+        "cloud.provider.com/topology-block",
+        "cloud.google.com/gce-topology-block",
+        "topology.k8s.aws/network-node-layer-2",
+    ),
+    "asw": (
+        "network.topology.nvidia.com/leaf",
+        "topology.kubernetes.io/rack",
+        "cloud.provider.com/topology-rack",
+        "cloud.google.com/gce-topology-subblock",
+        "topology.k8s.aws/network-node-layer-3",
+    ),
+}
+"""The node labels that usually tell each level; the first that a node has counts."""
+OWN_LABELS = "convoy.dev/topology-labels"
+"""A cluster's annotation that names its own: ``zone=... psw=... asw=...``."""
+TABLE, ENTRY = "node-topology-config", "topology_config"
+"""The ConfigMap of ``asw psw ip`` lines, and its entry for all clusters."""
 
 
 def read(table: object, path: str, faults: Faults) -> dict[str, Place]:
@@ -37,14 +64,28 @@ def read(table: object, path: str, faults: Faults) -> dict[str, Place]:
     return places
 
 
-def labelled(labels: Mapping[str, str], keys: Sequence[str]) -> tuple[str, ...]:
-    """The domain that a node's labels tell, widest first, as deep as they tell it."""
-    domain: list[str] = []
-    for key in keys:
-        if not (value := labels.get(key)):
-            break
-        domain.append(value)
-    return tuple(domain)
+def labels_of(annotations: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """Per level the labels that tell it in a cluster with these annotations; words that name no level are passed over."""
+    pairs = (word.partition("=") for word in annotations.get(OWN_LABELS, "").split())
+    own = {level: (label,) for level, _, label in pairs if level in LEVELS and label}
+    return {**LABELS, **own}
+
+
+def domain(labels: Mapping[str, str], keys: Mapping[str, Sequence[str]] = LABELS, place: Place | None = None) -> Domain:
+    """Where a node is: what a table says of it before what its labels say."""
+    found = [next((labels[key] for key in keys[level] if labels.get(key)), "") for level in LEVELS]
+    if place is not None:
+        found[1:] = place
+    while found and not found[-1]:
+        found.pop()
+    return tuple(found)
+
+
+def place_of(domain: Domain) -> Place | None:
+    """What the ring is ordered by; None for a node whose switches nobody knows."""
+    if len(domain) < len(LEVELS):
+        return ("/".join(domain), "") if len(domain) == 2 else None
+    return "/".join(domain[:2]), domain[2]
 
 
 def ranked(addresses: Sequence[str], places: Mapping[str, Place]) -> list[str]:

@@ -14,6 +14,8 @@ from jobs.core.taints import Taint, Toleration, untolerated
 
 HOSTNAME = "kubernetes.io/hostname"
 NODE_NAME = "metadata.name"
+ADD_ONS = frozenset({"volcano"})
+"""Schedulers that not every cluster has, by the name pods ask for them."""
 ANY_NAME = "\0"
 """Stands for the name of a node that nobody asked for by name: no selector can say it."""
 
@@ -111,6 +113,8 @@ class Part:
     role: str
     replicas: int
     ask: Ask
+    scheduler: str = ""
+    """The scheduler its pods name, if it is an add-on that a cluster may lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,10 @@ class Demand:
     """Cluster labels that say its data is near."""
 
     @property
+    def schedulers(self) -> frozenset[str]:
+        return frozenset(part.scheduler for part in self.parts if part.scheduler)
+
+    @property
     def total(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for part in self.parts:
@@ -150,10 +158,15 @@ class Demand:
         return found
 
 
-def read(roles: Iterable[tuple[str, int, Mapping[str, Any]]], *, within: Within | None = None) -> Demand:
-    """The demand of ``(role, replicas, pod template)``; pod anti-affinity counts between the templates' own labels."""
+def read(
+    roles: Iterable[tuple[str, int, Mapping[str, Any]]], *, within: Within | None = None, scheduler: str = ""
+) -> Demand:
+    """The demand of ``(role, replicas, pod template)``; pod anti-affinity counts between the templates' own labels.
+
+    ``scheduler`` is for pods whose template names none.
+    """
     found = [(role, replicas, template) for role, replicas, template in roles if replicas > 0]
-    parts = tuple(Part(role, replicas, _ask(template.get("spec") or {})) for role, replicas, template in found)
+    parts = tuple(_part(role, replicas, template.get("spec") or {}, scheduler) for role, replicas, template in found)
     labels = {role: (t.get("metadata") or {}).get("labels") or {} for role, _, t in found}
     apart = {pair for role, _, template in found for pair in _apart(role, template.get("spec") or {}, labels)}
     return Demand(parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or Within())
@@ -165,7 +178,8 @@ def stored(demand: Demand) -> dict[str, dict[str, Any]]:
     for part in demand.parts:
         ask = part.ask
         apart = [[rule.key, rule.other] for rule in demand.apart if rule.one == part.role]
-        needs = {
+        needs: dict[str, Any] = {
+            "scheduler": part.scheduler,
             "selector": [list(pair) for pair in ask.selector],
             "terms": [[[m.key, m.operator, list(m.values)] for m in term] for term in ask.terms],
             "tolerations": [[t.key, t.operator, t.value, t.effect, t.seconds] for t in ask.tolerations],
@@ -173,6 +187,8 @@ def stored(demand: Demand) -> dict[str, dict[str, Any]]:
         }
         if any(needs.values()):
             found[part.role] = {name: value for name, value in needs.items() if value}
+    if demand.within != Within() and demand.parts:
+        found.setdefault(demand.parts[0].role, {})["within"] = [demand.within.level, demand.within.required]
     return found
 
 
@@ -181,21 +197,28 @@ def of_stored(roles: Iterable[Mapping[str, Any]]) -> Demand | None:
     given = [role for role in roles if role["replicas"]]
     if not any(role.get("needs") for role in given):
         return None
-    parts = tuple(Part(role["name"], role["replicas"], _of_needs(role)) for role in given)
+    parts = tuple(_of_needs(role) for role in given)
     names = {part.role for part in parts}
     pairs = {Apart(key, role["name"], other) for role in given for key, other in role.get("needs", {}).get("apart", [])}
     apart = sorted((a for a in pairs if a.other in names), key=lambda a: (a.key, a.one, a.other))
-    return Demand(parts, tuple(apart))
+    within = next((Within(*role["needs"]["within"]) for role in given if "within" in role.get("needs", {})), Within())
+    return Demand(parts, tuple(apart), within)
 
 
-def _of_needs(role: Mapping[str, Any]) -> Ask:
+def _of_needs(role: Mapping[str, Any]) -> Part:
     needs = role.get("needs", {})
-    return Ask.of(
+    ask = Ask.of(
         role["request"],
         selector=tuple((key, value) for key, value in needs.get("selector", [])),
         terms=tuple(tuple(Match(k, o, tuple(v)) for k, o, v in term) for term in needs.get("terms", [])),
         tolerations=tuple(Toleration(k, o, v, e, s) for k, o, v, e, s in needs.get("tolerations", [])),
     )
+    return Part(role["name"], role["replicas"], ask, needs.get("scheduler", ""))
+
+
+def _part(role: str, replicas: int, spec: Mapping[str, Any], scheduler: str) -> Part:
+    named = spec.get("schedulerName") or scheduler
+    return Part(role, replicas, _ask(spec), named if named in ADD_ONS else "")
 
 
 def _ask(spec: Mapping[str, Any]) -> Ask:

@@ -62,9 +62,15 @@ def test_it_says_which_line_of_the_table_to_mend() -> None:
 
 
 def test_it_reads_a_domain_from_labels_as_deep_as_they_go() -> None:
-    labels = {"psw": "p", "asw": "a", "rack": ""}
-    assert topology.labelled(labels, ("psw", "asw", "rack")) == ("p", "a")
-    assert topology.labelled(labels, ("zone", "psw")) == ()
+    labels = {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/rack": "r", "pod": "p"}
+    assert topology.domain(labels) == ("z", "", "r")
+    assert topology.domain({"topology.kubernetes.io/zone": "z"}) == ("z",) and topology.domain({}) == ()
+    own = topology.labels_of({topology.OWN_LABELS: "psw=pod bad asw="})
+    assert topology.domain(labels, own) == ("z", "p", "r")
+
+
+def test_a_table_says_more_than_labels() -> None:
+    assert topology.domain({"topology.kubernetes.io/rack": "r"}, place=("p", "a")) == ("", "p", "a")
 
 
 def test_it_foretells_what_was_measured_on_a_switch_and_across_two() -> None:
