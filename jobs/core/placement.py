@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
+from fleet.kube.resources import VOLCANO_POD_GROUPS
 from jobs.core.policy import Affinity
 from jobs.core.reasons import Code
 from jobs.core.taints import Taint, untolerated
 from jobs.core.world import Gang
+
+SCHEDULERS = {"volcano": VOLCANO_POD_GROUPS}
+"""What a cluster with the scheduler serves, for each of `asks.ADD_ONS`."""
 
 
 class Candidate(Protocol):
@@ -57,4 +61,9 @@ def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, st
         return Code.CAPACITY_UNKNOWN, "has not told its capacity yet"
     if not cluster.serves(gang.api_version, gang.kind):
         return Code.KIND_NOT_SERVED, f"does not serve {gang.api_version} {gang.kind}"
+    for name in sorted(gang.schedulers):
+        resource = SCHEDULERS[name]
+        if not cluster.serves(resource.api_version, resource.kind):
+            lacks = f"does not serve {resource.api_version} {resource.kind}"
+            return Code.SCHEDULER_NOT_SERVED, f"{lacks}, which schedulerName: {name} asks for"
     return None

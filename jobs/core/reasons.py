@@ -45,6 +45,7 @@ class Code(StrEnum):
     CAPACITY_UNKNOWN = "CapacityUnknown"
     UNTOLERATED_TAINT = "UntoleratedTaint"
     KIND_NOT_SERVED = "KindNotServed"
+    SCHEDULER_NOT_SERVED = "SchedulerNotServed"
     FAILED_HERE = "FailedHere"
     NOT_ENOUGH_FREE = "NotEnoughFree"
     NO_NODE_FOR_POD = "NoNodeForPod"

@@ -62,6 +62,11 @@ class Gang:
         )
 
     @property
+    def schedulers(self) -> frozenset[str]:
+        """Add-ons that its pods ask to be placed by."""
+        return self.needs.schedulers if self.needs is not None else frozenset()
+
+    @property
     def asks_quota(self) -> bool:
         return bool(self.leaf) and not self.charged
 

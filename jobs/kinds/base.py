@@ -126,6 +126,10 @@ class Kind(Protocol):
         """Writes into a copy to be sent what the kind's operator would fill in unseen, or what its schema would drop."""
         return
 
+    def scheduler(self, manifest: Manifest) -> str:
+        """The scheduler that the job names, beside its templates, for all its pods."""
+        return ""
+
     def read_status(self, status: Manifest, running_pods: int) -> State: ...
 
     def suspend(self, manifest: Manifest, on: bool) -> None:

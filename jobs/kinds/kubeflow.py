@@ -1,4 +1,8 @@
-"""What all kubeflow.org jobs share: runPolicy, replica specs and conditions (training-operator release 1.9)."""
+"""What all kubeflow.org jobs share: runPolicy, replica specs and conditions (training-operator release 1.9).
+
+``spec.schedulerName``, as much written about TFJobs has it, is no field of these kinds: an API server drops it silently. It
+is taken for what it means, and sent where it counts: in every pod template that names no scheduler of its own.
+"""
 
 from collections.abc import Iterator
 
@@ -27,6 +31,8 @@ class ReplicaKind(Kind):
         roles = read_replicas(spec, self.key, self.roles, faults, container=self.container)
         if not roles and not faults.found:
             faults.add(f"spec.{self.key}", "must ask for at least one pod")
+        if not isinstance(spec.get("schedulerName", ""), str):
+            faults.add("spec.schedulerName", "must be the name of a scheduler")
         self.read_more(spec, roles, faults)
         together = 0 if faults.found else self.together(spec, roles)
         return Reading(roles, suspended, tuple(faults.found), together)
@@ -42,6 +48,14 @@ class ReplicaKind(Kind):
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         for role, replica in manifest["spec"][self.key].items():
             yield role.lower(), replica["template"]
+
+    def scheduler(self, manifest: Manifest) -> str:
+        return str(manifest["spec"].get("schedulerName") or "")
+
+    def complete(self, manifest: Manifest) -> None:
+        scheduler = manifest["spec"].pop("schedulerName", "")
+        for _, template in self.templates(manifest) if scheduler else ():
+            template["spec"].setdefault("schedulerName", scheduler)
 
     def read_status(self, status: Manifest, running_pods: int) -> State:
         return read_conditions(status)

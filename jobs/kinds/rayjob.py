@@ -15,6 +15,7 @@ _MODES = ("K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode")
 _SUBMITTER = {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
 _AUTOSCALER = {"cpu": 500, "memory": 512 * 2**20}
 _ROLE = "convoy.dev/role"
+_SCHEDULER = "ray.io/scheduler-name"
 _PHASES = {
     "Running": Phase.RUNNING,
     "Complete": Phase.SUCCEEDED,
@@ -86,6 +87,9 @@ class RayJob(Kind):
             request = read_template(group.get("template"), f"{path}.template", faults)
             if replicas:
                 yield Role(name, replicas * hosts, request)
+
+    def scheduler(self, manifest: Manifest) -> str:
+        return str((manifest["metadata"].get("labels") or {}).get(_SCHEDULER) or "")
 
     def complete(self, manifest: Manifest) -> None:
         spec = manifest["spec"]

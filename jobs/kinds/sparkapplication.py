@@ -118,6 +118,9 @@ class SparkApplication(Kind):
         executor = manifest["spec"]["executor"]
         yield "executor", {"metadata": _metadata(executor), "spec": executor}
 
+    def scheduler(self, manifest: Manifest) -> str:
+        return str(manifest["spec"].get("batchScheduler") or "")
+
     def read_status(self, status: Manifest, running_pods: int) -> State:
         state = status.get("applicationState") or {}
         phase = _PHASES.get(str(state.get("state") or ""), Phase.CREATED)

@@ -1,8 +1,4 @@
-"""kubeflow.org/v1 TFJob: parameter servers, workers, a chief and evaluators.
-
-``spec.schedulerName``, as much written about TFJobs has it, is no field of the kind: an API server drops it silently. It is
-taken for what it means, and sent where it counts: in every pod template that names no scheduler of its own.
-"""
+"""kubeflow.org/v1 TFJob: parameter servers, workers, a chief and evaluators."""
 
 from fleet.kube.resources import TF_JOBS
 from jobs.kinds.base import Faults, Manifest, Role
@@ -26,10 +22,3 @@ class TFJob(ReplicaKind):
             faults.add(f"spec.{self.key}", "must have a Chief or a Worker: nothing else ends the job")
         faults.one_of(spec.get("successPolicy") or None, "spec.successPolicy", ("AllWorkers",))
         faults.flag(spec.get("enableDynamicWorker"), "spec.enableDynamicWorker")
-        if not isinstance(spec.get("schedulerName", ""), str):
-            faults.add("spec.schedulerName", "must be the name of a scheduler")
-
-    def complete(self, manifest: Manifest) -> None:
-        scheduler = manifest["spec"].pop("schedulerName", "")
-        for _, template in self.templates(manifest) if scheduler else ():
-            template["spec"].setdefault("schedulerName", scheduler)

@@ -168,8 +168,10 @@ def demand_of(job: Job) -> Demand:
 
 def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iterable[Mapping[str, Any]]) -> Demand:
     """What its pods ask of nodes. A role without a template of its own asks the amounts that its kind read."""
-    templates = dict(registry.of(api_version, kind).templates(dict(manifest)))
-    found = asks.read((role["name"], role["replicas"], templates.get(role["name"], {})) for role in roles)
+    known = registry.of(api_version, kind)
+    templates = dict(known.templates(dict(manifest)))
+    pods = ((role["name"], role["replicas"], templates.get(role["name"], {})) for role in roles)
+    found = asks.read(pods, scheduler=known.scheduler(dict(manifest)))
     requests = {role["name"]: role["request"] for role in roles}
     parts = tuple(replace(p, ask=replace(p.ask, request=Ask.of(requests[p.role]).request)) for p in found.parts)
     return replace(found, parts=parts)

@@ -30,6 +30,14 @@ def mnist(name: str = "mnist-train", *, duration: str = "1h", notes: dict | None
     return made
 
 
+def asking_volcano(manifest: dict, level: str) -> dict:
+    """As the seed has it, beside the roles; or in the template of one role alone."""
+    if level == "role":
+        del manifest["spec"]["schedulerName"]
+        manifest["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["schedulerName"] = "volcano"
+    return manifest
+
+
 def applied(world, *manifests: dict) -> None:
     world.apply(POLICY, *(yaml.safe_dump(manifest) for manifest in manifests))
 
@@ -53,11 +61,7 @@ def test_1_2_2_of_two_tfjobs_of_4_gpus_on_4_gpus_one_runs_whole_and_the_other_ho
 @pytest.mark.parametrize("level", ["job", "role"])
 def test_1_2_3_scheduler_name_volcano_at_any_level_makes_pods_and_pod_group_of_volcano(world, level):
     world.member("north", 8)
-    manifest = mnist()
-    if level == "role":
-        del manifest["spec"]["schedulerName"]
-        manifest["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["schedulerName"] = "volcano"
-    applied(world, manifest)
+    applied(world, asking_volcano(mnist(), level))
     world.expect("mnist-train", "Running")
     pods = world.pods("north")
     assert {pod["spec"]["schedulerName"] for pod in pods} == {"volcano"}
@@ -66,6 +70,19 @@ def test_1_2_3_scheduler_name_volcano_at_any_level_makes_pods_and_pod_group_of_v
     assert sorted(note["volcano.sh/task-spec"] for note in notes) == ["chief", "ps", "worker", "worker"]
     group = world.clients["north"].get(VOLCANO_POD_GROUPS.path("default", "mnist-train"))
     assert group["spec"]["minMember"] == 4 and group["spec"]["minResources"] == {"nvidia.com/gpu": "4"}
+
+
+@pytest.mark.parametrize("level", ["job", "role"])
+def test_1_2_3_scheduler_name_volcano_passes_over_a_member_without_volcano_and_says_why(world, level):
+    world.member("north", 8, serves={"podgroups.scheduling.volcano.sh": ""})
+    applied(world, asking_volcano(mnist(), level))
+    world.until(lambda: (world.job("mnist-train").reason or {}).get("code") == QUEUED, "it is told")
+    [north] = world.job("mnist-train").reason["clusters"]
+    assert (north["cluster"], north["code"]) == ("north", "SchedulerNotServed")
+    assert "does not serve scheduling.volcano.sh/v1beta1 PodGroup" in north["message"]
+    world.member("south", 4)
+    world.expect("mnist-train", "Running", on="south")
+    assert not world.pods("north")
 
 
 def test_1_2_3_min_available_of_the_scheduling_policy_is_what_the_pod_group_needs(world):

@@ -44,7 +44,7 @@ class Engine:
         self._sums: dict[Hashable, tuple[str, Vector]] = {}
         self._epoch = 0
         self._prepared: dict[Demand, Prepared] = {}
-        self._masks: dict[tuple[int, str, str], tuple[object, list[Mask]]] = {}
+        self._masks: dict[tuple[int, str, str, frozenset[str]], tuple[object, list[Mask]]] = {}
         self._data: dict[frozenset[tuple[str, str]], Shares] = {}
         self._standing: Standing | None = None
         self._usual: Usual = ()
@@ -186,7 +186,7 @@ class Engine:
 
     def masks(self, gang: Gang) -> list[Mask]:
         """Per affinity term, the clusters that no filter refuses."""
-        key = (id(gang.policy), gang.api_version, gang.kind)
+        key = (id(gang.policy), gang.api_version, gang.kind, gang.schedulers)
         if key not in self._masks:
             if len(self._masks) > _KEPT:
                 self._masks.clear()

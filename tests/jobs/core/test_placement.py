@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from jobs.core.placing import asks
 from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.scheduler_places import Places
@@ -32,6 +33,16 @@ def test_it_names_the_resource_and_the_amount_that_is_short():
 
 def test_it_says_when_even_an_empty_cluster_is_too_small():
     assert "even when empty" in look(gang(workers=20), cluster("north", [node(8)])).message
+
+
+def test_it_refuses_a_cluster_without_the_scheduler_that_the_pods_name():
+    pods = {"spec": {"schedulerName": "volcano"}}
+    asked = replace(gang(), needs=asks.read([("worker", 2, pods)]))
+    verdict = look(asked, cluster("north", [node(8)]))
+    assert verdict.code is Code.SCHEDULER_NOT_SERVED
+    assert verdict.message == (
+        "does not serve scheduling.volcano.sh/v1beta1 PodGroup, which schedulerName: volcano asks for"
+    )
 
 
 def test_it_subtracts_what_is_held():

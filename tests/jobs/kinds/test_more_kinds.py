@@ -142,3 +142,13 @@ def test_a_ray_job_that_keeps_its_cluster_is_not_taken_suspended():
     kind, manifest = example("rayjob")
     kept = changed(changed(manifest, "spec/shutdownAfterJobFinishes", False), "spec/suspend", True)
     assert [fault.field for fault in kind.read(kept).faults] == ["spec.suspend"]
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("sparkapplication", "spec/batchScheduler"), ("rayjob", "metadata/labels"), ("mpijob", "spec/schedulerName")],
+)
+def test_it_knows_where_each_kind_names_the_scheduler_of_all_its_pods(name, path):
+    kind, manifest = example(name)
+    value = {"ray.io/scheduler-name": "volcano"} if name == "rayjob" else "volcano"
+    assert (kind.scheduler(manifest), kind.scheduler(changed(manifest, path, value))) == ("", "volcano")
