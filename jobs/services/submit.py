@@ -13,19 +13,18 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from fleet import bulk, events, journal
+from fleet import events, journal
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
 from jobs import snapshot
-from jobs.core import entitlement, overrides, topology_asked
+from jobs.core import entitlement, overrides
 from jobs.core import policy as policies
-from jobs.core.faults import Faults
 from jobs.core.placing import asks
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change
 from jobs.kinds import registry
-from jobs.kinds.base import Kind, Manifest, Reading
+from jobs.kinds.base import Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services import entitlements, lifecycle, queueing, scheduling
 from quotas.core import reading as quota_trees
@@ -128,8 +127,9 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
         reading = job_kind.read(manifest)
-        faults += [*reading.faults, *([] if reading.faults else _topology_faults(job_kind, manifest))]
-        return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults
+        return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults + list(
+            reading.faults
+        )
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.read(manifest, snapshot.known_kinds())
         told = [] if spec.faults else policies.warnings(manifest)
@@ -148,12 +148,6 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     return _Document(manifest, _write_job), [
         FieldFault("kind", f"{said} is not known here; known are {', '.join(known)}")
     ]
-
-
-def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
-    faults = Faults()
-    topology_asked.read(manifest, (template for _, template in kind.templates(manifest)), faults)
-    return faults.found
 
 
 def _head_faults(document: Mapping[str, Any], *, cluster_wide: bool) -> list[FieldFault]:
@@ -233,7 +227,7 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
-    bulk.update(jobs, ["resource_version"])
+    Job.objects.bulk_update(jobs, ["resource_version"], batch_size=200)
     events.record_new([(change(job), "Submitted", f"Submitted by {by}") for job in jobs], now)
     return [document.applied(job.uid, "created") for document, job in zip(documents, jobs, strict=True)]
 
@@ -360,7 +354,7 @@ def _claim_unclaimed(now: datetime) -> None:
         if found is not None:
             job.policy = found.ref
             claimed.append(job)
-    bulk.update(claimed, ["policy"])
+    Job.objects.bulk_update(claimed, ["policy"], batch_size=200)
     announce_jobs(claimed, now)
 
 
