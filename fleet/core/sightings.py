@@ -34,6 +34,8 @@ class NodeSeen:
     labels: dict[str, str]
     taints: list[dict[str, str]]
     allocatable: Amounts
+    address: str = ""
+    """Inside its cluster's network."""
 
     @property
     def usable(self) -> bool:
@@ -85,6 +87,7 @@ class PodSeen:
 def node(manifest: Manifest) -> NodeSeen:
     meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
     ready = next((c.get("status") for c in status.get("conditions") or [] if c.get("type") == "Ready"), "")
+    inside = (a.get("address") for a in status.get("addresses") or [] if a.get("type") == "InternalIP")
     return NodeSeen(
         name=meta.get("name", ""),
         ready=ready == "True",
@@ -95,6 +98,7 @@ def node(manifest: Manifest) -> NodeSeen:
             for t in spec.get("taints") or []
         ],
         allocatable=_amounts(status.get("allocatable")),
+        address=str(next(inside, None) or "")[:64],
     )
 
 

@@ -12,6 +12,8 @@ class Node(models.Model):
     name = models.CharField(max_length=253)
     ready = models.BooleanField(default=False)
     unschedulable = models.BooleanField(default=False)
+    address = models.CharField(max_length=64, blank=True)
+    """Inside its cluster's network: a table of switches knows it by that."""
     labels = models.JSONField(default=dict)
     taints = models.JSONField(default=list)
     allocatable = models.JSONField(default=dict)

@@ -20,7 +20,7 @@ from fleet.core.sightings import Key, Mark, NodeSeen, OwnPod, PodSeen
 from fleet.models import Cluster, Hold, Node, Pod
 from fleet.services import clusters
 
-_NODE_FIELDS = ("ready", "unschedulable", "labels", "taints", "allocatable", "requested")
+_NODE_FIELDS = ("ready", "unschedulable", "address", "labels", "taints", "allocatable", "requested")
 _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
     "message", "created_at", "started_at",
@@ -157,6 +157,7 @@ def _write_nodes(cluster: Cluster, nodes: Difference) -> list[journal.Change]:
             name=name,
             ready=seen.ready,
             unschedulable=seen.unschedulable,
+            address=seen.address,
             labels=seen.labels,
             taints=seen.taints,
             allocatable=seen.allocatable,
@@ -245,5 +246,5 @@ def _pod_seen(row: Pod) -> PodSeen:
 
 
 def _stand(row: Node) -> Stand:
-    seen = NodeSeen(row.name, row.ready, row.unschedulable, row.labels, row.taints, row.allocatable)
+    seen = NodeSeen(row.name, row.ready, row.unschedulable, row.labels, row.taints, row.allocatable, row.address)
     return seen, row.requested

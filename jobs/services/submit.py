@@ -13,21 +13,23 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from fleet import events, journal
+from fleet import bulk, events, journal
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
 from jobs import snapshot
-from jobs.core import entitlement, overrides
+from jobs.core import entitlement, overrides, topology_asked
 from jobs.core import policy as policies
+from jobs.core.faults import Faults
 from jobs.core.placing import asks
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change
 from jobs.kinds import registry
-from jobs.kinds.base import Manifest, Reading
+from jobs.kinds.base import Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services import entitlements, lifecycle, queueing, scheduling
 from quotas.core import reading as quota_trees
+from quotas.core.tree import Tree
 from quotas.models import QuotaTree
 from quotas.services import trees
 
@@ -36,6 +38,8 @@ _SERVER_FILLED = frozenset(
     {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp"}
 )
 _POLICIES = (*policies.KINDS, *overrides.KINDS)
+_Tree = tuple[Tree | None, int]
+"""The quota tree that is in force, and its version."""
 _CLUSTER_WIDE = frozenset(kind for kind in _POLICIES if kind.startswith("Cluster"))
 
 
@@ -127,9 +131,8 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
         reading = job_kind.read(manifest)
-        return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults + list(
-            reading.faults
-        )
+        faults += [*reading.faults, *([] if reading.faults else _topology_faults(job_kind, manifest))]
+        return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.read(manifest, snapshot.known_kinds())
         told = [] if spec.faults else policies.warnings(manifest)
@@ -148,6 +151,12 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     return _Document(manifest, _write_job), [
         FieldFault("kind", f"{said} is not known here; known are {', '.join(known)}")
     ]
+
+
+def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
+    faults = Faults()
+    topology_asked.read(manifest, (template for _, template in kind.templates(manifest)), faults)
+    return faults.found
 
 
 def _head_faults(document: Mapping[str, Any], *, cluster_wide: bool) -> list[FieldFault]:
@@ -220,19 +229,19 @@ def _key(document: _Document) -> tuple[str, str, str]:
 
 def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:
     """In a fixed number of statements, however many they are."""
-    jobs = [_new_job(document, now) for document in documents]
-    for leaf in sorted({job.leaf for job in jobs if job.leaf}):
-        queueing.refuse_closed(leaf)
+    tree = snapshot.tree_in_force()
+    jobs = [_new_job(document, tree, now) for document in documents]
+    queueing.refuse_closed({job.leaf for job in jobs})
     Job.objects.bulk_create(jobs, batch_size=200)
     versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
-    Job.objects.bulk_update(jobs, ["resource_version"], batch_size=200)
+    bulk.update(jobs, ["resource_version"])
     events.record_new([(change(job), "Submitted", f"Submitted by {by}") for job in jobs], now)
     return [document.applied(job.uid, "created") for document, job in zip(documents, jobs, strict=True)]
 
 
-def _new_job(document: _Document, now: datetime) -> Job:
+def _new_job(document: _Document, tree: _Tree, now: datetime) -> Job:
     suspended = document.reading.suspended
     waits = Reason(Code.SUSPENDED, "submitted suspended") if suspended else _WAITS
     job = Job(
@@ -246,21 +255,22 @@ def _new_job(document: _Document, now: datetime) -> Job:
         created_at=now,
         queued_at=now,
     )
-    _fill(job, document)
+    _fill(job, document, tree)
     return job
 
 
 _WAITS = Reason(Code.WAITING_FOR_SCHEDULER, "submitted, not looked at by the scheduler yet")
 
 
-def _fill(job: Job, document: _Document) -> None:
+def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     total = document.reading.total()
     job.manifest = document.manifest
     job.labels = document.manifest["metadata"].get("labels") or {}
     kind, given = registry.of(job.api_version, job.kind), document.reading.roles
     templates = dict(kind.templates(job.manifest))
     pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in given)
-    needs = asks.stored(asks.read(pods, scheduler=kind.scheduler(job.manifest)))
+    within = topology_asked.read(job.manifest, templates.values(), Faults())
+    needs = asks.stored(asks.read(pods, within=within, scheduler=kind.scheduler(job.manifest)))
     job.roles = [
         {
             "name": role.name,
@@ -271,7 +281,7 @@ def _fill(job: Job, document: _Document) -> None:
         for role in given
     ]
     job.total = total
-    document.warnings.extend(entitlements.fill(job))
+    document.warnings.extend(entitlements.fill(job, *tree))
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 
@@ -283,7 +293,7 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
     if placed and _essence(job.manifest, job) != _essence(document.manifest, job):
         raise Conflict(f"{job} has been placed; its spec cannot change any more: delete it and apply it anew")
     was = job.suspended
-    _fill(job, document)
+    _fill(job, document, snapshot.tree_in_force())
     job.generation += 1
     job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "generation", *entitlements.FILLED])
     announce_jobs([job], now)
@@ -354,7 +364,7 @@ def _claim_unclaimed(now: datetime) -> None:
         if found is not None:
             job.policy = found.ref
             claimed.append(job)
-    Job.objects.bulk_update(claimed, ["policy"], batch_size=200)
+    bulk.update(claimed, ["policy"])
     announce_jobs(claimed, now)
 
 
