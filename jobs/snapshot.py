@@ -21,6 +21,7 @@ from jobs.core.taints import Taint
 from jobs.core.world import Closed, Gang, Promise, Quota, Runner, Site, World
 from jobs.kinds import registry
 from jobs.models import Attempt, Job, Policy
+from jobs.snapshot_topology import Whereabouts, whereabouts
 from quotas import queries as quotas
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import Tree
@@ -68,8 +69,9 @@ def load_gangs(waiting: QuerySet[Job], known: dict[int, PolicySpec] | None = Non
 def load_sites() -> tuple[Site, ...]:
     """Every cluster with its nodes and what is promised there."""
     nodes: dict[int, list[NodeFacts]] = defaultdict(list)
+    where = whereabouts()
     for node in Node.objects.order_by().iterator(chunk_size=5000):
-        nodes[node.cluster_id].append(facts_of(node))
+        nodes[node.cluster_id].append(facts_of(node, where))
     promises: dict[int, list[Promise]] = defaultdict(list)
     for hold in open_holds():
         promises[hold.cluster_id].append(promise_of(hold, hold.cluster.name))
@@ -82,7 +84,7 @@ def open_holds() -> QuerySet[Hold]:
     return rows.defer("cluster__access", "cluster__permissions")
 
 
-def facts_of(node: Node) -> NodeFacts:
+def facts_of(node: Node, where: Whereabouts) -> NodeFacts:
     return NodeFacts(
         name=node.name,
         allocatable=node.allocatable,
@@ -90,6 +92,7 @@ def facts_of(node: Node) -> NodeFacts:
         labels=node.labels,
         taints=taints_of(node.taints),
         usable=node.ready and not node.unschedulable,
+        domain=where.domain(node),
     )
 
 

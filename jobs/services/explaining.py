@@ -14,7 +14,7 @@ from uuid import UUID
 
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs import snapshot
-from jobs.core import changes, reasons
+from jobs.core import changes, reasons, topology_asked
 from jobs.core.changes import Change, Occupant
 from jobs.core.placing import asks
 from jobs.core.placing.asks import Ask, Demand
@@ -25,6 +25,7 @@ from jobs.core.world import Gang
 from jobs.kinds import registry
 from jobs.models import Job
 
+from jobs.snapshot_topology import whereabouts
 _HOLDS_TOLD = 20
 
 
@@ -171,7 +172,8 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
     known = registry.of(api_version, kind)
     templates = dict(known.templates(dict(manifest)))
     pods = ((role["name"], role["replicas"], templates.get(role["name"], {})) for role in roles)
-    found = asks.read(pods, scheduler=known.scheduler(dict(manifest)))
+    within = topology_asked.read(manifest, templates.values(), Faults())
+    found = asks.read(pods, within=within, scheduler=known.scheduler(dict(manifest)))
     requests = {role["name"]: role["request"] for role in roles}
     parts = tuple(replace(p, ask=replace(p.ask, request=Ask.of(requests[p.role]).request)) for p in found.parts)
     return replace(found, parts=parts)
@@ -185,7 +187,8 @@ def engine_of_now() -> Engine:
         names[row.pk] = row.name
         engine.set_cluster(snapshot.member_of(row))
     for node in Node.objects.order_by("cluster_id", "name").iterator():
-        engine.set_node(names[node.cluster_id], snapshot.facts_of(node))
+    where = whereabouts()
+        engine.set_node(names[node.cluster_id], snapshot.facts_of(node, where))
     for hold in Hold.objects.filter(released_at__isnull=True).order_by("pk"):
         promise = snapshot.promise_of(hold, names[hold.cluster_id])
         engine.hold(replace(promise, key=(hold.job_uid, hold.attempt)))
@@ -222,7 +225,8 @@ def _occupants(cluster: str) -> list[Occupant]:
     for uid, role, node in rows:
         for resource, amount in asked.get(uid, ("", {}))[1].get(role, {}).items():
             freed[uid][node][resource] += amount
-    nodes = {node.name: snapshot.facts_of(node) for node in Node.objects.filter(cluster__name=cluster)}
+    where = whereabouts()
+    nodes = {node.name: snapshot.facts_of(node, where) for node in Node.objects.filter(cluster__name=cluster)}
     return [
         Occupant(asked[uid][0], tuple((nodes[name], dict(a)) for name, a in each.items() if name in nodes))
         for uid, each in sorted(freed.items(), key=lambda entry: asked[entry[0]][0])

@@ -6,7 +6,7 @@ what a plan made from it may do is decided by the conditional updates that write
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 
 from fleet import journal
 from fleet.models import Cluster, Hold, JournalEntry, Node
-from jobs import snapshot
+from jobs import snapshot, snapshot_topology
 from jobs.core.plans import Placed
 from jobs.core.policy import PolicySpec
 from jobs.core.scheduler import Scheduler
@@ -44,6 +44,7 @@ class Picture:
         """Uid → name."""
         self._pks: dict[str, int] = {}
         self._policies: dict[int, PolicySpec] = {}
+        self._where = snapshot_topology.Whereabouts()
 
     def refresh(self, now: datetime) -> Scheduler:
         """The scheduler, told of everything that was committed until now."""
@@ -73,7 +74,7 @@ class Picture:
     def _load(self, now: datetime) -> None:
         last = next(iter(journal.after(journal.head() - 1)), None)
         found = snapshot.load_quota()
-        sites = snapshot.load_sites()
+        self._where, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
         scheduler = Scheduler(found, Places(sites))
         self._pks.clear()
         charged = snapshot.charged_jobs().values_list("pk", "uid", "leaf", "charge", "preemptible")
@@ -129,6 +130,11 @@ class Picture:
             self.scheduler.places.set_cluster(row.pk, snapshot.member_of(row))
         return True
 
+    def _has_moved(self, by_kind: Mapping[str, Sequence[JournalEntry]]) -> bool:
+        """Whether nodes may be elsewhere in their networks without a change of their own."""
+        tables = [e for e in by_kind.get("ConfigMap", ()) if snapshot_topology.concerns(e.kind, e.namespace, e.name)]
+        return bool(tables or by_kind.get("Cluster")) and snapshot_topology.whereabouts() != self._where
+
     def _tell_nodes(self, entries: Iterable[JournalEntry]) -> None:
         """A node's line has the cluster where others have the namespace."""
         wanted: dict[str, set[str]] = defaultdict(set)
@@ -139,7 +145,7 @@ class Picture:
             for some in _chunks(sorted(names)):
                 for row in Node.objects.filter(cluster__name=cluster, name__in=some):
                     found.add(row.name)
-                    self.scheduler.places.set_node(cluster, snapshot.facts_of(row))
+                    self.scheduler.places.set_node(cluster, snapshot.facts_of(row, self._where))
             for name in names - found:
                 self.scheduler.places.drop_node(cluster, name)
 

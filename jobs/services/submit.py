@@ -3,7 +3,8 @@
 All or nothing: one fault in one document and no document is applied. Applying the same file twice changes nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
@@ -17,7 +18,7 @@ from fleet import bulk, events, journal
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
-from jobs import snapshot
+from jobs import snapshot, snapshot_topology
 from jobs.core import entitlement, overrides, topology_asked
 from jobs.core import policy as policies
 from jobs.core.faults import Faults
@@ -141,7 +142,7 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
         found = overrides.read(manifest, snapshot.known_kinds()).faults
         return _Document(manifest, _write_policy, warnings), faults + list(found)
     if kind in Dependent.KINDS and api_version == "v1":
-        return _Document(manifest, _write_dependent, warnings), faults
+        return _Document(manifest, _write_dependent, warnings), faults + snapshot_topology.faults_of(manifest)
     if (api_version, kind) == (quota_trees.API_VERSION, quota_trees.KIND):
         whole = dict(document)
         return _Document(whole, _write_tree), list(quota_trees.read(whole).faults)

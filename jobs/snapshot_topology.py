@@ -1,0 +1,78 @@
+"""Where the fleet's nodes are in their networks, as their labels and the fleet's table of switches say it now.
+
+Read once for many nodes. It must not know gangs: a node's row in, its place at each level out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fleet.errors import FieldFault
+from fleet.models import Cluster, Node
+from jobs.core import topology
+from jobs.core.faults import Faults
+from jobs.core.topology import Domain, Place
+from jobs.models import Dependent
+
+NAMESPACE = "kube-system"
+"""The only place where a table speaks of the fleet; who may write there may say where nodes are."""
+
+Labels = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Of all clusters, good until a table or a cluster's annotations change."""
+
+    tables: Mapping[str, Mapping[str, Place]] = field(default_factory=dict)
+    """Cluster, or the entry for all → address → place."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    labels: Mapping[int, Labels] = field(default_factory=dict)
+    """Of clusters that have their own, by primary key."""
+
+    def domain(self, node: Node) -> Domain:
+        return topology.domain(node.labels, self.labels_of(node.cluster_id), self._place(node))
+
+    def labels_of(self, cluster_id: int) -> Labels:
+        return self.labels.get(cluster_id, topology.LABELS)
+
+    def _place(self, node: Node) -> Place | None:
+        if not self.tables:
+            return None
+        of_all = self.tables.get(topology.ENTRY, {}).get(node.address)
+        return self.tables.get(self.names.get(node.cluster_id, ""), {}).get(node.address, of_all)
+
+
+def whereabouts() -> Whereabouts:
+    rows = Cluster.objects.values_list("pk", "name", "annotations")
+    names, own = {}, {}
+    for pk, name, annotations in rows:
+        names[pk] = name
+        if topology.OWN_LABELS in (annotations or {}):
+            own[pk] = topology.labels_of(annotations)
+    return Whereabouts(tables(), names, own)
+
+
+def tables() -> dict[str, dict[str, Place]]:
+    """The table by entry. Lines that are none were told about when it was applied, and do not count."""
+    row = Dependent.objects.filter(kind="ConfigMap", namespace=NAMESPACE, name=topology.TABLE).first()
+    data = row.manifest.get("data") if row else None
+    if not isinstance(data, dict):
+        return {}
+    return {entry: topology.read(text, f"data.{entry}", Faults()) for entry, text in sorted(data.items())}
+
+
+def faults_of(manifest: Mapping[str, Any]) -> list[FieldFault]:
+    """Of a manifest that is the table; of any other, none."""
+    metadata = manifest["metadata"]
+    if not concerns(manifest["kind"], metadata.get("namespace", ""), metadata.get("name", "")):
+        return []
+    faults = Faults()
+    for entry, text in faults.mapping(manifest.get("data"), "data").items():
+        topology.read(text, f"data.{entry}", faults)
+    return faults.found
+
+
+def concerns(kind: str, namespace: str, name: str) -> bool:
+    """Whether a change of this object may have moved nodes."""
+    return (kind, namespace, name) == ("ConfigMap", NAMESPACE, topology.TABLE)
