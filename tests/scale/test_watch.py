@@ -55,9 +55,14 @@ def manifest(resource: Resource, name: str) -> dict:
 class Hub:
     access: Access
     kubeconfig: Path
+    pid: int
 
     def client(self) -> MemberClient:
         return MemberClient(self.access, timeout_s=30)
+
+    def cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def state(self, resource: Resource) -> State:
         items = self.client().list(resource.path(NAMESPACE))["items"]
@@ -66,8 +71,8 @@ class Hub:
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
-    with process(tmp_path) as (_, kubeconfig):
-        yield Hub(client_of(kubeconfig).access, kubeconfig)
+    with process(tmp_path) as (server, kubeconfig):
+        yield Hub(client_of(kubeconfig).access, kubeconfig, server.pid)
 
 
 @dataclass
@@ -194,8 +199,9 @@ def test_fifty_watchers_miss_nothing_of_two_hundred_changes_a_second(hub: Hub) -
         threading.Thread(target=each.run, args=(done,), daemon=True).start()
     env = {**os.environ, "CONVOY_HOME": str(hub.kubeconfig.parent), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
     command = [sys.executable, "-c", WRITE, str(SECONDS)]
+    spent = hub.cpu_s()
     wrote = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=True)
-    rate = float(wrote.stdout)
+    rate, spent = float(wrote.stdout), hub.cpu_s() - spent
     wanted = {resource: hub.state(resource) for resource in KINDS}
     end = time.monotonic() + 60
     while (wrong := [each for each in watchers if each.known != wanted[each.resource]]) and time.monotonic() < end:
@@ -206,6 +212,7 @@ def test_fifty_watchers_miss_nothing_of_two_hundred_changes_a_second(hub: Hub) -
         "seconds": SECONDS,
         "watchers": len(watchers),
         "changes_per_s": round(rate, 1),
+        "server_cpu_ms_per_change": round(1000 * spent / (rate * SECONDS), 2),
         "late_s": {"p50": round(late[len(late) // 2], 3), "p95": round(late[len(late) * 95 // 100], 3)},
         "listed_again": sum(each.relists for each in readers),
         "wrong_at_the_end": [type(each).__name__ for each in wrong],
