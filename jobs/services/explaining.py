@@ -16,6 +16,7 @@ from fleet.models import Cluster, Hold, Node, Pod
 from jobs import snapshot
 from jobs.core import changes, reasons, topology_asked
 from jobs.core.changes import Change, Occupant
+from jobs.core.faults import Faults
 from jobs.core.placing import asks
 from jobs.core.placing.asks import Ask, Demand
 from jobs.core.placing.engine import Engine
@@ -24,8 +25,8 @@ from jobs.core.reasons import Code
 from jobs.core.world import Gang
 from jobs.kinds import registry
 from jobs.models import Job
-
 from jobs.snapshot_topology import whereabouts
+
 _HOLDS_TOLD = 20
 
 
@@ -186,8 +187,8 @@ def engine_of_now() -> Engine:
     for row in Cluster.objects.defer("access", "permissions").order_by("name"):
         names[row.pk] = row.name
         engine.set_cluster(snapshot.member_of(row))
-    for node in Node.objects.order_by("cluster_id", "name").iterator():
     where = whereabouts()
+    for node in Node.objects.order_by("cluster_id", "name").iterator():
         engine.set_node(names[node.cluster_id], snapshot.facts_of(node, where))
     for hold in Hold.objects.filter(released_at__isnull=True).order_by("pk"):
         promise = snapshot.promise_of(hold, names[hold.cluster_id])

@@ -100,7 +100,7 @@ class Picture:
         by_kind: dict[str, list[JournalEntry]] = defaultdict(list)
         for entry in entries:
             by_kind[entry.kind].append(entry)
-        if by_kind.keys() & _ANEW:
+        if by_kind.keys() & _ANEW or self._has_moved(by_kind):
             return False
         if not self._tell_clusters(by_kind["Cluster"]):
             return False
