@@ -1,32 +1,30 @@
 """Drain reservation: big gangs do not starve behind small ones, and what is kept for them does not stand idle.
 
 The big gang that has waited longest gets the nodes of one cluster that are expected to be whole first. Others start on those
-nodes only if they are expected to be gone by then: with known run times nobody who came later delays it. With guessed ones
-a delay is bounded by what a guess is wrong by, as whole nodes are chosen anew with every turn and no later than before.
-It must not know quotas, policies or how a gang is fitted: a `Yard` does that. Times are seconds on any clock.
+nodes only if they are expected to be gone by then: with known run times nobody who came later delays it. Guessed ones are
+believed for a time only, so that wrong guesses cost no more than that. It must not know quotas, policies or how a gang is
+fitted: that is for `jobs.core.scheduler_drain`. Times are seconds on any clock.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any
 
 BIG = 8
 """Whole nodes from which on a gang is big: smaller ones find room often enough without nodes being kept for them."""
+PATIENCE = 600.0
+"""Nothing is kept for a gang that has waited less: most find room by themselves."""
+TRUST = 86400.0
+"""A gang that has waited longer lets nobody onto its nodes whose run time is only guessed."""
 UNKNOWN = 3600.0
 """Expected of somebody's very first job."""
 OVERDUE = 60.0
 """A run that has outlasted its guess is expected to go on this long and half as long again as it ran."""
+ANNOTATION = "convoy.dev/duration"
+"""How long a pod runs, as whoever submits it declares it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    name: Hashable
-    shape: Hashable
-    """What one of a shape is refused, all are."""
-    nodes: int
-    """Whole nodes it needs, a begun one counted as one."""
-    lasts: float
-    """Known or guessed run time."""
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +36,9 @@ class Drain:
     nodes: tuple[str, ...]
     starts: float
 
-    def lets(self, job: Waiting, now: float) -> bool:
-        """Whether it may use the nodes: it is gone before the gang starts."""
-        return job.name != self.gang and now + job.lasts <= self.starts
+    def lets(self, lasts: float, now: float) -> bool:
+        """Whether somebody who runs so long may use the nodes: it is gone before the gang starts."""
+        return now + lasts <= self.starts
 
 
 @dataclass(slots=True)
@@ -63,59 +61,18 @@ def ends(started: float, lasts: float, now: float) -> float:
     return started + lasts if lasts > ran else now + ran / 2 + OVERDUE
 
 
-def plan(gang: Waiting, whole_at: Mapping[str, Mapping[str, float]]) -> Drain | None:
-    """The cluster where so many nodes are whole first, and those nodes; equal ones in the order given."""
-    best: Drain | None = None
-    for cluster, times in whole_at.items():
-        first = sorted(times, key=times.__getitem__)[: gang.nodes]
-        if len(first) < gang.nodes:
-            continue
-        starts = times[first[-1]]
-        if best is None or starts < best.starts:
-            best = Drain(gang.name, cluster, tuple(first), starts)
-    return best
+def is_big(nodes: float, largest: int) -> bool:
+    """Whether a gang of so many whole nodes is one to keep nodes for, where the largest cluster has so many."""
+    return nodes >= min(BIG, max(largest / 2, 1))
 
 
-class Yard(Protocol):
-    """Where gangs are placed: the fleet, or a model of it."""
-
-    def place(self, job: Waiting) -> bool:
-        """Starts it if it fits somewhere on nodes that are not kept."""
-
-    def whole_at(self) -> Mapping[str, Mapping[str, float]]:
-        """Per cluster and node, when everybody who is on it now is expected to be gone."""
-
-    def keep(self, drain: Drain) -> None: ...
-
-    def unkeep(self) -> None: ...
-
-
-def turn(queue: Sequence[Waiting], yard: Yard, now: float, big: int = BIG) -> set[Hashable]:
-    """One pass over the queue, in its order; who started. Nothing is kept before it, nor after it."""
-    refused: set[Hashable] = set()
-    started: set[Hashable] = set()
-
-    def offer(job: Waiting) -> None:
-        if job.name in started or job.shape in refused:
-            return
-        if yard.place(job):
-            started.add(job.name)
-        else:
-            refused.add(job.shape)
-
-    drain = None
-    for job in (job for job in queue if job.nodes >= big):
-        offer(job)
-        if job.name not in started and (drain := plan(job, yard.whole_at())) is not None:
-            break
-    if drain is not None:
-        yard.keep(drain)
-    for job in queue:
-        offer(job)
-    if drain is not None:
-        yard.unkeep()
-        refused.clear()
-        for job in queue:
-            if drain.lets(job, now):
-                offer(job)
-    return started
+def declared(template: Mapping[str, Any]) -> float | None:
+    """The run time that a pod template declares, ``90s`` or ``1h30m`` or bare seconds; None: none that can be read."""
+    text = str(((template.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION) or "")
+    if text.isdigit():
+        return float(text)
+    found = _DURATION.fullmatch(text)
+    if not text or found is None:
+        return None
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds

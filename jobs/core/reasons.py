@@ -49,6 +49,7 @@ class Code(StrEnum):
     FAILED_HERE = "FailedHere"
     NOT_ENOUGH_FREE = "NotEnoughFree"
     NO_NODE_FOR_POD = "NoNodeForPod"
+    KEPT_FOR_GANG = "KeptForGang"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class Verdict:
     @property
     def fits(self) -> bool:
         return self.code is Code.FITS
+
+    @property
+    def is_crowded(self) -> bool:
+        """It would hold the gang if others were gone."""
+        return self.code in (Code.NOT_ENOUGH_FREE, Code.NO_NODE_FOR_POD, Code.KEPT_FOR_GANG)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -5,31 +5,36 @@ all who ask the same, until something is freed that could make it a yes. Quota a
 that the quota would have but no cluster holds is not charged, and one that waits for its quota is told what the clusters say.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 
-from jobs.core import gate, reasons
+from jobs.core import drain, gate, reasons, scheduler_drain
 from jobs.core.gate import Gate, unit_of
-from jobs.core.plans import Placed, Plan, Waits
+from jobs.core.plans import Placed, Plan, Spot, Waits
 from jobs.core.promises import Promises, claimants_of
 from jobs.core.reasons import Code, QuotaVerdict, Reason
+from jobs.core.scheduler_drain import Runs, nothing_runs
 from jobs.core.scheduler_lines import Line, Lines
-from jobs.core.scheduler_places import Places
+from jobs.core.scheduler_places import Kept, Places
 from jobs.core.waiting import held_back
 from jobs.core.world import Gang, Quota, Runner, World
 from quotas.core.admission import Bound, Refused
 from quotas.core.admission import Code as No
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
-from quotas.core.tree import PreemptPolicy, QueuePolicy
+from quotas.core.tree import Attributes, PreemptPolicy, QueuePolicy
 from quotas.core.turns import Behind
 
 AT_ONCE = 500
 """How many are placed by one plan, and how many of a line are looked at for it."""
 ALIKE = 20
 """How many of a line may have a place taken back for them in one cycle; the next ones come in the next."""
+DRAINED = 20
+"""How many big gangs are looked at for one that nodes can be kept for."""
+_NO_RULES = Attributes()
 _PATIENCE = timedelta(seconds=5)
 _TOLD_A_SECOND = 200
 """How old amounts in a reason may be: so many jobs are told new amounts a second, and nobody more often than every 5 s."""
@@ -108,9 +113,12 @@ class Scheduler:
 
     # the run
 
-    def run(self, now: datetime) -> Plan:
-        """Who starts now, and where; they count as placed and charged from here on. Who waits, and why, if that is news."""
+    def run(self, now: datetime, runs: Callable[[], Runs] = nothing_runs) -> Plan:
+        """Who starts now, and where; they count as placed and charged from here on. Who waits, and why, if that is news.
+
+        Who runs is asked for only when a big gang has waited long."""
         plan = Plan(tree_version=self.quota.version if self.quota else 0)
+        running = self._keep(now, runs)
         self._recall(now)
         patience = max(_PATIENCE, timedelta(seconds=len(self.gangs) / _TOLD_A_SECOND))
         with ExitStack() as supposed:
@@ -118,6 +126,7 @@ class Scheduler:
                 supposed.enter_context(self.places.supposing())
             promises = self._promises(now)
             self._pass(plan, promises, now)
+            self._pass_beside(plan, promises, running, now)
             self._tell(plan, now, patience)
         for placed in plan.placed:
             self._settle(placed)
@@ -165,6 +174,40 @@ class Scheduler:
                 line.nowhere = False
                 self._open[line] = None
 
+    def _keep(self, now: datetime, runs: Callable[[], Runs]) -> Runs:
+        """Keeps nodes for the big gang that has waited longest, of those that only lack a place."""
+        running, before, kept = Runs(), self.places.kept, None
+        for gang in self._starving(now):
+            running = running if running.by_job else runs()
+            kept = scheduler_drain.plan(self.places, gang, self._only(gang), running, now)
+            if kept is not None:
+                break
+        self.places.keep(kept)
+        changed = {each.gang.job_id for each in (before, kept) if each}
+        if before is None or kept is None or before.gang.job_id != kept.gang.job_id:
+            for job in changed & self.gangs.keys():
+                self.put(self.gangs[job])
+        elif before.until != kept.until:
+            self._untold[self._lines.of[kept.gang.job_id]] = None
+        if kept is not None and kept.until <= now:
+            line = self._lines.of[kept.gang.job_id]
+            self.places.reconsider(line.key[1])
+            self._shut.get(line.key[1], {}).pop(line, None)
+            line.nowhere = False
+            self._open[line] = None
+        return running
+
+    def _starving(self, now: datetime) -> Iterable[Gang]:
+        """Big gangs that have waited long and that the quota would have, by their place; the first ones."""
+        long = self._lines.long(now - timedelta(seconds=drain.PATIENCE), ALIKE)
+        big = (job for job in long if scheduler_drain.is_big(self.places.engine, self.gangs[job].demand))
+        for job in islice(big, DRAINED):
+            gang, line = self.gangs[job], self._lines.of[job]
+            if job in self._claimants or (self._blocks(line.leaf) and job != self._lines.first(line.leaf)):
+                continue
+            if not gang.asks_quota or self.quota is None or gate.ask(self.quota.ledger, self._lines.unit[job]) is None:
+                yield gang
+
     def _promises(self, now: datetime) -> Promises:
         claimants = {job: self.gangs[job] for job in self._claimants}
         return Promises(claimants, self.leaving.values(), self.left.values(), self.quota, self.places, now)
@@ -184,21 +227,62 @@ class Scheduler:
                 through.refused(no)
                 continue
             promises.turn_of(gang)
-            spot = self.places.spot(line.key[1], gang, line.only, now)  # 3. where
+            with self.places.turn_of(job):
+                spot = self.places.spot(line.key[1], gang, line.only, now)  # 3. where
             if spot is None:
                 promises.turn_over(gang)
                 self._shut_out(line)
                 through.passed()
                 continue
             through.admitted()  # 4. write it down: the next one sees it
-            promises.placed(gang)
-            self.places.hold(spot.promise(_key(gang)))
-            plan.placed.append(Placed(gang, spot))
-            self._left_line(job)
+            self._place(gang, spot, plan, promises)
         for job, no in through.refusals():
             if (waiting := self._lines.of.get(job)) is not None and not waiting.refused:
                 self._refuse(waiting, no)
-        plan.more = any(not line.refused for line in self._open if line.members and not self._is_blocked(line))
+        plan.more |= any(not line.refused for line in self._open if line.members and not self._is_blocked(line))
+
+    def _pass_beside(self, plan: Plan, promises: Promises, runs: Runs, now: datetime) -> None:
+        """Lets onto the nodes that are kept for a big gang those who are gone before it starts."""
+        kept = self.places.kept
+        if kept is None:
+            return
+        lines = [
+            line for line in self._lines.by_key.values() if line.nowhere and line.members[0][1] != kept.gang.job_id
+        ]
+        let = [job for line in lines for job in self._let(line, kept, runs, now)]
+        asking = [self._lines.unit[job] for job in let if self._lines.of[job].leaf]
+        free = [self._lines.unit[job] for job in let if not self._lines.of[job].leaf]
+        through = Gate(self.quota.ledger if self.quota else None, asking, free)
+        while len(plan.placed) < AT_ONCE and (unit := through.next()) is not None:
+            gang, line = self.gangs[int(unit.id)], self._lines.of[int(unit.id)]
+            no = through.ask() or promises.forbid(unit, gang)
+            if no is not None:
+                through.refused(no)
+                continue
+            promises.turn_of(gang)
+            spot = self.places.spot_beside(line.key[1], gang, line.only, now)
+            if spot is None:
+                promises.turn_over(gang)
+                through.passed()
+                continue
+            through.admitted()
+            self._place(gang, spot, plan, promises)
+
+    def _let(self, line: Line, kept: Kept, runs: Runs, now: datetime) -> list[int]:
+        """Of a line that fits nowhere else those who may use the nodes; of one that blocks its queue, the first."""
+        mine = [job for _, job in line.members[:AT_ONCE]]
+        if self._blocks(line.leaf):
+            mine = [job for job in mine[:1] if job == self._lines.first(line.leaf)]
+        return [job for job in mine if scheduler_drain.lets(kept, self.gangs[job], runs, now.timestamp())]
+
+    def _place(self, gang: Gang, spot: Spot, plan: Plan, promises: Promises) -> None:
+        promises.placed(gang)
+        self.places.hold(spot.promise(_key(gang)))
+        plan.placed.append(Placed(gang, spot))
+        self._left_line(gang.job_id)
+        if self.places.is_kept_for(gang.job_id):
+            self.places.keep(None)
+            plan.more = True
 
     def _ask(self, line: Line, promises: Promises, now: datetime) -> None:
         """Whether one of them could start now, if it were next: whoever could not does not hold up its queue."""
@@ -210,7 +294,9 @@ class Scheduler:
                 self._refuse(line, no)
                 return
         promises.turn_of(gang)
-        if self.places.find(line.key[1], gang, line.only, now) is None:
+        with self.places.turn_of(gang.job_id):
+            found = self.places.find(line.key[1], gang, line.only, now)
+        if found is None:
             self._shut_out(line)
         promises.turn_over(gang)
 
@@ -245,21 +331,20 @@ class Scheduler:
             found.append(job)
         return found
 
+    def _rules(self, leaf: str) -> Attributes:
+        node = self.quota.ledger.tree.by_path.get(leaf) if self.quota and leaf else None
+        return node.attributes if node else _NO_RULES
+
     def _blocks(self, leaf: str) -> bool:
-        if not leaf or self.quota is None:
-            return False
-        return self.quota.ledger.tree.by_path[leaf].attributes.queue_policy is QueuePolicy.BLOCK
+        return self._rules(leaf).queue_policy is QueuePolicy.BLOCK
 
     def _preempts(self, leaf: str) -> bool:
-        if not leaf or self.quota is None:
-            return False
-        return self.quota.ledger.tree.by_path[leaf].attributes.preempt_policy is not PreemptPolicy.NEVER
+        return self._rules(leaf).preempt_policy is not PreemptPolicy.NEVER
 
     def _is_blocked(self, line: Line) -> bool:
         if not self._blocks(line.leaf):
             return False
-        _, head = next(self._lines.in_order(line.leaf))
-        return self._lines.of[head].refused
+        return self._lines.of[self._lines.first(line.leaf)].refused
 
     # what is told
 
@@ -291,7 +376,7 @@ class Scheduler:
 
     def _reason(self, line: Line, now: datetime) -> Reason:
         clusters = self.places.look(line.key[1], line.sample, line.only, now)
-        line.crowded = any(verdict.code in (Code.NOT_ENOUGH_FREE, Code.NO_NODE_FOR_POD) for verdict in clusters)
+        line.crowded = any(verdict.is_crowded for verdict in clusters)
         if line.refusal is not None:
             told = gate.verdict(line.refusal)
             return Reason(told.code, told.message, clusters, told)
@@ -308,7 +393,7 @@ class Scheduler:
             if taken and line.sample.asks_quota and line.hopeless != self._hopes and line.members:
                 blocked = self._blocks(line.leaf)
                 mine = [job for _, job in line.members[:ALIKE]]
-                found += [job for job in mine if not blocked or job == next(self._lines.in_order(line.leaf))[1]]
+                found += [job for job in mine if not blocked or job == self._lines.first(line.leaf)]
         return [self.gangs[job] for job in sorted(found, key=lambda job: self._lines.unit[job].place)]
 
     # bookkeeping
@@ -328,7 +413,8 @@ class Scheduler:
     def _stand(self, gang: Gang, unit: Unit) -> None:
         only = self._only(gang)
         asked = unit.shape if gang.asks_quota else None
-        claim = gang.job_id if gang.job_id in self._claimants else 0
+        alone = gang.job_id in self._claimants or self.places.is_kept_for(gang.job_id)
+        claim = gang.job_id if alone else 0
         excluded = tuple(sorted(gang.excluded.items()))
         shape = (gang.api_version, gang.kind, gang.demand, id(gang.policy), excluded, only, claim)
         line = Line((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
@@ -355,8 +441,7 @@ class Scheduler:
 
     def _only(self, gang: Gang) -> tuple[str, ...]:
         """The clusters its queue may use; empty: all."""
-        node = self.quota.ledger.tree.by_path.get(gang.leaf) if self.quota else None
-        return node.attributes.cluster_affinity if node else ()
+        return self._rules(gang.leaf).cluster_affinity
 
 
 def _key(gang: Gang) -> Hashable:

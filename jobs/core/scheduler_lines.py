@@ -7,6 +7,7 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
 from jobs.core.reasons import Reason
 from jobs.core.world import Gang
@@ -80,6 +81,18 @@ class Lines:
         if not line.members:
             del self.by_key[line.key], self.by_leaf[line.leaf][line.key]
         return line
+
+    def first(self, leaf: str) -> int:
+        """Who is first of a leaf where somebody waits."""
+        return min(line.members[0] for line in self.by_leaf[leaf].values())[1]
+
+    def long(self, since: datetime, looked_at: int) -> list[int]:
+        """Of each line the first who has waited since then, among so many; by their place."""
+        found: list[tuple[Place, int]] = []
+        for line in self.by_key.values():
+            old = (member for member in line.members[:looked_at] if self.unit[member[1]].queued_at <= since)
+            found += [*islice(old, 1)]
+        return [job for _, job in sorted(found)]
 
     def in_order(self, leaf: str) -> Iterator[tuple[Place, int]]:
         """Everybody of a leaf."""

@@ -5,10 +5,11 @@ got room, has changed, or has served its time as one they failed on. Quotas are 
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from jobs.core.drain import Drain
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import explain
 from jobs.core.placing.facts import Assignment, Member, NodeFacts
@@ -20,12 +21,30 @@ Shape = Hashable
 _FOR_EVER = datetime.max.replace(tzinfo=UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Nodes that are kept for a big gang until it starts."""
+
+    gang: Gang
+    drain: Drain
+    promise: Promise
+
+    @property
+    def until(self) -> datetime:
+        return datetime.fromtimestamp(self.drain.starts, UTC)
+
+
 class Places:
     """Everything by name; a promise by its key."""
 
     def __init__(self, sites: Iterable[Site] = ()) -> None:
         self.engine = Engine()
         self.promises: dict[Hashable, Promise] = {}
+        self.kept: Kept | None = None
+        self._beside = False
+        """Looked at as if nothing were kept."""
+        self._passed_over: tuple[int, set[Shape]] = (0, set())
+        """Who fits nowhere even so, and the stamp of when that was found."""
         self._ids: dict[str, int] = {}
         self._nodes: dict[tuple[str, str], NodeFacts] = {}
         self._nowhere: dict[Shape, tuple[Gang, tuple[str, ...]]] = {}
@@ -55,6 +74,8 @@ class Places:
         self.engine.drop_cluster(name)
         self.promises = {key: each for key, each in self.promises.items() if each.cluster != name}
         self._nodes = {key: each for key, each in self._nodes.items() if key[0] != name}
+        if self.kept is not None and self.kept.drain.cluster == name:
+            self.kept = None
         self._changed = True
         self._stamp += 1
 
@@ -88,6 +109,44 @@ class Places:
             self._grown.add(promise.cluster)
             self._stamp += 1
 
+    def keep(self, kept: Kept | None) -> None:
+        """In place of what was kept."""
+        before, self.kept = self.kept, kept
+        if (before and before.promise) == (kept and kept.promise):
+            return
+        if before is not None:
+            self.engine.release(before.promise.key)
+            self._grown.add(before.promise.cluster)
+        if kept is not None:
+            self.engine.hold(kept.promise)
+        self._stamp += 1
+
+    def is_kept_for(self, job: int) -> bool:
+        return self.kept is not None and self.kept.gang.job_id == job
+
+    def turn_of(self, job: int) -> AbstractContextManager[None]:
+        """Who nodes are kept for may use them."""
+        return self.beside_kept() if self.is_kept_for(job) else nullcontext()
+
+    @contextmanager
+    def beside_kept(self) -> Iterator[None]:
+        """As if nothing were kept: for the one it is kept for, and for those who are gone in time."""
+        kept = self.kept
+        if kept is None or self._beside:
+            yield
+            return
+        self.engine.release(kept.promise.key)
+        self._beside = True
+        try:
+            yield
+        finally:
+            self._beside = False
+            if self.kept is kept:
+                self.engine.hold(kept.promise)
+
+    def node(self, cluster: str, name: str) -> NodeFacts | None:
+        return self._nodes.get((cluster, name))
+
     # what is asked of it
 
     def find(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Assignment | None:
@@ -109,6 +168,9 @@ class Places:
         _, verdicts = self._looked.get(shape, (0, ()))
         if not verdicts or not verdicts[0].fits or verdicts[0].cluster != found.cluster:
             verdicts = self.look(shape, gang, only, now)
+        return self._spot(found, verdicts)
+
+    def _spot(self, found: Assignment, verdicts: Sequence[Verdict]) -> Spot:
         first = [verdict for verdict in verdicts if verdict.cluster == found.cluster]
         rest = [verdict for verdict in verdicts if verdict.cluster != found.cluster]
         return Spot(self._ids[found.cluster], found, (*first, *rest))
@@ -116,11 +178,52 @@ class Places:
     def look(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> tuple[Verdict, ...]:
         """What every cluster says to it, those that hold it first."""
         known = self._looked.get(shape)
-        if known is None or known[0] != self._stamp:
+        if known is None or known[0] != self._stamp or self._beside:
             looks = explain(self.engine, self._barring(gang, only), gang.demand, now)
-            told = tuple(_barred(each.verdict, gang.leaf, only) for each in looks)
-            known = self._looked[shape] = (self._stamp, told)
+            told = tuple(self._held_back(_barred(each.verdict, gang.leaf, only), gang, only, now) for each in looks)
+            known = (self._stamp, told)
+            if not self._beside:
+                self._looked[shape] = known
         return known[1]
+
+    def spot_beside(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Spot | None:
+        """A place where nodes are kept for another, for one who may use them."""
+        if self._passed_over[0] != self._stamp:
+            self._passed_over = (self._stamp, set())
+        if self.kept is None or shape in self._passed_over[1]:
+            return None
+        with self.beside_kept():
+            found = self._find_on(self.kept.drain.cluster, gang, only, now)
+            if found is None:
+                self._passed_over[1].add(shape)
+                return None
+            return self._spot(found, self.look(shape, gang, only, now))
+
+    def reconsider(self, shape: Shape) -> None:
+        """Its no is forgotten."""
+        self._nowhere.pop(shape, None)
+
+    def _find_on(self, cluster: str, gang: Gang, only: tuple[str, ...], now: datetime) -> Assignment | None:
+        others = {name: _FOR_EVER for name in self._ids if name != cluster}
+        asking = self._barring(gang, only)
+        return self.engine.find(replace(asking, excluded={**asking.excluded, **others}), gang.demand, now)
+
+    def _held_back(self, verdict: Verdict, gang: Gang, only: tuple[str, ...], now: datetime) -> Verdict:
+        """Names the gang for which the cluster keeps nodes, if that is what is in the way, and to that one how many."""
+        kept = self.kept
+        if kept is None or self._beside or verdict.cluster != kept.drain.cluster or not verdict.is_crowded:
+            return verdict
+        many, until = len(kept.drain.nodes), f"{kept.until:%H:%M:%S} UTC"
+        nodes = f"{many} node{'s' if many > 1 else ''}"
+        if gang.job_id == kept.gang.job_id:
+            told = f"{verdict.message}; {nodes} are kept for it, expected to be free at {until}"
+            return replace(verdict, message=told)
+        with self.beside_kept():
+            fits = self._find_on(verdict.cluster, gang, only, now) is not None
+        if not fits:
+            return verdict
+        told = f"keeps {nodes} for {kept.gang.name} until it starts, expected at {until}"
+        return Verdict(verdict.cluster, Code.KEPT_FOR_GANG, told)
 
     def forget(self) -> list[Shape]:
         """All noes; whose they were."""

@@ -52,6 +52,8 @@ class Gang:
     uid: str = ""
     needs: Demand | None = None
     """What its pods ask of nodes beyond amounts; None: nothing."""
+    lasts: float | None = None
+    """How many seconds it declares to run; None: it does not say."""
 
     @property
     def demand(self) -> Demand:
@@ -79,6 +81,10 @@ class Gang:
     def pods(self) -> int:
         return sum(replicas for _, replicas, _ in self.roles)
 
+    @property
+    def devices(self) -> int:
+        return sum(amount for name, amount in self.total.items() if name.endswith("/gpu"))
+
 
 @dataclass(frozen=True, slots=True)
 class Runner:
@@ -98,6 +104,8 @@ class Runner:
     """The job that is to have its place; 0: it stays, or leaves for nobody."""
     goes_to: str = ""
     """The cluster where that job is to go."""
+    ordered_at: datetime | None = None
+    """When it was told to leave."""
     until: datetime | None = None
     promise: Hashable = None
     """The key of what is held for it still."""
