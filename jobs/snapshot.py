@@ -248,7 +248,13 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
         charged=job["charged"],
         uid=str(job["uid"]),
         needs=asks.of_stored(job["roles"]),
+        lasts=declared(job["roles"]),
     )
+
+
+def declared(roles: Iterable[Mapping[str, Any]]) -> float | None:
+    """How many seconds a job says it runs: as long as the role that says most; None: no role says."""
+    return max((role["lasts"] for role in roles if "lasts" in role), default=None)
 
 
 def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]]) -> Runner:

@@ -3,23 +3,25 @@
 What a process that keeps its picture does step by step (`jobs.core.scheduler`), done once for all.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import datetime
 
 from jobs.core.plans import Placed, Plan, Waits
 from jobs.core.scheduler import Scheduler
+from jobs.core.scheduler_drain import Runs, nothing_runs
 from jobs.core.world import World
 
 __all__ = ["Placed", "Plan", "Waits", "run"]
 
 
-def run(world: World, now: datetime) -> Plan:
+def run(world: World, now: datetime, runs: Callable[[], Runs] = nothing_runs) -> Plan:
     with world.quota.ledger.charged(()) if world.quota else nullcontext():
         scheduler = Scheduler.of(world)
-        plan = scheduler.run(now)
+        plan = scheduler.run(now, runs)
         more = plan
         while more.more:
-            more = scheduler.run(now)
+            more = scheduler.run(now, runs)
             plan.placed += more.placed
             plan.waits += more.waits
             plan.claimants = more.claimants

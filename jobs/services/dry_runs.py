@@ -17,7 +17,7 @@ from jobs.core import takeback
 from jobs.core.reasons import Reason
 from jobs.core.scheduler import Scheduler
 from jobs.models import Job
-from jobs.services import estimates, reclaiming, submit
+from jobs.services import estimates, reclaiming, running, submit
 from jobs.services.submit import Applied
 from quotas.core.estimate import Estimate
 
@@ -65,7 +65,7 @@ class _Played:
 
     def __init__(self, now: datetime) -> None:
         scheduler = Scheduler.of(snapshot.load())
-        plan = scheduler.run(now)
+        plan = scheduler.run(now, running.load)
         quota = scheduler.quota
         self.places = {each.gang.job_id: each.spot.cluster for each in plan.placed}
         self.reasons = {each.gang.job_id: each.reason for each in plan.waits}

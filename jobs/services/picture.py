@@ -18,9 +18,11 @@ from jobs import snapshot, snapshot_topology
 from jobs.core.plans import Placed
 from jobs.core.policy import PolicySpec
 from jobs.core.scheduler import Scheduler
+from jobs.core.scheduler_drain import Runs
 from jobs.core.scheduler_places import Places
 from jobs.kinds import registry
 from jobs.models import Job
+from jobs.services import running
 from quotas.core.ledger import Charge
 
 _MANY = 20_000
@@ -62,6 +64,12 @@ class Picture:
         if pks:
             self._tell_jobs(Job.objects.filter(pk__in=pks))
 
+    def runs(self) -> Runs:
+        """Who runs; as of the last refresh."""
+        if self._runs is None:
+            self._runs = running.load()
+        return self._runs
+
     def forget(self) -> None:
         self._last = None
 
@@ -83,6 +91,7 @@ class Picture:
             if found and leaf in found.ledger.way:
                 scheduler.charges[pk] = Charge(leaf, charge, preemptible)
         self._policies.clear()
+        self._runs = None
         self.scheduler, self._tree = scheduler, found.version if found else 0
         self._clusters = {str(uid): name for uid, name in Cluster.objects.values_list("uid", "name")}
         self._wait(snapshot.waiting_jobs())
@@ -162,6 +171,8 @@ class Picture:
             else:
                 self.scheduler.charge(pk, Charge(leaf, charge, preemptible))
         pks = [pk for pk, *_ in known]
+        if self._runs is not None:
+            running.read_again(self._runs, pks)
         self._wait(snapshot.waiting_jobs().filter(pk__in=pks))
         if quota:
             for each in snapshot.load_runners(snapshot.leaving_jobs().filter(pk__in=pks), quota):
@@ -192,6 +203,8 @@ class Picture:
         if pk is not None:
             self.scheduler.drop(pk)
             self.scheduler.release(pk)
+            if self._runs is not None:
+                self._runs.by_job.pop(pk, None)
 
 
 _ANEW = frozenset({"PropagationPolicy", "ClusterPropagationPolicy", "Queue", "ElasticQuotaTree"})

@@ -77,7 +77,7 @@ def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
         now = clock()
         reclaiming.take_back_stopped(now)
         scheduler = picture.refresh(now)
-        plan = scheduler.run(now)
+        plan = scheduler.run(now, picture.runs)
         orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
         won = apply(plan, lease, now, orders)
         if won is None:

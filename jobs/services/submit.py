@@ -19,7 +19,7 @@ from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
 from jobs import snapshot, snapshot_topology
-from jobs.core import entitlement, overrides, topology_asked
+from jobs.core import drain, entitlement, overrides, topology_asked
 from jobs.core import policy as policies
 from jobs.core.faults import Faults
 from jobs.core.placing import asks
@@ -272,12 +272,14 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in given)
     within = topology_asked.read(job.manifest, templates.values(), Faults())
     needs = asks.stored(asks.read(pods, within=within, scheduler=kind.scheduler(job.manifest)))
+    lasts = {name: s for name, template in templates.items() if (s := drain.declared(template)) is not None}
     job.roles = [
         {
             "name": role.name,
             "replicas": role.replicas,
             "request": role.request,
             **({"needs": needs[role.name]} if role.name in needs else {}),
+            **({"lasts": lasts[role.name]} if role.name in lasts else {}),
         }
         for role in given
     ]

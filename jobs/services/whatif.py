@@ -22,7 +22,7 @@ from jobs.core.cycle import Plan
 from jobs.core.reasons import Reason
 from jobs.core.world import Gang, World
 from jobs.models import Job
-from jobs.services import submit
+from jobs.services import running, submit
 from quotas.core import reading
 from quotas.models import QuotaTree
 from quotas.services import edits
@@ -91,7 +91,7 @@ def of(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     displaced = _displaced(suppose.lose_cluster)
     changed = _changed(world, suppose)
     changed = supposing.with_waiting(changed, [gang for gang, _ in displaced] + [gang for gang, _ in supposed])
-    before, after = _stands(cycle.run(world, now)), _stands(cycle.run(changed, now))
+    before, after = _stands(cycle.run(world, now, running.load)), _stands(cycle.run(changed, now, running.load))
     for gang, job in displaced:
         before[gang.job_id] = Stand("Runs", job.cluster.name if job.cluster else "")
     waiting = before.keys() - {gang.job_id for gang, _ in displaced}
