@@ -26,6 +26,7 @@ class Change:
     name: str
     uid: str
     action: JournalEntry.Action
+    group: str = ""
 
 
 def append(changes: Iterable[Change], now: datetime) -> list[int]:
@@ -34,7 +35,15 @@ def append(changes: Iterable[Change], now: datetime) -> list[int]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     rows = [
-        JournalEntry(kind=c.kind, namespace=c.namespace, name=c.name, object_uid=c.uid, action=c.action, at=now)
+        JournalEntry(
+            kind=c.kind,
+            group=c.group,
+            namespace=c.namespace,
+            name=c.name,
+            object_uid=c.uid,
+            action=c.action,
+            at=now,
+        )
         for c in changes
     ]
     return [row.version for row in JournalEntry.objects.bulk_create(rows, batch_size=500)]

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from fleet import events, journal
+from jobs.kinds import registry
 from jobs.models import Job
 
 
@@ -21,7 +22,8 @@ class Named(Protocol):
 
 
 def change(row: Named, action: journal.Action = journal.Action.MODIFIED) -> journal.Change:
-    return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action)
+    group = registry.group_of(row.api_version) if isinstance(row, Job) else ""
+    return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action, group)
 
 
 def announce_jobs(jobs: Sequence[Job], now: datetime) -> None:

@@ -133,7 +133,8 @@ class Kind(ABC):
 
     def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
         """What these lines of the journal mean for objects of this kind, oldest first: each once, as it is now."""
-        last = {each.object_uid: each for each in entries if each.kind == self.name}
+        groups = ("", f"{self.served.resource.group}/")
+        last = {each.object_uid: each for each in entries if each.kind == self.name and each.group in groups}
         fresh = {each.object_uid for each in entries if each.action == journal.Action.ADDED}
         there = [uid for uid, each in last.items() if each.action != journal.Action.DELETED]
         shown = self.of_uids(there) if there else {}

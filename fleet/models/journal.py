@@ -13,6 +13,8 @@ class JournalEntry(models.Model):
 
     version = models.BigAutoField(primary_key=True)
     kind = models.CharField(max_length=63)
+    group = models.CharField(max_length=128, blank=True, default="")
+    """Of the API, ``batch/``, where kinds of several groups share a name; empty: whatever is of the kind."""
     namespace = models.CharField(max_length=63, blank=True)
     name = models.CharField(max_length=253)
     object_uid = models.CharField(max_length=64)

@@ -23,6 +23,8 @@ class Kind:
     wide: Mapping[str, Cell]
     namespaced: bool = True
     api_kind: str = ""
+    api_group: str = ""
+    """Where kinds of several groups share a name."""
 
     @property
     def word(self) -> str:
@@ -144,7 +146,15 @@ def _jobs(kind: str, plural: str, group: str, *short: str) -> Kind:
 
 
 PYTORCHJOBS = _jobs("PyTorchJob", "pytorchjobs", "kubeflow.org")
-BATCH_JOBS = Kind(("job.batch", "jobs.batch"), "jobs", _JOB, _JOB_WIDE, api_kind="Job")
+BATCH_JOBS = Kind(("job.batch", "jobs.batch"), "jobs", _JOB, _JOB_WIDE, api_kind="Job", api_group="batch")
+VOLCANO_JOBS = Kind(
+    ("vcjob", "vcjobs", "jobs.batch.volcano.sh", "vj"),
+    "jobs",
+    _JOB,
+    _JOB_WIDE,
+    api_kind="Job",
+    api_group="batch.volcano.sh",
+)
 JOB_KINDS = (
     PYTORCHJOBS,
     _jobs("TFJob", "tfjobs", "kubeflow.org"),
@@ -154,7 +164,7 @@ JOB_KINDS = (
     _jobs("RayJob", "rayjobs", "ray.io"),
     _jobs("JobSet", "jobsets", "jobset.x-k8s.io"),
     _jobs("SparkApplication", "sparkapplications", "sparkoperator.k8s.io", "sparkapp"),
-    Kind(("vcjob", "vcjobs", "jobs.batch.volcano.sh", "vj"), "jobs", _JOB, _JOB_WIDE, api_kind="Job"),
+    VOLCANO_JOBS,
     BATCH_JOBS,
 )
 CLUSTERS = Kind(
@@ -244,6 +254,14 @@ def of(word: str) -> Kind:
         known = ", ".join(each.words[1] for each in ALL)
         raise usage(f"there is no kind {word!r}", f"one of: {known}")
     return kind
+
+
+def spoken(job: Item) -> str:
+    """The word for the kind of a job: of those that share a name, the one that says which."""
+    of_name = [kind for kind in JOB_KINDS if kind.api_kind == job["kind"]]
+    group = str(job.get("api_version", "")).partition("/")[0]
+    found = next((kind for kind in of_name if kind.api_group in ("", group)), None)
+    return found.words[0] if found else str(job["kind"]).lower()
 
 
 def job_kind(word: str) -> Kind | None:

@@ -9,7 +9,7 @@ import typer
 
 from frontend.cli import config
 from frontend.cli.client import Api, Item, at
-from frontend.cli.kinds import JOBS, Kind
+from frontend.cli.kinds import JOBS, Kind, spoken
 from frontend.cli.output import Screen, screen
 from frontend.cli.problems import Exit, Problem, missing
 
@@ -46,7 +46,7 @@ def of(context: typer.Context) -> Session:
 
 def select(api: Api, kind: Kind, namespace: str, *, name: str = "", labels: str = "") -> list[Item]:
     """Objects of a kind; an empty namespace means all of them."""
-    wanted: dict[str, Any] = {"kind": kind.api_kind, "name": name, "labels": labels}
+    wanted: dict[str, Any] = {"kind": kind.api_kind, "group": kind.api_group, "name": name, "labels": labels}
     if kind.namespaced:
         wanted["namespace"] = namespace
     found = api.list(kind.path + "/", wanted)
@@ -60,6 +60,7 @@ def _matches(item: Item, kind: Kind, name: str, labels: str) -> bool:
     return (
         (not name or _name(item) == name)
         and (not kind.api_kind or item.get("kind", kind.api_kind) == kind.api_kind)
+        and (not kind.api_group or str(item.get("api_version", "")).startswith(f"{kind.api_group}/"))
         and all(mine.get(key) == value if sign else key in mine for key, sign, value in pairs)
     )
 
@@ -75,7 +76,7 @@ def job(api: Api, name: str, namespace: str, kind: Kind = JOBS) -> Item:
         hint = f"`convoy get jobs -n {namespace}` lists what there is"
         raise missing(f"there is no {kind.word} {name!r} in namespace {namespace}", hint)
     if len(found) > 1:
-        kinds = ", ".join(f"{each['kind'].lower()} {name}" for each in found)
+        kinds = ", ".join(f"{spoken(each)} {name}" for each in found)
         raise Problem(f"{name!r} names several jobs", hint=f"say which: {kinds}", exit_code=Exit.USAGE)
     return found[0]
 

@@ -30,6 +30,7 @@ EXPORTED = 100_000
 class JobFilter(django_filters.FilterSet):
     state = django_filters.MultipleChoiceFilter(choices=Job.State.choices)
     kind = django_filters.CharFilter(lookup_expr="iexact")
+    group = django_filters.CharFilter(method="of_group", help_text="of the kind's API: batch, or batch.volcano.sh")
     cluster = django_filters.CharFilter(field_name="cluster__name")
     policy = django_filters.CharFilter(field_name="policy__name")
     queue = django_filters.CharFilter(method="in_queue", help_text="the path of a node of the quota tree: all below it")
@@ -39,6 +40,9 @@ class JobFilter(django_filters.FilterSet):
     class Meta:
         model = Job
         fields = ["namespace", "name", "state", "kind", "cluster", "policy", "queue", "reason", "suspended", "labels"]
+
+    def of_group(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
+        return rows.filter(group=f"{value}/")
 
     def in_queue(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
         return queries.in_queue(rows, value)

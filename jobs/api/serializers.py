@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from fleet.models import Pod
 from jobs.core.lifecycle import Action
+from jobs.kinds import registry
 from jobs.models import Attempt, Binding, Dependent, Job, Policy
 from jobs.services import lifecycle
 
@@ -183,7 +184,7 @@ class BindingSerializer(JobBindingSerializer):
         read_only_fields = fields
 
     def get_name(self, binding: Binding) -> str:
-        return f"{binding.job.name}-{binding.job.kind.lower()}"
+        return f"{binding.job.name}-{registry.spelled(binding.job.api_version, binding.job.kind)}"
 
 
 class DependentSerializer(serializers.ModelSerializer[Dependent]):

@@ -1,5 +1,7 @@
 """The kinds Convoy runs; a new kind is a file beside this one and a line here."""
 
+from functools import cache
+
 from jobs.kinds.base import Kind
 from jobs.kinds.batchjob import BatchJob
 from jobs.kinds.elasticjob import ElasticJob
@@ -42,6 +44,24 @@ def pod_role(labels: dict[str, str]) -> tuple[str, int]:
     """Role and index of a pod, whichever object owns it: some operators let a batch Job make some of their pods."""
     answers = (kind.pod_role(labels) for kind in _KINDS)
     return next((answer for answer in answers if answer[0]), ("", 0))
+
+
+def group_of(api_version: str) -> str:
+    """``batch/`` of ``batch/v1``; empty for the core group."""
+    return api_version[: api_version.find("/") + 1]
+
+
+def spelled(api_version: str, kind: str) -> str:
+    """What names made of a kind call it: ``job``, and ``job.batch.volcano.sh`` where another group's kind has that name."""
+    return kind.lower() + namesakes().get((group_of(api_version), kind), "")
+
+
+@cache
+def namesakes() -> dict[tuple[str, str], str]:
+    """By group and kind what sets a kind apart from another one of its name; the one with the first group needs nothing."""
+    found = sorted({(kind.resource.kind, kind.resource.group) for kind in _KINDS})
+    later = [(group, name) for before, (name, group) in zip(found, found[1:], strict=False) if before[0] == name]
+    return {(f"{group}/", name): f".{group}" for group, name in later}
 
 
 def everything() -> tuple[Kind, ...]:

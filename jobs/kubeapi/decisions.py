@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from django.db.models import CharField, F, QuerySet, Value
+from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 from django.db.models.functions import Cast, Concat, Lower
 
 from fleet.journal import Action
@@ -26,6 +26,20 @@ BINDINGS = Resource("work.karmada.io", "v1alpha2", "resourcebindings", "Resource
 WORKS = Resource("work.karmada.io", "v1alpha1", "works", "Work")
 _IDENTITY = uuid.UUID("5a2b5b5c-5f5e-4f0e-9f0b-6f7a1f0d9c11")
 """Under which uids are made of what an object belongs to, so that they are known when its row is gone."""
+
+
+def spelled(job: str = "") -> Concat:
+    """The kind as names have it, by columns of a job or, after ``job``, of a row that leads to one."""
+    more = [
+        When(Q(**{f"{job}api_version__startswith": group, f"{job}kind": kind}), then=Value(suffix))
+        for (group, kind), suffix in registry.namesakes().items()
+    ]
+    return Concat(Lower(f"{job}kind"), Case(*more, default=Value("")))
+
+
+def former_spelling(entry: JournalEntry) -> str:
+    """The same of a job that may be gone."""
+    return registry.spelled(entry.group, entry.kind)
 
 
 _ATTEMPTS = 20
@@ -84,7 +98,7 @@ class Bindings(_OfJobs):
     )
 
     def rows(self) -> QuerySet[Any]:
-        name = Concat(F("job__name"), Value("-"), Lower("job__kind"))
+        name = Concat(F("job__name"), Value("-"), spelled("job__"))
         rows = Binding.objects.select_related("job", "cluster").annotate(shown_name=name)
         return rows.defer("cluster__access", "cluster__apis", "job__manifest", "job__status")
 
@@ -92,7 +106,7 @@ class Bindings(_OfJobs):
         return row.job.uid
 
     def former(self, entry: JournalEntry) -> Iterable[Mapping[str, str]]:
-        name = f"{entry.name}-{entry.kind.lower()}"
+        name = f"{entry.name}-{former_spelling(entry)}"
         return [{"namespace": entry.namespace, "name": name, "uid": _uid("binding", entry.object_uid)}]
 
     def render(self, row: Any) -> Object:
@@ -137,7 +151,7 @@ class Works(_OfJobs):
     )
 
     def rows(self) -> QuerySet[Any]:
-        parts = ("name", Value("-"), Lower("kind"), Value("-"), Cast("attempt", CharField()), Value("-"))
+        parts = ("name", Value("-"), spelled(), Value("-"), Cast("attempt", CharField()), Value("-"))
         rows = Work.objects.select_related("cluster").annotate(shown_name=Concat(*parts, "cluster__name"))
         return rows.defer("cluster__access", "cluster__apis")
 
@@ -147,7 +161,7 @@ class Works(_OfJobs):
     def former(self, entry: JournalEntry) -> Iterable[Mapping[str, str]]:
         clusters = list(Cluster.objects.values_list("pk", "name"))
         for attempt, (pk, cluster) in product(range(1, _ATTEMPTS + 1), clusters):
-            name = f"{entry.name}-{entry.kind.lower()}-{attempt}-{cluster}"
+            name = f"{entry.name}-{former_spelling(entry)}-{attempt}-{cluster}"
             yield {"namespace": entry.namespace, "name": name, "uid": _uid("work", entry.object_uid, attempt, pk)}
 
     def render(self, row: Any) -> Object:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import F, QuerySet, Value
-from django.db.models.functions import Concat, Lower
+from django.db.models.functions import Concat
 from django.utils import timezone
 
 from fleet.errors import NotFound, invalid
@@ -15,6 +15,7 @@ from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Object, RowKin
 from fleet.kubeapi.tables import AGE
 from fleet.models import JournalEntry
 from jobs.kinds import registry
+from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
 from jobs.services import estimates, queue_moves, queueing
 from quotas.core.amounts import quantity
@@ -39,7 +40,7 @@ class QueueUnits(RowKind):
     )
 
     def rows(self) -> QuerySet[Any]:
-        return queueing.units().annotate(shown_name=Concat(F("name"), Value("-"), Lower("kind")))
+        return queueing.units().annotate(shown_name=Concat(F("name"), Value("-"), spelled()))
 
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         """By whole chunks: places are counted for a page of jobs, not for each."""
@@ -64,7 +65,7 @@ class QueueUnits(RowKind):
         found = []
         for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
             action = Action.MODIFIED if uid in there else Action.DELETED
-            name = f"{entry.name}-{entry.kind.lower()}"
+            name = f"{entry.name}-{former_spelling(entry)}"
             guessed = uid not in there and entry.action != Action.DELETED
             found.append(Change(entry.version, action, entry.namespace, name, uid, there.get(uid), guessed))
         return found

@@ -4,6 +4,7 @@ import uuid
 
 from django.db import models
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Left, StrIndex
 
 
 class Job(models.Model):
@@ -28,6 +29,12 @@ class Job(models.Model):
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     api_version = models.CharField(max_length=128)
+    group = models.GeneratedField(
+        expression=Left("api_version", StrIndex("api_version", models.Value("/"))),
+        output_field=models.CharField(max_length=128),
+        db_persist=True,
+    )
+    """Of the API, ``kubeflow.org/``: batch and Volcano both have a kind Job. Written by the database."""
     kind = models.CharField(max_length=63)
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
@@ -87,7 +94,7 @@ class Job(models.Model):
     class Meta:
         ordering = ["-created_at", "-id"]
         constraints = [
-            models.UniqueConstraint(fields=["kind", "namespace", "name"], name="job_once_per_namespace"),
+            models.UniqueConstraint(fields=["kind", "namespace", "name", "group"], name="job_once_per_namespace"),
         ]
         indexes = [
             models.Index(fields=["namespace", "state"]),

@@ -329,7 +329,7 @@ def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
     wanted = {each.gang.job_id: each.reason for each in waits}
     stale = (now - _REASON_REFRESH).isoformat()
     rows = snapshot.waiting_jobs().filter(pk__in=wanted)
-    rows = rows.only("uid", "kind", "namespace", "name", "reason", "waited", "resource_version")
+    rows = rows.only("uid", "api_version", "kind", "namespace", "name", "reason", "waited", "resource_version")
     changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
     for job in changed:
         job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}

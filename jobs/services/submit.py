@@ -71,6 +71,10 @@ class _Document:
         return str(self.manifest["kind"])
 
     @property
+    def group(self) -> str:
+        return registry.group_of(str(self.manifest["apiVersion"]))
+
+    @property
     def namespace(self) -> str:
         return str(self.manifest["metadata"].get("namespace", ""))
 
@@ -196,7 +200,7 @@ def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manife
 
 
 def _write_job(document: _Document, by: str, now: datetime) -> Applied:
-    key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
+    key = {"kind": document.kind, "namespace": document.namespace, "name": document.name, "group": document.group}
     job = Job.objects.select_for_update(no_key=True).filter(**key).first()
     if job is None:
         return _create_job(document, by, now)
@@ -216,16 +220,16 @@ def _create_job(document: _Document, by: str, now: datetime) -> Applied:
 def _fresh(read: Sequence[tuple[_Document, object]]) -> list[int]:
     """Which of them are jobs that are not there yet, each once."""
     asked = {_key(document): i for i, (document, _) in reversed(list(enumerate(read))) if _rank(document) == 2}
-    there: set[tuple[str, str, str]] = set()
+    there: set[tuple[str, str, str, str]] = set()
     keys = sorted(asked)
     for start in range(0, len(keys), 200):
-        same = [Q(kind=kind, namespace=space, name=name) for kind, space, name in keys[start : start + 200]]
-        there.update(Job.objects.filter(reduce(or_, same)).order_by().values_list("kind", "namespace", "name"))
+        same = [Q(kind=kind, namespace=space, name=name) for kind, space, name, _ in keys[start : start + 200]]
+        there.update(Job.objects.filter(reduce(or_, same)).order_by().values_list("kind", "namespace", "name", "group"))
     return sorted(i for key, i in asked.items() if key not in there)
 
 
-def _key(document: _Document) -> tuple[str, str, str]:
-    return document.kind, document.namespace, document.name
+def _key(document: _Document) -> tuple[str, str, str, str]:
+    return document.kind, document.namespace, document.name, document.group
 
 
 def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:

@@ -32,7 +32,15 @@ def test_it_lists_jobs_of_one_kind_in_one_namespace(server, convoy):
 def test_it_knows_batch_jobs_by_their_group(server, convoy):
     server.page("jobs/")
     convoy("get", "jobs.batch", "-A")
-    assert server.seen[-1].query == {"kind": "Job", "page_size": "200"}
+    assert server.seen[-1].query == {"kind": "Job", "group": "batch", "page_size": "200"}
+
+
+def test_it_asks_which_job_is_meant_when_kinds_of_two_groups_share_the_name(server, convoy):
+    twins = [job(kind="Job", api_version=version) for version in ("batch/v1", "batch.volcano.sh/v1alpha1")]
+    server.page("jobs/", *twins)
+    assert "say which: job.batch llama, vcjob llama" in convoy("describe", "llama", fails=2).err
+    server.answer("GET", f"jobs/{JOB_ID}/", twins[0])
+    assert yaml.safe_load(convoy("get", "job.batch", "llama", "-o", "yaml").out)["api_version"] == "batch/v1"
 
 
 def test_it_prints_namespaces_when_it_shows_all_of_them(server, convoy):

@@ -3118,6 +3118,8 @@ export interface operations {
     events_list: {
         parameters: {
             query?: {
+                /** @description about the cluster, or a job that is there now */
+                cluster?: string;
                 kind?: string;
                 name?: string;
                 namespace?: string;
@@ -3127,6 +3129,8 @@ export interface operations {
                 page?: number;
                 /** @description Number of results to return per page. */
                 page_size?: number;
+                /** @description about a job of the queue, or of one below it */
+                queue?: string;
                 reason?: string;
                 /** @description A search term. */
                 search?: string;
@@ -3279,6 +3283,8 @@ export interface operations {
         parameters: {
             query?: {
                 cluster?: string;
+                /** @description of the kind's API: batch, or batch.volcano.sh */
+                group?: string;
                 kind?: string;
                 /** @description a label selector: team=vision,tier in (a,b),!old */
                 labels?: string;
