@@ -10,6 +10,8 @@ from typing import Any
 
 from fleet.errors import FieldFault
 from fleet.kube import selectors
+from jobs.core import division_reading
+from jobs.core.division import Strategy
 from jobs.core.failover import PurgeMode
 from jobs.core.faults import Faults
 from jobs.core.taints import Toleration
@@ -20,7 +22,7 @@ _WITHOUT_EFFECT = (
     "association", "activationPreference", "dependentOverrides", "preemption", "preserveResourcesOnDeletion",
     "schedulerName", "suspension.dispatching", "suspension.dispatchingOnClusters",
     "failover.application.statePreservation", "failover.application.gracePeriodSeconds",
-    "failover.cluster.statePreservation", "placement.replicaScheduling.weightPreference",
+    "failover.cluster.statePreservation",
 )  # fmt: skip
 _OLD_MODES = {"Immediately": PurgeMode.DIRECTLY, "Graciously": PurgeMode.GRACEFULLY}
 _KEYS = (
@@ -80,6 +82,12 @@ class PolicySpec:
     propagate_deps: bool = False
     affinities: tuple[Affinity, ...] = (Affinity(),)
     """Ordered: the next is asked only when no cluster of the one before fits."""
+    tiers: tuple[int, ...] = (0,)
+    """Of each affinity, whether it is a term of its own (0) or the tier that the one before overflows into (1, 2, ...)."""
+    division: Strategy | None = None
+    """How jobs are divided that may be; None: each runs on one cluster, whole."""
+    weights: tuple[tuple[Affinity, int], ...] = ()
+    """What a cluster gets of a job divided by static weights: the greatest of those that select it."""
     tolerations: tuple[Toleration, ...] = ()
     suspended: bool = False
     application_toleration_s: float | None = None
@@ -102,8 +110,8 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
     application = faults.mapping(failover.get("application"), "spec.failover.application")
     conditions = faults.mapping(application.get("decisionConditions"), "spec.failover.application.decisionConditions")
     faults.one_of(spec.get("conflictResolution"), "spec.conflictResolution", ("Abort", "Overwrite"))
-    _check_replica_scheduling(placement, faults)
-    _check_spread(placement, faults)
+    division = division_reading.read(placement, faults)
+    affinities = _affinities(placement, faults)
     tolerance = faults.whole(
         conditions.get("tolerationSeconds"),
         "spec.failover.application.decisionConditions.tolerationSeconds",
@@ -113,7 +121,10 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
         selectors=read_selectors(spec.get("resourceSelectors"), known_kinds, faults),
         priority=faults.whole(spec.get("priority"), "spec.priority", default=0, at_least=-(2**31)),
         propagate_deps=faults.flag(spec.get("propagateDeps"), "spec.propagateDeps"),
-        affinities=_affinities(placement, faults),
+        affinities=tuple(each for each, _ in affinities),
+        tiers=tuple(tier for _, tier in affinities),
+        division=division,
+        weights=_weights(placement, faults),
         tolerations=_tolerations(placement.get("clusterTolerations"), faults),
         suspended=faults.flag(
             faults.mapping(spec.get("suspension"), "spec.suspension").get("scheduling"), "spec.suspension.scheduling"
@@ -157,27 +168,38 @@ def check_labels(value: object, path: str, faults: Faults) -> None:
         faults.add(path, f"is not a label selector: {e}")
 
 
-def _affinities(placement: Mapping[str, Any], faults: Faults) -> tuple[Affinity, ...]:
+def _affinities(placement: Mapping[str, Any], faults: Faults) -> tuple[tuple[Affinity, int], ...]:
     single, ordered = placement.get("clusterAffinity"), placement.get("clusterAffinities")
     if single is not None and ordered is not None:
         faults.add("spec.placement.clusterAffinities", "cannot be given together with clusterAffinity")
     if ordered is None:
-        return (read_affinity(single, "spec.placement.clusterAffinity", faults),)
+        return ((read_affinity(single, "spec.placement.clusterAffinity", faults), 0),)
     if not isinstance(ordered, list) or not ordered:
         faults.add("spec.placement.clusterAffinities", "must be a list of at least one term")
-        return (Affinity(),)
+        return ((Affinity(), 0),)
     return tuple(each for i, term in enumerate(ordered) for each in _tiers(term, i, faults))
 
 
-def _tiers(term: object, i: int, faults: Faults) -> list[Affinity]:
-    """A term, then the tiers it overflows into: for jobs that are never split, further terms."""
+def _tiers(term: object, i: int, faults: Faults) -> list[tuple[Affinity, int]]:
+    """A term, then the tiers it overflows into: for jobs that are not divided, further terms."""
     path = f"spec.placement.clusterAffinities[{i}]"
     found = [read_affinity(term, path, faults)]
     tiers = term.get("overflowAffinities") if isinstance(term, dict) else None
     if tiers is not None and not isinstance(tiers, list):
         faults.add(f"{path}.overflowAffinities", "must be a list of terms")
-        return found
-    return found + [read_affinity(t, f"{path}.overflowAffinities[{n}]", faults) for n, t in enumerate(tiers or ())]
+    else:
+        found += [read_affinity(t, f"{path}.overflowAffinities[{n}]", faults) for n, t in enumerate(tiers or ())]
+    return [(each, tier) for tier, each in enumerate(found)]
+
+
+def _weights(placement: Mapping[str, Any], faults: Faults) -> tuple[tuple[Affinity, int], ...]:
+    path = "spec.placement.replicaScheduling.weightPreference.staticWeightList"
+    found = []
+    for i, entry in enumerate(division_reading.weight_list(placement)):
+        body = faults.mapping(entry, f"{path}[{i}]", required=True)
+        target = read_affinity(body.get("targetCluster"), f"{path}[{i}].targetCluster", faults)
+        found.append((target, faults.whole(body.get("weight"), f"{path}[{i}].weight", default=0, at_least=1)))
+    return tuple(found)
 
 
 def read_affinity(value: object, path: str, faults: Faults) -> Affinity:
@@ -227,37 +249,6 @@ def _tolerations(value: object, faults: Faults) -> tuple[Toleration, ...]:
     return tuple(found)
 
 
-_DIVISIONS = ("Aggregated", "Weighted")
-_SPREADS = ("cluster", "region", "zone", "provider")
-
-
-def _check_replica_scheduling(placement: Mapping[str, Any], faults: Faults) -> None:
-    path = "spec.placement.replicaScheduling"
-    body = faults.mapping(placement.get("replicaScheduling"), path)
-    faults.one_of(body.get("replicaSchedulingType"), f"{path}.replicaSchedulingType", ("Divided", "Duplicated"))
-    faults.one_of(body.get("replicaDivisionPreference"), f"{path}.replicaDivisionPreference", _DIVISIONS)
-    faults.one_of(body.get("customSchedulingType"), f"{path}.customSchedulingType", ("Gang",))
-
-
-def _check_spread(placement: Mapping[str, Any], faults: Faults) -> None:
-    spread = placement.get("spreadConstraints")
-    if spread is not None and not isinstance(spread, list):
-        faults.add("spec.placement.spreadConstraints", "must be a list")
-        return
-    for i, entry in enumerate(spread or ()):
-        path = f"spec.placement.spreadConstraints[{i}]"
-        body = faults.mapping(entry, path, required=True)
-        faults.one_of(body.get("spreadByField"), f"{path}.spreadByField", _SPREADS)
-        if body.get("spreadByField") and body.get("spreadByLabel"):
-            faults.add(f"{path}.spreadByLabel", "cannot be given together with spreadByField")
-        least = faults.whole(body.get("minGroups"), f"{path}.minGroups", default=1)
-        most = faults.whole(body.get("maxGroups"), f"{path}.maxGroups", default=max(least, 1), at_least=1)
-        if least > 1:
-            faults.add(f"{path}.minGroups", f"must be 1, not {least}: a job runs on one cluster, whole")
-        elif most < least:
-            faults.add(f"{path}.maxGroups", f"must not be less than minGroups, {least}")
-
-
 def _purge(body: Mapping[str, Any], path: str, faults: Faults) -> PurgeMode:
     value = body.get("purgeMode") or PurgeMode.GRACEFULLY.value
     mode = _OLD_MODES.get(value, value) if isinstance(value, str) else value
@@ -277,7 +268,7 @@ def warnings(manifest: Mapping[str, Any]) -> list[str]:
         value = (failover.get(part) or {}).get("purgeMode")
         if value in _OLD_MODES:
             told.append(f"spec.failover.{part}.purgeMode: {value} is an old spelling of {_OLD_MODES[value]}")
-    told += _of_sharing((spec.get("placement") or {}).get("replicaScheduling") or {})
+    told += division_reading.warnings(spec)
     for path in _WITHOUT_EFFECT:
         value = spec
         for word in path.split("."):
@@ -285,15 +276,6 @@ def warnings(manifest: Mapping[str, Any]) -> list[str]:
         if value:
             told.append(f"spec.{path} has no effect in Convoy")
     return told
-
-
-def _of_sharing(scheduling: Mapping[str, Any]) -> list[str]:
-    path = "spec.placement.replicaScheduling"
-    if scheduling.get("replicaSchedulingType") == "Duplicated":
-        return [f"{path}.replicaSchedulingType: Duplicated makes no second copy: a job runs once"]
-    if scheduling.get("replicaDivisionPreference") == "Weighted":
-        return [f"{path}.replicaDivisionPreference: Weighted divides nothing: a job runs on one cluster, whole"]
-    return []
 
 
 @dataclass(frozen=True, slots=True)
