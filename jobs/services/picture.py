@@ -47,6 +47,8 @@ class Picture:
         self._pks: dict[str, int] = {}
         self._policies: dict[int, PolicySpec] = {}
         self._where = snapshot_topology.Whereabouts()
+        self._runs: Runs | None = None
+        """Kept up to date once somebody has asked."""
 
     def refresh(self, now: datetime) -> Scheduler:
         """The scheduler, told of everything that was committed until now."""
