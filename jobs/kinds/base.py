@@ -5,7 +5,7 @@ and its suspend switch are. It decides nothing: quota, placement and failover se
 """
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -68,6 +68,8 @@ class Reading:
     """How many pods must start at once, where the rest is made by or after them; 0: all."""
     warnings: tuple[str, ...] = ()
     """What is not a fault, and not what was probably meant."""
+    divides: int | None = None
+    """How many completions there are to divide over clusters, 0: not counted; None: the job is never divided."""
 
     @property
     def pods(self) -> int:
@@ -131,6 +133,14 @@ class Kind(Protocol):
         return ""
 
     def read_status(self, status: Manifest, running_pods: int) -> State: ...
+
+    def take_share(self, manifest: Manifest, replicas: int, completions: int) -> None:
+        """Makes of the manifest, in place, the share that one cluster gets; asked of kinds that divide only."""
+        return
+
+    def sum_up(self, statuses: Sequence[Manifest]) -> Manifest:
+        """One status of those of all shares; asked of kinds that divide only."""
+        return {}
 
     def suspend(self, manifest: Manifest, on: bool) -> None:
         """Sets the kind's own suspend switch in place."""

@@ -1,6 +1,6 @@
 """batch/v1 Job: min(parallelism, completions) pods of one template, all in the role ``worker``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleet.kube.resources import JOBS
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
@@ -28,14 +28,16 @@ class BatchJob(Kind):
                 "spec.parallelism", "must be at least 1: a job of no pods never ends; use spec.suspend to hold it"
             )
         suspended = faults.flag(spec.get("suspend"), "spec.suspend")
-        return Reading((Role("worker", pods, request),), suspended, tuple(faults.found))
+        counted = completions if spec.get("completions") is not None else 0
+        divides = None if spec.get("completionMode") == "Indexed" else counted
+        return Reading((Role("worker", pods, request),), suspended, tuple(faults.found), divides=divides)
 
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         yield "worker", manifest["spec"]["template"]
 
     def read_status(self, status: Manifest, running_pods: int) -> State:
         """``active`` counts pods that wait for a node too, so what runs is asked of the pods themselves."""
-        true = {c.get("type"): c for c in status.get("conditions") or [] if c.get("status") == "True"}
+        true = _true(status)
         for condition, phase in (
             ("Failed", Phase.FAILED),
             ("Complete", Phase.SUCCEEDED),
@@ -49,6 +51,30 @@ class BatchJob(Kind):
     def _state(self, status: Manifest, phase: Phase, message: str) -> State:
         return State(phase, message, str(status.get("startTime") or ""), str(status.get("completionTime") or ""))
 
+    def take_share(self, manifest: Manifest, replicas: int, completions: int) -> None:
+        manifest["spec"]["parallelism"] = replicas
+        if completions:
+            manifest["spec"]["completions"] = completions
+
+    def sum_up(self, statuses: Sequence[Manifest]) -> Manifest:
+        """Counts are added, the first start and, once all have ended, the last end are taken. The end is the fleet's word."""
+        found: Manifest = {}
+        for count in ("active", "ready", "succeeded", "failed"):
+            if given := [int(status[count]) for status in statuses if status.get(count)]:
+                found[count] = sum(given)
+        if starts := [status["startTime"] for status in statuses if status.get("startTime")]:
+            found["startTime"] = min(starts)
+        ends = [status.get("completionTime") or "" for status in statuses]
+        conditions = [_true(status) for status in statuses]
+        failed = [each["Failed"] for each in conditions if "Failed" in each]
+        if failed:
+            found["conditions"] = failed[:1]
+        elif conditions and all("Complete" in each for each in conditions):
+            found["conditions"] = [conditions[-1]["Complete"]]
+            if all(ends):
+                found["completionTime"] = max(ends)
+        return found
+
     def suspend(self, manifest: Manifest, on: bool) -> None:
         manifest.setdefault("spec", {})["suspend"] = on
 
@@ -57,3 +83,8 @@ class BatchJob(Kind):
             return "", 0
         index = labels.get(_INDEX, "0")
         return "worker", int(index) if index.isdigit() else 0
+
+
+def _true(status: Manifest) -> dict[str, Manifest]:
+    """The conditions that are true, by type."""
+    return {c.get("type"): c for c in status.get("conditions") or [] if c.get("status") == "True"}
