@@ -97,4 +97,5 @@ class Feed:
 def changes_after(version: int, kinds: Sequence[Kind]) -> tuple[dict[Kind, list[Change]], int]:
     """What changed behind ``version``, by kind, oldest first; and the version up to which that is all."""
     entries = journal.after(version, _BATCH)
-    return {kind: kind.told(entries) for kind in kinds}, entries[-1].version if entries else version
+    told = {kind: [change.versioned() for change in kind.told(entries)] for kind in kinds}
+    return told, entries[-1].version if entries else version

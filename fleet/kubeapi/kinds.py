@@ -61,8 +61,15 @@ class Change:
     shown: Object | None
     guessed: bool = False
     """It is gone if it ever was: told to those who knew it only."""
-    encoded: dict[str, bytes] = field(default_factory=dict, compare=False)
-    """As it is sent, by event: many watches tell the same."""
+    encoded: dict[tuple[str, bool], bytes] = field(default_factory=dict, compare=False)
+    """As it is sent, by event and whether in a table: many watches tell the same."""
+
+    def versioned(self) -> "Change":
+        """With the version of the change on the object."""
+        if self.shown is None:
+            return self
+        metadata = {**self.shown["metadata"], "resourceVersion": str(self.version)}
+        return replace(self, shown={**self.shown, "metadata": metadata})
 
 
 class Kind(ABC):

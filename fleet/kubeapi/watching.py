@@ -96,7 +96,6 @@ class Watch:
         if self.namespaces is not None and home and home not in self.namespaces:
             return b""
         shown = change.shown or self._remains(change)
-        shown = {**shown, "metadata": {**shown["metadata"], "resourceVersion": str(change.version)}}
         now = change.action is not journal.Action.DELETED and self.wanted.takes(shown)
         was = change.uid in self.known if self._keeps_book else change.action is not journal.Action.ADDED
         if not now and not was and not self._may_have_been(change, shown):
@@ -104,11 +103,12 @@ class Watch:
         if self._keeps_book:
             (self.known.add if now else self.known.discard)(change.uid)
         event = "MODIFIED" if was and now else "ADDED" if now else "DELETED"
-        if self.as_table:
+        if self.as_table and not self.headed:
             return self._event(event, shown)
-        if event not in change.encoded:
-            change.encoded[event] = self._event(event, shown)
-        return change.encoded[event]
+        key = event, self.as_table
+        if key not in change.encoded:
+            change.encoded[key] = self._event(event, shown)
+        return change.encoded[key]
 
     def _may_have_been(self, change: Change, shown: Object) -> bool:
         """Whether the reader may know, from a list of before this watch, what no longer is or no longer fits.
@@ -121,7 +121,8 @@ class Watch:
     def _remains(self, change: Change) -> Object:
         """Of an object that is gone, its names."""
         resource = self.kind.served.resource
-        metadata = {"name": change.name, "namespace": change.namespace, "uid": change.uid}
+        version = str(change.version)
+        metadata = {"name": change.name, "namespace": change.namespace, "uid": change.uid, "resourceVersion": version}
         kept = {key: value for key, value in metadata.items() if value}
         return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": kept}
 
