@@ -1,15 +1,25 @@
 """Supply as the doors show it: each answer in a number of queries that does not grow with what it shows."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from fleet.models import Cluster, Hold, Node
+from fleet.models import Cluster, Event, Hold, Node
 
 Totals = dict[str, dict[str, int]]
 """``{resource: {allocatable, requested, held, free}}`` in whole units."""
+
+
+ABOUT: dict[str, Callable[[str], Q]] = {}
+"""``cluster``, ``queue`` -> which events are about demand there; demand says so itself when it starts."""
+
+
+def events_of(rows: QuerySet[Event], scope: str, name: str) -> QuerySet[Event]:
+    """What happened to a cluster itself, and to what is in a cluster or a queue now."""
+    about = ABOUT[scope](name)
+    return rows.filter(about | Q(regarding_kind="Cluster", regarding_name=name) if scope == "cluster" else about)
 
 
 @dataclass(slots=True)

@@ -9,9 +9,13 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from jobs import receivers
+        from fleet.queries import ABOUT
+        from jobs import queries, receivers
+        from jobs.models import Job
         from jobs.services import population, status
 
         status.register()
         population.register()
         receivers.connect()
+        ABOUT["cluster"] = lambda name: queries.event_of(Job.objects.filter(cluster__name=name))
+        ABOUT["queue"] = lambda path: queries.event_of(queries.in_queue(Job.objects.all(), path))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import Count, F, Q, QuerySet, Sum, TextField
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
@@ -47,6 +47,12 @@ def labelled(rows: QuerySet[Job], selector: Selector) -> QuerySet[Job]:
 def in_queue(rows: QuerySet[Job], path: str) -> QuerySet[Job]:
     """Those of a leaf of the quota tree, or of all leaves below a node."""
     return rows.filter(Q(leaf=path) | Q(leaf__gte=f"{path}/", leaf__lt=f"{path}0"))
+
+
+def event_of(jobs: QuerySet[Job]) -> Q:
+    """Whether an event is about one of these jobs."""
+    regarding = {part: OuterRef(f"regarding_{part}") for part in ("kind", "namespace", "name")}
+    return Q(Exists(jobs.filter(**regarding)))
 
 
 def groups(rows: QuerySet[Job], by: str) -> list[Group]:

@@ -12,6 +12,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from fleet import queries
 from fleet.api import supply
 from fleet.api.permissions import ByRole, Guarded
 from fleet.api.serializers import (
@@ -155,10 +156,15 @@ class EventFilter(django_filters.FilterSet):
     namespace = django_filters.CharFilter(field_name="regarding_namespace")
     name = django_filters.CharFilter(field_name="regarding_name")
     uid = django_filters.CharFilter(field_name="regarding_uid")
+    cluster = django_filters.CharFilter(method="in_scope", help_text="about the cluster, or a job that is there now")
+    queue = django_filters.CharFilter(method="in_scope", help_text="about a job of the queue, or of one below it")
 
     class Meta:
         model = Event
-        fields = ["kind", "namespace", "name", "uid", "type", "reason"]
+        fields = ["kind", "namespace", "name", "uid", "type", "reason", "cluster", "queue"]
+
+    def in_scope(self, rows: QuerySet[Event], name: str, value: str) -> QuerySet[Event]:
+        return queries.events_of(rows, name, value)
 
 
 @extend_schema_view(list=extend_schema(parameters=[OpenApiParameter("name", OpenApiTypes.STR)]))

@@ -8,8 +8,9 @@ import typescript from 'typescript-eslint';
 
 /** Each folder may import itself and the folders below it; `fleet` and `jobs` stand side by side. */
 const ABOVE = {
-  ui: ['api', 'fleet', 'quotas', 'jobs', 'app'],
-  api: ['fleet', 'quotas', 'jobs', 'app', 'ui'],
+  ui: ['api', 'scope', 'fleet', 'quotas', 'jobs', 'app'],
+  api: ['scope', 'fleet', 'quotas', 'jobs', 'app', 'ui'],
+  scope: ['ui', 'api', 'fleet', 'quotas', 'jobs', 'app'],
   fleet: ['quotas', 'jobs', 'app'],
   quotas: ['jobs', 'app'],
   jobs: ['app'],
@@ -18,12 +19,22 @@ const ABOVE = {
   admin: ['app', 'submit', 'policies'],
 };
 
+/** They would lose the scope. */
+const PLAIN_LINKS = {
+  name: 'react-router',
+  importNames: ['Link', 'NavLink', 'useNavigate'],
+  message: 'Use src/scope: it keeps the scope in the address.',
+};
+
 const floors = Object.entries(ABOVE).map(([floor, above]) => ({
   files: [`src/${floor}/**`],
   rules: {
     'no-restricted-imports': [
       'error',
-      { patterns: above.map((name) => ({ group: [`**/${name}/**`], message: `src/${floor} must not know src/${name}.` })) },
+      {
+        patterns: above.map((name) => ({ group: [`**/${name}/**`], message: `src/${floor} must not know src/${name}.` })),
+        paths: floor === 'scope' ? [] : [PLAIN_LINKS],
+      },
     ],
   },
 }));

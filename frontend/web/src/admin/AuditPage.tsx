@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { AuditLine } from '../api/types.ts';
+import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
@@ -21,7 +22,8 @@ export default function AuditPage() {
   const { t } = useTranslation();
   const list = useListState();
   const [open, setOpen] = useState<AuditLine | null>(null);
-  const query = { search: list.search, actor: list.get('actor'), page: list.page, page_size: PAGE_SIZE };
+  const { namespace, cluster } = useScope();
+  const query = { namespace, cluster, search: list.search, actor: list.get('actor'), page: list.page, page_size: PAGE_SIZE };
   const { data, error, refetch } = useQuery(auditQuery(query));
   return (
     <>

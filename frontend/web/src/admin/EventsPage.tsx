@@ -4,10 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Pause, Play, ScrollText } from 'lucide-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { JobEvent } from '../api/types.ts';
 import { whereOf } from '../fleet/Ticker.tsx';
+import { Link } from '../scope/Link.tsx';
+import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
@@ -22,7 +23,7 @@ export default function EventsPage() {
   const { t } = useTranslation();
   const list = useListState();
   const type = list.get('type');
-  const query = { search: list.search, type, page: list.page, page_size: PAGE_SIZE };
+  const query = { ...useScope(), search: list.search, type, page: list.page, page_size: PAGE_SIZE };
   const { data, error, refetch } = useQuery(eventsQuery(query));
   const [held, setHeld] = useState<JobEvent[] | null>(null);
   const rows = held ?? data?.results;

@@ -2,9 +2,10 @@
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { lazy, Suspense, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Outlet, useNavigate } from 'react-router';
+import { Outlet } from 'react-router';
 
 import type { Me } from '../api/types.ts';
+import { useGo } from '../scope/useScope.ts';
 import { useShortcuts } from '../ui/shortcuts.ts';
 import { live } from './client.ts';
 import { ROOMS } from './navigation.ts';
@@ -19,7 +20,7 @@ const ShortcutHelp = lazy(async () => ({ default: (await import('./ShortcutHelp.
 
 export function Frame({ me }: { me: Me }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const go = useGo();
   const [helpShown, help] = useDisclosure(false);
   const [paletteShown, palette] = useDisclosure(false);
   const main = useRef<HTMLElement>(null);
@@ -28,7 +29,7 @@ export function Frame({ me }: { me: Me }) {
   useShortcuts({
     '?': help.open,
     p: () => live.setPaused(live.read().status !== 'paused'),
-    ...Object.fromEntries(ROOMS.map(({ keys, to }) => [keys, () => void navigate(to)])),
+    ...Object.fromEntries(ROOMS.map(({ keys, to }) => [keys, () => go(to)])),
   });
   return (
     <div className={classes['frame']}>

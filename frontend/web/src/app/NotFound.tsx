@@ -1,8 +1,8 @@
 /** An address that leads nowhere. */
 import { Compass } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
+import { Link } from '../scope/Link.tsx';
 import { Empty } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 

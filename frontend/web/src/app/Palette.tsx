@@ -5,11 +5,11 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Search } from 'lucide-react';
 import { type KeyboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useNavigate } from 'react-router';
 
 import { api } from '../api/client.ts';
 import type { Job, Page } from '../api/types.ts';
 import { clustersQuery } from '../fleet/queries.ts';
+import { useGo } from '../scope/useScope.ts';
 import { ROOMS } from './navigation.ts';
 import classes from './Palette.module.css';
 
@@ -24,7 +24,7 @@ const SHOWN = 12;
 
 export function Palette({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const goTo = useGo();
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
   const places = usePlaces(text.trim());
@@ -32,7 +32,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const go = (place: Place | undefined) => {
     if (!place) return;
     onClose();
-    void navigate(place.to);
+    goTo(place.to);
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === 'Enter') go(places[at]);

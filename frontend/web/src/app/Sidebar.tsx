@@ -1,7 +1,7 @@
 /** The left navigation. */
 import { useTranslation } from 'react-i18next';
-import { NavLink } from 'react-router';
 
+import { NavLink } from '../scope/Link.tsx';
 import { Brand } from './Brand.tsx';
 import { ROOMS } from './navigation.ts';
 import classes from './Sidebar.module.css';

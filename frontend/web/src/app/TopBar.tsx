@@ -1,4 +1,4 @@
-/** The strip over every page: how live it is, and what is the reader's own (help, colours, language, account). */
+/** The strip over every page: how live it is, which part of the fleet is looked at, and what is the reader's own (help, colours, language, account). */
 import { ActionIcon } from '@mantine/core';
 import { Keyboard, Search } from 'lucide-react';
 import { lazy, Suspense } from 'react';
@@ -8,6 +8,7 @@ import type { Me } from '../api/types.ts';
 import { LiveDot } from './LiveDot.tsx';
 import classes from './TopBar.module.css';
 
+const ScopeBar = lazy(async () => ({ default: (await import('./ScopeBar.tsx')).ScopeBar }));
 const ReaderMenus = lazy(async () => ({ default: (await import('./ReaderMenus.tsx')).ReaderMenus }));
 
 export function TopBar({ me, onHelp, onSearch }: { me: Me; onHelp: () => void; onSearch: () => void }) {
@@ -20,7 +21,11 @@ export function TopBar({ me, onHelp, onSearch }: { me: Me; onHelp: () => void; o
         {t('palette.open')}
         <kbd aria-hidden>Ctrl K</kbd>
       </button>
-      <span className={classes['gap']} />
+      <span className={classes['scope']}>
+        <Suspense>
+          <ScopeBar />
+        </Suspense>
+      </span>
       <div className={classes['reader']}>
         <ActionIcon variant="subtle" color="gray" size={30} aria-label={t('shortcuts.title')} onClick={onHelp}>
           <Keyboard size={17} />

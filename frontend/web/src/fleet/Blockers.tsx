@@ -2,8 +2,9 @@
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
+import { Link } from '../scope/Link.tsx';
+import { useScope } from '../scope/useScope.ts';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import classes from './FleetPanels.module.css';
@@ -14,7 +15,7 @@ const SHOWN = 6;
 
 export function Blockers() {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(blockersQuery);
+  const { data, error, refetch } = useQuery(blockersQuery(useScope()));
   return (
     <Panel title={t('home.blockers')}>
       <div className={classes['fill']}>

@@ -1,9 +1,9 @@
 /** One cluster at a glance: state, accelerators, CPU and memory, nodes, jobs, heartbeat. */
 import { Ban, MapPin } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { Cluster } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import { ClusterBadge } from './ClusterBadge.tsx';

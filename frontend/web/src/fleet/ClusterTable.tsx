@@ -1,9 +1,9 @@
 /** The clusters as a table: the same facts as the cards, for many clusters and for reading aloud. */
 import { Ban } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { Cluster } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
 import { DataTable, type Column } from '../ui/DataTable.tsx';
 import { Panel } from '../ui/Panel.tsx';

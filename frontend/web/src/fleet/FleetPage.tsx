@@ -1,11 +1,13 @@
 /** The fleet: what it has, what is used, what waits and why, what moves, what happened, which clusters are well. */
 import { Button, SegmentedControl, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Network, Plus } from 'lucide-react';
+import { Network, Plus, SearchX } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { Link, useSearchParams } from 'react-router';
+import { useSearchParams } from 'react-router';
 
 import type { Cluster } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
+import { useChangeParams, useScope } from '../scope/useScope.ts';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
@@ -16,21 +18,24 @@ import panels from './FleetPanels.module.css';
 import { FleetTiles } from './FleetTiles.tsx';
 import { GpuModels } from './GpuModels.tsx';
 import { Moves } from './Moves.tsx';
-import { clustersQuery, waitingQuery } from './queries.ts';
+import { clustersQuery, jobCountQuery } from './queries.ts';
 import { Ticker } from './Ticker.tsx';
 import { totalsOf } from './totals.ts';
 import classes from './FleetPage.module.css';
 
 export default function FleetPage() {
   const { t } = useTranslation();
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
+  const change = useChangeParams();
+  const scope = useScope();
   const { data, error, refetch } = useQuery(clustersQuery);
-  const waiting = useQuery(waitingQuery);
+  const waiting = useQuery(jobCountQuery('Queued', scope));
+  const running = useQuery(jobCountQuery('Running', scope));
   const view = params.get('view') === 'table' ? 'table' : 'cards';
-  const clusters = data?.results;
+  const clusters = data?.results.filter(({ name }) => !scope.cluster || name === scope.cluster);
   return (
     <>
-      <PageHeader title={t('fleet.title')} note={data && t('fleet.count', { count: data.count })}>
+      <PageHeader title={t('fleet.title')} note={clusters && t('fleet.count', { count: clusters.length })}>
         <Button component={Link} to="/join" size="xs" variant="default" leftSection={<Plus size={14} aria-hidden />}>
           {t('join.title')}
         </Button>
@@ -38,7 +43,7 @@ export default function FleetPage() {
           size="xs"
           aria-label={t('fleet.view')}
           value={view}
-          onChange={(next) => setParams(next === 'table' ? { view: next } : {}, { replace: true })}
+          onChange={(next) => change({ view: next === 'table' ? next : '' }, { replace: true })}
           data={[
             { value: 'cards', label: t('fleet.cards') },
             { value: 'table', label: t('fleet.table') },
@@ -51,10 +56,11 @@ export default function FleetPage() {
         </Panel>
       )}
       {!clusters && !error && <Loading />}
-      {clusters?.length === 0 && <NoClusters />}
+      {data?.count === 0 && <NoClusters />}
+      {data && data.count > 0 && clusters?.length === 0 && <NotOneOfThem name={scope.cluster} />}
       {clusters && clusters.length > 0 && (
         <>
-          <FleetTiles totals={totalsOf(clusters)} waiting={waiting.data?.count} />
+          <FleetTiles totals={totalsOf(clusters)} waiting={waiting.data?.count} running={running.data?.count} />
           <div className={panels['panels']}>
             <GpuModels />
             <Blockers />
@@ -84,6 +90,17 @@ function NoClusters() {
     <Panel>
       <Empty title={t('fleet.emptyTitle')} icon={Network}>
         {t('fleet.emptyBody')} <code className="cv-mono">convoy cluster join --kubeconfig FILE</code>
+      </Empty>
+    </Panel>
+  );
+}
+
+function NotOneOfThem({ name }: { name: string }) {
+  const { t } = useTranslation();
+  return (
+    <Panel>
+      <Empty title={t('scope.noCluster', { name })} icon={SearchX}>
+        <Link to="/fleet?cluster=">{t('scope.whole')}</Link>
       </Empty>
     </Panel>
   );

@@ -1,16 +1,23 @@
 /** The fleet in five numbers, each a door to the list behind it. */
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
+import { Link } from '../scope/Link.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { percent } from './resources.ts';
 import type { FleetTotals } from './totals.ts';
 import classes from './FleetTiles.module.css';
 
-export function FleetTiles({ totals, waiting }: { totals: FleetTotals; waiting: number | undefined }) {
+interface Props {
+  totals: FleetTotals;
+  /** Undefined while they are not counted. */
+  waiting: number | undefined;
+  running: number | undefined;
+}
+
+export function FleetTiles({ totals, waiting, running }: Props) {
   const { t, i18n } = useTranslation();
-  const { gpus, clusters, nodes, running } = totals;
+  const { gpus, clusters, nodes } = totals;
   const number = new Intl.NumberFormat(i18n.language);
   return (
     <section className={classes['tiles']} aria-label={t('fleet.totals')}>
@@ -22,16 +29,16 @@ export function FleetTiles({ totals, waiting }: { totals: FleetTotals; waiting: 
         </p>
         <GpuBar capacity={gpus} name={t('fleet.title')} size="tall" />
       </div>
-      <Tile title={t('fleet.clustersReady')} short={clusters.ready < clusters.total}>
+      <Tile title={t('fleet.clustersReady')} to="/fleet?view=table" short={clusters.ready < clusters.total}>
         {clusters.ready}
         <small>/ {clusters.total}</small>
       </Tile>
-      <Tile title={t('fleet.nodesReady')} short={nodes.ready < nodes.total}>
+      <Tile title={t('fleet.nodesReady')} to="/fleet?view=table" short={nodes.ready < nodes.total}>
         {number.format(nodes.ready)}
         <small>/ {number.format(nodes.total)}</small>
       </Tile>
       <Tile title={t('fleet.jobsRunning')} to="/jobs?state=Running">
-        {number.format(running)}
+        {running === undefined ? '–' : number.format(running)}
       </Tile>
       <Tile title={t('fleet.jobsWaiting')} to="/jobs?state=Queued">
         {waiting === undefined ? '–' : number.format(waiting)}

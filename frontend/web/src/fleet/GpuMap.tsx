@@ -3,9 +3,9 @@ import { SegmentedControl, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { NodeGpus } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { byDomain, type Cell, cellsOf, type ColourBy, hueOf, largestGangs } from './cells.ts';

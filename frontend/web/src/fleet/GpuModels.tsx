@@ -2,9 +2,10 @@
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { GpuModel } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
+import { useScope } from '../scope/useScope.ts';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { StackedBar } from '../ui/StackedBar.tsx';
@@ -14,14 +15,15 @@ import { gpuModelsQuery } from './queries.ts';
 export function GpuModels() {
   const { t } = useTranslation();
   const { data, error, refetch } = useQuery(gpuModelsQuery);
-  const found = data?.results ?? [];
+  const scope = useScope();
+  const found = data?.results.filter(({ cluster }) => !scope.cluster || cluster === scope.cluster) ?? [];
   const models = [...new Set(found.map(({ model }) => model))];
   return (
     <Panel title={t('home.models')}>
       <div className={classes['fill']}>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
         {!data && !error && <Skeleton height={110} />}
-        {data?.results.length === 0 && <p className="cv-soft">{t('home.noGpus')}</p>}
+        {data && found.length === 0 && <p className="cv-soft">{t('home.noGpus')}</p>}
         {models.map((model) => (
           <Model
             key={model}

@@ -3,11 +3,11 @@ import { Button, Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useNavigate } from 'react-router';
 
 import { api } from '../api/client.ts';
 import { useMay } from '../api/me.ts';
 import type { Checks, Cluster } from '../api/types.ts';
+import { useGo } from '../scope/useScope.ts';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { CheckList } from './CheckList.tsx';
@@ -20,7 +20,7 @@ interface Wanted {
 
 export default function JoinPage() {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const go = useGo();
   const client = useQueryClient();
   const may = useMay('join');
   const [wanted, setWanted] = useState<Wanted>({ name: '', kubeconfig: '' });
@@ -29,7 +29,7 @@ export default function JoinPage() {
     mutationFn: (given: Wanted) => api.post<Cluster>('clusters/', given),
     onSuccess: ({ name }) => {
       void client.invalidateQueries({ queryKey: ['clusters'] });
-      void navigate(`/fleet/${encodeURIComponent(name)}`);
+      go(`/fleet/${encodeURIComponent(name)}`);
     },
   });
   const change = (part: Partial<Wanted>) => {

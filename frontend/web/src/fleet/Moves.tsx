@@ -2,8 +2,9 @@
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
+import { Link } from '../scope/Link.tsx';
+import { useScope } from '../scope/useScope.ts';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import classes from './FleetPanels.module.css';
@@ -11,7 +12,7 @@ import { movesQuery } from './queries.ts';
 
 export function Moves() {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(movesQuery);
+  const { data, error, refetch } = useQuery(movesQuery(useScope()));
   return (
     <Panel title={t('home.moves')}>
       <div className={classes['fill']}>

@@ -2,9 +2,10 @@
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { JobEvent } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
+import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
@@ -13,7 +14,7 @@ import { tickerQuery } from './queries.ts';
 
 export function Ticker() {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(tickerQuery);
+  const { data, error, refetch } = useQuery(tickerQuery(useScope()));
   return (
     <Panel title={t('home.events')}>
       <div className={classes['fill']}>

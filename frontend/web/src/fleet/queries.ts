@@ -2,7 +2,8 @@
 import { queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
-import type { Cluster, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, WhatIf } from '../api/types.ts';
+import type { Cluster, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, Queue, WhatIf } from '../api/types.ts';
+import type { Scope } from '../scope/scope.ts';
 
 const SWEEP_MS = 30_000;
 
@@ -10,6 +11,20 @@ export const clustersQuery = queryOptions({
   queryKey: ['clusters', 'list'],
   queryFn: ({ signal }) => api.get<Page<Cluster>>('clusters/', { query: { page_size: 200 }, signal }),
   refetchInterval: SWEEP_MS,
+});
+
+/** The namespaces there are jobs of. */
+export const namespacesQuery = queryOptions({
+  queryKey: ['jobs', 'list', 'namespaces'],
+  queryFn: ({ signal }) => api.get<Groups>('jobs/groups/', { query: { by: 'namespace' }, signal }),
+  staleTime: SWEEP_MS,
+});
+
+/** The queues there are, as paths of the quota tree. */
+export const queuesQuery = queryOptions({
+  queryKey: ['quotas', 'queues'],
+  queryFn: ({ signal }) => api.get<Page<Queue>>('queues/', { query: { page_size: 200 }, signal }),
+  staleTime: SWEEP_MS,
 });
 
 export function nodesQuery(cluster: string) {
@@ -21,11 +36,14 @@ export function nodesQuery(cluster: string) {
   });
 }
 
-export const waitingQuery = queryOptions({
-  queryKey: ['jobs', 'list', 'waiting'],
-  queryFn: ({ signal }) => api.get<Page<Job>>('jobs/', { query: { state: 'Queued', page_size: 1 }, signal }),
-  refetchInterval: SWEEP_MS,
-});
+/** How many jobs of the scope are in this state. */
+export function jobCountQuery(state: 'Queued' | 'Running', scope: Scope) {
+  return queryOptions({
+    queryKey: ['jobs', 'list', 'count', state, scope],
+    queryFn: ({ signal }) => api.get<Page<Job>>('jobs/', { query: { ...scope, state, page_size: 1 }, signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
 
 export const gpuModelsQuery = queryOptions({
   queryKey: ['clusters', 'gpus'],
@@ -42,30 +60,31 @@ export function gpuMapQuery(cluster: string) {
 }
 
 /** Why jobs wait, the most frequent reason first. */
-export const blockersQuery = queryOptions({
-  queryKey: ['jobs', 'list', 'blockers'],
-  queryFn: ({ signal }) => api.get<Groups>('jobs/groups/', { query: { by: 'reason', state: 'Queued' }, signal }),
-  refetchInterval: SWEEP_MS,
-});
+export function blockersQuery(scope: Scope) {
+  return queryOptions({
+    queryKey: ['jobs', 'list', 'blockers', scope],
+    queryFn: ({ signal }) => api.get<Groups>('jobs/groups/', { query: { ...scope, by: 'reason', state: 'Queued' }, signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
 
 /** Jobs on their way from one cluster to another, or out of one. */
-export const movesQuery = queryOptions({
-  queryKey: ['jobs', 'list', 'moves'],
-  queryFn: ({ signal }) =>
-    api.get<Page<Job>>('jobs/?state=Moving&state=Reclaiming&state=Backoff', { signal }).then((page) => ({
-      ...page,
-      results: page.results.slice(0, MOVES),
-    })),
-  refetchInterval: SWEEP_MS,
-});
+export function movesQuery(scope: Scope) {
+  return queryOptions({
+    queryKey: ['jobs', 'list', 'moves', scope],
+    queryFn: ({ signal }) =>
+      api.get<Page<Job>>(`jobs/?state=Moving&state=Reclaiming&state=Backoff&page_size=6&${new URLSearchParams(scope)}`, { signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
 
-const MOVES = 6;
-
-export const tickerQuery = queryOptions({
-  queryKey: ['events', 'ticker'],
-  queryFn: ({ signal }) => api.get<Page<JobEvent>>('events/', { query: { page_size: 5 }, signal }),
-  refetchInterval: SWEEP_MS,
-});
+export function tickerQuery(scope: Scope) {
+  return queryOptions({
+    queryKey: ['events', 'ticker', scope],
+    queryFn: ({ signal }) => api.get<Page<JobEvent>>('events/', { query: { ...scope, page_size: 5 }, signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
 
 /** What the next cycle would do without this cluster. */
 export function lossQuery(cluster: string) {

@@ -59,7 +59,6 @@ describe('the fleet added up', () => {
       gpus: gpus(16, 4, 2),
       clusters: { total: 2, ready: 1 },
       nodes: { total: 8, ready: 5 },
-      running: 6,
     });
   });
 

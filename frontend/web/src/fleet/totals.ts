@@ -6,7 +6,6 @@ export interface FleetTotals {
   gpus: Capacity;
   clusters: { total: number; ready: number };
   nodes: { total: number; ready: number };
-  running: number;
 }
 
 export function totalsOf(clusters: Cluster[]): FleetTotals {
@@ -15,6 +14,5 @@ export function totalsOf(clusters: Cluster[]): FleetTotals {
     gpus: clusters.reduce((all, { capacity }) => addCapacity(all, accelerators(capacity)), NOTHING),
     clusters: { total: clusters.length, ready: clusters.filter(({ state }) => state === 'Ready').length },
     nodes: { total: sum(({ nodes }) => nodes.total), ready: sum(({ nodes }) => nodes.ready) },
-    running: sum(({ jobs }) => jobs.running),
   };
 }

@@ -7,7 +7,7 @@ import type { JobFilters, TextFilter } from './filters.ts';
 import { groupsQuery } from './queries.ts';
 import classes from './ListTools.module.css';
 
-const BY = ['state', 'kind', 'namespace', 'queue', 'cluster', 'reason'] as const satisfies TextFilter[];
+const BY = ['state', 'kind', 'namespace', 'queue', 'cluster', 'policy', 'reason'] as const satisfies TextFilter[];
 const SHOWN = 12;
 
 interface Props {

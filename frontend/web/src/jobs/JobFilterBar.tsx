@@ -1,25 +1,24 @@
-/** The controls that narrow the list of jobs; every one of them writes to the address. */
+/** The controls that narrow the list of jobs; every one of them writes to the address. Namespace, queue and cluster are the frame's. */
 import { Button, Select } from '@mantine/core';
 import { Search, X } from 'lucide-react';
 import type { RefObject } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { SettledInput } from '../ui/SettledInput.tsx';
-import { isNarrowed, type JobFilters, type TextFilter } from './filters.ts';
+import { isNarrowed, type JobFilters } from './filters.ts';
 import { STATE_NAMES } from './states.ts';
 import classes from './JobFilterBar.module.css';
 
 interface Props {
   filters: JobFilters;
-  clusters: string[];
   searchRef: RefObject<HTMLInputElement | null>;
   onChange: (part: Partial<JobFilters>) => void;
   onClear: () => void;
 }
 
-export function JobFilterBar({ filters, clusters, searchRef, onChange, onClear }: Props) {
+export function JobFilterBar({ filters, searchRef, onChange, onClear }: Props) {
   const { t } = useTranslation();
-  const text = (name: TextFilter) => ({
+  const text = (name: 'search' | 'kind' | 'labels') => ({
     label: t(`jobs.filter.${name}`),
     value: filters[name],
     onSettle: (value: string) => onChange({ [name]: value }),
@@ -36,20 +35,23 @@ export function JobFilterBar({ filters, clusters, searchRef, onChange, onClear }
         onChange={(state) => onChange({ state: state ?? '' })}
         data={STATE_NAMES.map((state) => ({ value: state, label: t(`jobState.${state}`) }))}
       />
-      <Select
-        size="xs"
-        aria-label={t('jobs.column.cluster')}
-        placeholder={t('jobs.anyCluster')}
-        clearable
-        searchable
-        value={filters.cluster || null}
-        onChange={(cluster) => onChange({ cluster: cluster ?? '' })}
-        data={clusters}
-      />
-      <SettledInput {...text('namespace')} />
       <SettledInput {...text('kind')} />
-      <SettledInput {...text('queue')} />
       <SettledInput {...text('labels')} />
+      {(['reason', 'policy'] as const).map(
+        (name) =>
+          filters[name] && (
+            <Button
+              key={name}
+              size="xs"
+              variant="light"
+              rightSection={<X size={13} aria-hidden />}
+              aria-label={t('jobs.anyOf', { what: t(`jobs.group.${name}`) })}
+              onClick={() => onChange({ [name]: '' })}
+            >
+              {`${t(`jobs.group.${name}`)}: ${filters[name]}`}
+            </Button>
+          ),
+      )}
       {isNarrowed(filters) && (
         <Button size="xs" variant="subtle" color="gray" leftSection={<X size={14} />} onClick={onClear}>
           {t('jobs.clear')}

@@ -3,9 +3,10 @@ import { Skeleton, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useNavigate, useParams, useSearchParams } from 'react-router';
+import { useParams, useSearchParams } from 'react-router';
 
 import type { JobDetail } from '../api/types.ts';
+import { useChangeParams, useGo } from '../scope/useScope.ts';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
@@ -25,7 +26,7 @@ const JobYaml = lazy(async () => ({ default: (await import('./JobYaml.tsx')).Job
 const TABS = ['overview', 'placement', 'logs', 'events', 'yaml'] as const;
 
 export default function JobPage() {
-  const navigate = useNavigate();
+  const go = useGo();
   const { id = '' } = useParams();
   const { data: job, error, refetch } = useQuery(jobQuery(id));
   if (error && !job) {
@@ -41,7 +42,7 @@ export default function JobPage() {
       <PageHeader title={job.name} note={`${job.namespace} · ${job.kind}`}>
         <JobBadge state={job.state} />
         <CopyAs commands={commandsOf(job)} />
-        <JobActions job={job} onDeleted={() => void navigate('/jobs')} />
+        <JobActions job={job} onDeleted={() => go('/jobs')} />
       </PageHeader>
       <JobTimeline id={id} />
       <JobTabs job={job} />
@@ -51,13 +52,14 @@ export default function JobPage() {
 
 function JobTabs({ job }: { job: JobDetail }) {
   const { t } = useTranslation();
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
+  const change = useChangeParams();
   const tab = TABS.find((name) => name === params.get('tab')) ?? 'overview';
   return (
     <Tabs
       value={tab}
       keepMounted={false}
-      onChange={(next) => setParams(next && next !== 'overview' ? { tab: next } : {}, { replace: true })}
+      onChange={(next) => change({ tab: next && next !== 'overview' ? next : '' }, { replace: true })}
     >
       <Tabs.List aria-label={t('job.tabs')} className={classes['tabs']}>
         {TABS.map((name) => (

@@ -1,9 +1,9 @@
 /** The facts of a job in a list. */
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { Job } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
 import classes from './JobSummary.module.css';
 

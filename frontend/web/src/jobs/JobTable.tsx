@@ -1,8 +1,8 @@
 /** The list of jobs, a row each: what, where it stands and why, where it runs, how much it takes, since when. */
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { Job } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
 import type { Column } from '../ui/DataTable.tsx';
 import { VirtualTable } from '../ui/VirtualTable.tsx';

@@ -1,12 +1,10 @@
 /** All jobs, narrowed, ordered and paged by the server as the address says. */
 import { Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Layers, SearchX } from 'lucide-react';
 import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 
-import { clustersQuery } from '../fleet/queries.ts';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
@@ -32,7 +30,6 @@ export default function JobsPage() {
   const by = params.get('group') ?? '';
   const list = useJobList(filters);
   const { selected, select, clear } = useSelected();
-  const clusters = useQuery(clustersQuery);
   const show = (next: JobFilters, group = by) => setParams(writeView(next, group));
   // Changes start from the address, which may be a step ahead of what is drawn.
   const narrow = (part: Partial<JobFilters>) => show({ ...readFilters(new URLSearchParams(window.location.search)), ...part });
@@ -47,7 +44,6 @@ export default function JobsPage() {
       <Panel flush>
         <JobFilterBar
           filters={filters}
-          clusters={clusters.data?.results.map(({ name }) => name) ?? []}
           searchRef={search}
           onChange={narrow}
           onClear={() => show(ALL_JOBS)}

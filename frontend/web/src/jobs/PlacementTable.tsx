@@ -1,9 +1,9 @@
 /** Clusters side by side: the winner, the runner-up, their scores and what those are made of, and why not the rest. */
 import { CircleCheck, CircleX, Medal, Trophy } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import { amountsText } from '../fleet/resources.ts';
+import { Link } from '../scope/Link.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import type { Explained } from './types.ts';

@@ -3,9 +3,9 @@ import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { ArrowRight, Lightbulb } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { JobDetail, Reason } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
 import { explainQuery } from './queries.ts';
 import type { Change } from './types.ts';
 import classes from './WhyWaiting.module.css';

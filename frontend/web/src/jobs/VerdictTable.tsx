@@ -1,10 +1,10 @@
 /** Cluster by cluster: whether the whole gang fits there, and if not, what is short and by how much. */
 import { CircleCheck, CircleX } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { Verdict } from '../api/types.ts';
 import { amountsText } from '../fleet/resources.ts';
+import { Link } from '../scope/Link.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 

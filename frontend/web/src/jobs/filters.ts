@@ -1,7 +1,7 @@
 /** Which jobs are shown, kept in the address so that a view can be shared and walked back from. Pure. */
 import type { Query } from '../api/client.ts';
 
-const TEXTS = ['search', 'state', 'namespace', 'kind', 'cluster', 'queue', 'reason', 'labels'] as const;
+const TEXTS = ['search', 'state', 'namespace', 'kind', 'cluster', 'queue', 'reason', 'policy', 'labels'] as const;
 
 export type TextFilter = (typeof TEXTS)[number];
 
@@ -19,6 +19,7 @@ export const ALL_JOBS: JobFilters = {
   cluster: '',
   queue: '',
   reason: '',
+  policy: '',
   labels: '',
   ordering: '-created_at',
 };

@@ -3,10 +3,12 @@ import { Skeleton } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Shuffle } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import { api } from '../api/client.ts';
 import type { JobEvent, Page } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
+import type { Scope } from '../scope/scope.ts';
+import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
@@ -15,11 +17,12 @@ import classes from './FailoversPage.module.css';
 
 const STORIES = 20;
 
-const movedQuery = queryOptions({
-  queryKey: ['events', 'moved'],
-  queryFn: ({ signal }) => api.get<Page<JobEvent>>('events/', { query: { reason: 'Moving', page_size: 100 }, signal }),
-  refetchInterval: 30_000,
-});
+const movedQuery = (scope: Scope) =>
+  queryOptions({
+    queryKey: ['events', 'moved', scope],
+    queryFn: ({ signal }) => api.get<Page<JobEvent>>('events/', { query: { ...scope, reason: 'Moving', page_size: 100 }, signal }),
+    refetchInterval: 30_000,
+  });
 
 const storyQuery = (uid: string) =>
   queryOptions({
@@ -30,7 +33,7 @@ const storyQuery = (uid: string) =>
 
 export default function FailoversPage() {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(movedQuery);
+  const { data, error, refetch } = useQuery(movedQuery(useScope()));
   const moved = data?.results ?? [];
   const jobs = moved.filter(({ regarding }, i) => moved.findIndex((each) => each.regarding.uid === regarding.uid) === i);
   return (

@@ -4,11 +4,12 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Route } from 'lucide-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 import { stringify } from 'yaml';
 
 import { api } from '../api/client.ts';
 import type { Page, Policy } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
+import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
@@ -16,15 +17,16 @@ import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import classes from './PoliciesPage.module.css';
 
-const policiesQuery = queryOptions({
-  queryKey: ['policies'],
-  queryFn: ({ signal }) => api.get<Page<Policy>>('policies/', { query: { page_size: 200 }, signal }),
-  refetchInterval: 30_000,
-});
+const policiesQuery = (namespace: string) =>
+  queryOptions({
+    queryKey: ['policies', namespace],
+    queryFn: ({ signal }) => api.get<Page<Policy>>('policies/', { query: { namespace, page_size: 200 }, signal }),
+    refetchInterval: 30_000,
+  });
 
 export default function PoliciesPage() {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(policiesQuery);
+  const { data, error, refetch } = useQuery(policiesQuery(useScope().namespace));
   const [open, setOpen] = useState<Policy | null>(null);
   return (
     <>
@@ -70,7 +72,9 @@ function PolicyTable({ rows, onOpen }: { rows: Policy[] | undefined; onOpen: (po
           id: 'jobs',
           header: t('policies.jobs'),
           align: 'end',
-          cell: ({ name, jobs }) => <Link to={`/jobs?policy=${encodeURIComponent(name)}`}>{jobs}</Link>,
+          cell: ({ name, namespace, jobs }) => (
+            <Link to={`/jobs?${new URLSearchParams({ policy: name, namespace })}`}>{jobs}</Link>
+          ),
         },
         { id: 'age', header: t('jobs.column.age'), align: 'end', cell: ({ created_at: at }) => <Age since={at} /> },
       ]}

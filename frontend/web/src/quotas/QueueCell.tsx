@@ -3,9 +3,9 @@ import { ActionIcon, Menu } from '@mantine/core';
 import { CirclePause, CirclePlay, CircleStop, EllipsisVertical, Droplets, type LucideIcon } from 'lucide-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 
 import type { QueueState, QuotaNode } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import type { Tone } from '../ui/tones.ts';
 import { JOBS } from './amounts.ts';

@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 
 import type { QuotaTree } from '../api/types.ts';
+import { useChangeParams } from '../scope/useScope.ts';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { inOrder } from './amounts.ts';
@@ -91,10 +92,11 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
 
 /** The resources of the tree, and those of them that are shown: kept in the address. */
 function useResources(quotas: ReturnType<typeof flat>) {
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
+  const change = useChangeParams();
   const resources = inOrder(quotas.flatMap(({ min, max }) => [...Object.keys(min), ...Object.keys(max)]));
   const asked = params.getAll('resource').filter((each) => resources.includes(each));
   const shown = asked.length > 0 ? asked : resources.slice(0, 1);
-  const show = (next: string[]) => setParams(next.map((each) => ['resource', each] as [string, string]), { replace: true });
+  const show = (next: string[]) => change({ resource: next }, { replace: true });
   return [resources, shown, show] as const;
 }

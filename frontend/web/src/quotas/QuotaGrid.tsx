@@ -1,10 +1,12 @@
 /** The tree as a treegrid. Keeps what is folded and what is dragged; every change goes to the draft. */
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useSearchParams } from 'react-router';
 
 import type { QuotaPreview, QuotaTree } from '../api/types.ts';
+import { useScope } from '../scope/useScope.ts';
 import { boundChange } from './draft.ts';
-import { mayAdd, mayEdit, obstacleToMove, scalesOf, unfolded, wordsOf } from './grid.ts';
+import { mayAdd, mayEdit, narrowed, obstacleToMove, pointedAt, scalesOf, unfolded, wordsOf } from './grid.ts';
 import { flat, loaded } from './model.ts';
 import type { NodeAction } from './QuotaName.tsx';
 import { QuotaRow } from './QuotaRow.tsx';
@@ -32,7 +34,8 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
   const before = new Map(flat(loaded(draft.base)).map((quota) => [quota.path, quota]));
   const byPath = new Map(flat(root).map((quota) => [quota.path, quota]));
   const faults = faultsOf(root);
-  const rows = unfolded(root, folded);
+  const scope = useScope();
+  const rows = narrowed(unfolded(root, folded), pointedAt(tree.nodes, scope.queue, scope.namespace));
   const scales = scalesOf(draft.base, root, resources);
 
   const fold = (path: string, closed: boolean) =>
@@ -53,6 +56,7 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
   };
 
   const { grid, active, setActive, onKeyDown } = useTreeKeys({
+    start: useSearchParams()[0].get('node') ?? '',
     rows,
     folded,
     onFold: fold,

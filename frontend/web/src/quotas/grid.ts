@@ -12,6 +12,18 @@ export function unfolded(quota: Quota, folded: ReadonlySet<string>): Quota[] {
   return [quota, ...below];
 }
 
+/** Those on the way to a queue, and it with all below it. */
+export function narrowed(rows: Quota[], queue: string): Quota[] {
+  if (!queue) return rows;
+  return rows.filter(({ path }) => `${path}/`.startsWith(`${queue}/`) || `${queue}/`.startsWith(`${path}/`));
+}
+
+/** Where the address points: a queue, or the one whose jobs are of a namespace. */
+export function pointedAt(nodes: QuotaNode[], queue: string, namespace: string): string {
+  const named = nodes.find(({ path }) => path === queue) ?? nodes.find((node) => namespace && node.namespaces.includes(namespace));
+  return named?.path ?? '';
+}
+
 /** One that is new is whose may put it there. */
 export function mayEdit(nodes: Nodes, root: Quota, quota: Quota): boolean {
   const node = nodes.get(quota.origin);

@@ -4,6 +4,8 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import type { Quota } from './model.ts';
 
 interface Options {
+  /** The row an address points at: it has the focus first. */
+  start: string;
   rows: Quota[];
   folded: ReadonlySet<string>;
   onFold: (path: string, folded: boolean) => void;
@@ -11,10 +13,10 @@ interface Options {
   onMenu: (path: string) => void;
 }
 
-export function useTreeKeys({ rows, folded, onFold, onMove, onMenu }: Options) {
+export function useTreeKeys({ start, rows, folded, onFold, onMove, onMenu }: Options) {
   const grid = useRef<HTMLDivElement>(null);
-  const [active, setActive] = useState('root');
-  const wanted = useRef('');
+  const [active, setActive] = useState(start || 'root');
+  const wanted = useRef(start);
   const focus = (path: string | undefined) => path && rowOf(grid.current, path)?.focus();
 
   // A row that was moved is another element under another path: it keeps the focus.

@@ -5,11 +5,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Send } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useNavigate } from 'react-router';
 
 import { useMay } from '../api/me.ts';
 import { Problem } from '../api/problem.ts';
 import type { Applied } from '../api/types.ts';
+import { useGo } from '../scope/useScope.ts';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { Editor } from './Editor.tsx';
@@ -24,14 +24,14 @@ const REST_MS = 500;
 
 export default function SubmitPage() {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const go = useGo();
   const may = useMay('apply');
   const [example, setExample] = useState<string | null>(FIRST_EXAMPLE);
   const [text, setText] = useState('');
   const [rested] = useDebouncedValue(text, REST_MS);
   const broken = useMemo(() => syntaxMarks(text), [text]);
   const preview = useQuery({ ...previewQuery(rested), enabled: may && rested.trim() !== '' && broken.length === 0 });
-  const apply = useApply((applied) => void navigate(whereTo(applied)));
+  const apply = useApply((applied) => go(whereTo(applied)));
   useExample(example, setText);
   const fresh = text === rested;
   const marks = useMemo(
