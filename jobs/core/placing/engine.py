@@ -19,6 +19,7 @@ from jobs.core.placing.facts import Assignment, Member, Mode, NodeFacts
 from jobs.core.placing.fit import Prepared, place, prepare
 from jobs.core.placing.fleet import GONE, Bucket, Fleet, Site
 from jobs.core.placing.packing import Unsure
+from jobs.core.placing.picking import Load
 from jobs.core.placing.scoring import Shares, Standing, Weights
 from jobs.core.placing.states import Vector
 from jobs.core.policy import Affinity
@@ -250,7 +251,8 @@ class Engine:
             return None
         if loads is None:
             return None
-        return Assignment(site.name, Mode.NODE_FIT, gang.demand, tuple((gang.groups[x.shape].parts, x) for x in loads))
+        named = tuple((gang.groups[x.shape].parts, x) for x in loads)
+        return Assignment(site.name, Mode.NODE_FIT, gang.demand, named, _where(site, loads))
 
     def _name(self, names: set[str]) -> None:
         """Somebody asks for these nodes by name: from now on they are told apart from others."""
@@ -258,6 +260,13 @@ class Engine:
         for cluster, site in self.fleet.sites.items():
             for name in sorted(names & site.where.keys()):
                 self.fleet.name_node(cluster, name)
+
+
+def _where(site: Site, loads: list[Load]) -> dict[str, tuple[str, ...]]:
+    if not site.domains:
+        return {}
+    paths = {name: site.where[name].path for load in loads for name in load.names}
+    return {name: site.named[path] for name, path in paths.items() if path}
 
 
 def _by_bucket(fleet: Fleet, site: Site, names: tuple[str, ...]) -> list[tuple[Bucket, list[str]]]:

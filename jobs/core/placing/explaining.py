@@ -23,6 +23,7 @@ from jobs.core.placing.packing import Unsure
 from jobs.core.placing.picking import Group
 from jobs.core.policy import Affinity
 from jobs.core.reasons import Amounts, Code, Verdict
+from jobs.core.topology import LEVELS
 from jobs.core.world import Gang
 
 
@@ -105,7 +106,7 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
     if not aggregate:
         try:
             if place(engine.fleet, site, prepared) is None:
-                return _not_together(site, prepared)
+                return _not_together(engine.fleet, site, prepared)
         except Unsure:
             told = "may hold it, but no way to pack its roles was found in reasonable time"
             return Look(cluster, Code.NO_NODE_FOR_POD, Cause.UNSURE, told)
@@ -116,12 +117,34 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
     return Look(cluster, Code.FITS, Cause.NONE, "fits", term=refusals.index(None), score=score, parts=each)
 
 
-def _not_together(site: Site, gang: Prepared) -> Look:
+def _not_together(fleet: Fleet, site: Site, gang: Prepared) -> Look:
     if gang.demand.within.required:
-        told = "holds it, but not inside one network domain as its topology requires"
-        return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, told)
+        return _no_domain(fleet, site, gang)
     told = "holds each of its roles alone, but not all of them together"
     return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NOT_TOGETHER, told)
+
+
+def _no_domain(fleet: Fleet, site: Site, gang: Prepared) -> Look:
+    """``holds it, but no asw alone: 4 worker pods of 1 nvidia.com/gpu are asked, the best one, r1, holds 2``."""
+    level = gang.demand.within.level
+    wanted = "network domain" if level is None else LEVELS[level]
+    group = min(gang.groups, key=lambda g: (-g.worth * g.need, g.column))
+    role = gang.demand.parts[group.parts[0]].role
+    open_to = [(path, domain) for path, domain in site.domains.items() if len(path) > (level or 0) and path[-1]]
+    slots = {path: int(fleet.near[domain, 2 * group.column]) for path, domain in open_to}
+    if not slots:
+        told = f"holds it, but none of its nodes tells which {wanted} it is in, and its topology is required"
+        return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, told, role=role)
+    best = min(slots, key=lambda path: (-slots[path], path))
+    missing = max(group.need - slots[best], 0)
+    request = dict(group.shape.ask.request)
+    tight = max(request, key=lambda r: (request[r] * fleet.states.weight(r), r))
+    told = (
+        f"holds it, but no {wanted} alone: {group.need} {role} pods of {_of(group)} are asked,"
+        f" the best one, {best[-1]}, holds {min(slots[best], group.need)}"
+    )
+    short = {tight: missing * request[tight]} if missing else {}
+    return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, told, short, role)
 
 
 def _obstacles(fleet: Fleet, site: Site, gang: Prepared, *, aggregate: bool) -> Iterator[Look]:

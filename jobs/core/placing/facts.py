@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from jobs.core.placing import seating
 from jobs.core.placing.asks import ANY_NAME, HOSTNAME, NODE_NAME, Demand, NodeClass
 from jobs.core.placing.picking import Load
 from jobs.core.taints import Taint
@@ -70,14 +71,18 @@ class Assignment:
     demand: Demand
     loads: tuple[tuple[tuple[int, ...], Load], ...] = ()
     """(indices of the parts that ask so, load)."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """Of its nodes, the place in the network where that is known."""
 
     def nodes(self) -> dict[str, list[str]]:
-        """Per role, the node of each pod in index order."""
+        """Per role, the node of each pod in index order: neighbours share a switch wherever they can."""
         streams: dict[tuple[int, ...], list[str]] = {}
         for parts, load in self.loads:
             streams.setdefault(parts, []).extend(name for name in load.names for _ in range(load.each))
+        order = seating.order([name for names in streams.values() for name in names], self.where)
         found: dict[str, list[str]] = {}
-        for parts, names in streams.items():
+        for parts, stream in streams.items():
+            names = sorted(stream, key=order.__getitem__) if self.where else stream
             for i in parts:
                 part = self.demand.parts[i]
                 found[part.role], names = names[: part.replicas], names[part.replicas :]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.core.placing import packing
+from jobs.core.placing import nearness, packing
 from jobs.core.placing.asks import HOSTNAME, Demand
 from jobs.core.placing.fleet import Bucket, Fleet, Site
 from jobs.core.placing.packing import Bin, Problem, Use
-from jobs.core.placing.picking import Costing, Group, Load, Picker
+from jobs.core.placing.picking import Costing, Group, Load, Picker, by_worth
 from jobs.core.placing.states import Shape, Table
 
 
@@ -78,7 +78,7 @@ def prepare(fleet: Fleet, demand: Demand) -> Prepared:
 def place(fleet: Fleet, site: Site, gang: Prepared, costing: Costing | None = None) -> list[Load] | None:
     """Where the gang goes on this cluster; None: proven to fit nowhere. Raises `packing.Unsure`."""
     for domain in _domains(fleet, site, gang):
-        found = _quick(Picker(fleet, site, domain, costing), gang)
+        found = _near(fleet, site, gang, domain, costing) or _quick(Picker(fleet, site, domain, costing), gang)
         if found is None and not gang.alike:
             found = _mixed(fleet, site, gang, domain)
         if found is not None:
@@ -103,7 +103,7 @@ def _sufficient(fleet: Fleet, site: Site, gang: Prepared, floor: int) -> list[tu
     found = []
     for path, domain in site.domains.items():
         spare = [int(fleet.near[domain, 2 * g.column]) - g.need for g in gang.groups]
-        if len(path) > floor and min(spare) >= 0:
+        if len(path) > floor and path[-1] and min(spare) >= 0:
             found.append((-len(path), sum(spare), path, domain))
     return [(-depth - 1, domain) for depth, _, _, domain in sorted(found)]
 
@@ -113,6 +113,22 @@ def _one_node(fleet: Fleet, site: Site, gang: Prepared) -> bool:
     if gang.demand.apart:
         return False
     return Picker(fleet, site).together(gang.groups, gang.total) is not None
+
+
+def _near(
+    fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None, costing: Costing | None
+) -> list[Load] | None:
+    """Over few switches of a domain that has several; None says nothing."""
+    if not site.domains or gang.zones or _one_node(fleet, site, gang):
+        return None
+    first = gang.groups[by_worth(gang.groups)[0]]
+    shares = nearness.split(fleet, site, domain, first.column, first.need)
+    if shares is None:
+        return None
+    picker = Picker(fleet, site, domain, costing)
+    if gang.alike:
+        return picker.over(first, shares)
+    return picker.several(gang.groups, beside=not gang.apart, shares=shares)
 
 
 def _quick(picker: Picker, gang: Prepared) -> list[Load] | None:

@@ -39,7 +39,7 @@ class Bucket:
 class Site:
     """One cluster's nodes."""
 
-    __slots__ = ("base", "buckets", "domains", "index", "name", "paths", "rows", "sizes", "table", "where")
+    __slots__ = ("base", "buckets", "domains", "index", "name", "named", "paths", "rows", "sizes", "table", "where")
 
     def __init__(self, name: str, index: int) -> None:
         self.name = name
@@ -48,6 +48,8 @@ class Site:
         self.base: dict[str, Vector] = {}
         self.table: dict[tuple[int, tuple[int, ...]], Bucket] = {}
         self.domains: dict[tuple[str, ...], int] = {}
+        self.named: dict[tuple[int, ...], tuple[str, ...]] = {}
+        """Path → the names it stands for."""
         self.clear()
 
     def clear(self) -> None:
@@ -221,12 +223,13 @@ class Fleet:
         return minus(site.base[name], site.where[name].state.free, 1)
 
     def _path(self, site: Site, domain: tuple[str, ...]) -> tuple[int, ...]:
-        path = []
+        path: list[int] = []
         for level in range(len(domain)):
             prefix = domain[: level + 1]
             if prefix not in site.domains:
                 site.domains[prefix] = len(self.domains)
-                self.domains.append((site.index, level))
+                self.domains.append((site.index if prefix[-1] else -1, level))
+                site.named[(*path, site.domains[prefix])] = prefix
                 if len(self.domains) > len(self.near):
                     self.near = _longer(self.near)
             path.append(site.domains[prefix])

@@ -5,7 +5,8 @@ nodes that hold most, which is the fewest nodes. Several roles go to one node to
 role first and the others beside it or on nodes of their own. When that fails `packing` has the last word.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -51,6 +52,15 @@ class _Run:
     names: tuple[str, ...]
     left: Vector
     used: int = 0
+
+
+def by_worth(groups: tuple[Group, ...]) -> list[int]:
+    """The hardest first."""
+    return sorted(range(len(groups)), key=lambda i: (-groups[i].worth, i))
+
+
+Shares = Sequence[tuple[tuple[int, int], int]]
+"""(level, domain) → pods."""
 
 
 class Costing(Protocol):
@@ -110,12 +120,26 @@ class Picker:
         bucket = self._least_left(found, 1, sum(group.need * group.devices for group in groups), 1)[0]
         return [Load(i, (bucket.names[0],), group.need) for i, group in enumerate(groups)]
 
-    def several(self, groups: tuple[Group, ...], *, beside: bool) -> list[Load] | None:
-        """Hardest role first; the others ``beside`` it where that leaves room, else on nodes of their own."""
+    def over(self, group: Group, shares: Shares, index: int = 0) -> list[Load] | None:
+        """So many of the pods in each of these domains."""
+        loads, whole = [], self.domain
+        for domain, pods in shares:
+            self.domain = domain
+            found = self.alike(replace(group, need=pods), index)
+            if found is None:
+                return None
+            loads += found
+        self.domain = whole
+        return loads
+
+    def several(self, groups: tuple[Group, ...], *, beside: bool, shares: Shares = ()) -> list[Load] | None:
+        """Hardest role first, over ``shares`` if given; the others ``beside`` it where that leaves room, else elsewhere."""
         loads: list[Load] = []
-        order = sorted(range(len(groups)), key=lambda i: (-groups[i].worth, i))
-        for i in order:
-            found = (self._beside(groups[i], i) if beside and self.runs else None) or self.alike(groups[i], i)
+        for i in by_worth(groups):
+            if shares and not loads:
+                found = self.over(groups[i], shares, i)
+            else:
+                found = (self._beside(groups[i], i) if beside and self.runs else None) or self.alike(groups[i], i)
             if found is None:
                 return None
             loads += found
