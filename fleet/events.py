@@ -6,6 +6,7 @@ A service calls `announce` in the same function, and the same transaction, that 
 
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -40,7 +41,31 @@ def enqueue(task: str, *args: object, countdown_s: float = 0.0) -> None:
     transaction.on_commit(partial(_send, task, args, countdown_s), robust=True)
 
 
-@transaction.atomic(savepoint=False)
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Of an object's timeline."""
+
+    regarding: journal.Change
+    reason: str
+    message: str
+    warning: bool = False
+    source: str = "convoy"
+
+    def event(self, now: datetime) -> Event:
+        return Event(
+            regarding_kind=self.regarding.kind,
+            regarding_namespace=self.regarding.namespace,
+            regarding_name=self.regarding.name,
+            regarding_uid=self.regarding.uid,
+            type=Event.Type.WARNING if self.warning else Event.Type.NORMAL,
+            reason=self.reason,
+            message=self.message[:1024],
+            source=self.source,
+            first_at=now,
+            last_at=now,
+        )
+
+
 def record(
     regarding: journal.Change,
     reason: str,
@@ -51,48 +76,35 @@ def record(
     source: str = "convoy",
 ) -> None:
     """Adds a line to an object's timeline; the same line again only counts."""
-    wanted = {
-        "regarding_uid": regarding.uid,
-        "type": Event.Type.WARNING if warning else Event.Type.NORMAL,
-        "reason": reason,
-        "message": message[:1024],
-        "source": source,
-    }
-    said = Event.objects.filter(**wanted)
-    if said.update(count=F("count") + 1, last_at=now):
-        _journal(said, journal.Action.MODIFIED, now)
-        return
-    made = Event.objects.create(
-        regarding_kind=regarding.kind,
-        regarding_namespace=regarding.namespace,
-        regarding_name=regarding.name,
-        first_at=now,
-        last_at=now,
-        **wanted,
-    )
-    _journal([made], journal.Action.ADDED, now)
+    record_all([Line(regarding, reason, message, warning, source)], now)
 
 
 @transaction.atomic(savepoint=False)
-def record_new(lines: Iterable[tuple[journal.Change, str, str]], now: datetime, *, source: str = "convoy") -> None:
-    """Adds many (regarding, reason, message) lines at once that cannot have been said before."""
-    made = Event.objects.bulk_create(
-        [
-            Event(
-                regarding_kind=regarding.kind,
-                regarding_namespace=regarding.namespace,
-                regarding_name=regarding.name,
-                regarding_uid=regarding.uid,
-                reason=reason,
-                message=message[:1024],
-                source=source,
-                first_at=now,
-                last_at=now,
-            )
-            for regarding, reason, message in lines
-        ],
-        batch_size=500,
-    )
+def record_all(lines: Iterable[Line], now: datetime) -> None:
+    """Adds many lines at once; those that were said before only count."""
+    events = {_said(event): event for event in (line.event(now) for line in lines)}
+    uids, reasons = sorted({event.regarding_uid for event in events.values()}), {key[2] for key in events}
+    before = [
+        event
+        for start in range(0, len(uids), 500)
+        for event in Event.objects.filter(regarding_uid__in=uids[start : start + 500], reason__in=reasons)
+        if events.pop(_said(event), None)
+    ]
+    Event.objects.filter(pk__in=[event.pk for event in before]).update(count=F("count") + 1, last_at=now)
+    _journal(before, journal.Action.MODIFIED, now)
+    made = Event.objects.bulk_create(events.values(), batch_size=500)
+    _journal(made, journal.Action.ADDED, now)
+
+
+def _said(event: Event) -> tuple[str, ...]:
+    """What makes two lines the same."""
+    return event.regarding_uid, event.type, event.reason, event.message, event.source
+
+
+@transaction.atomic(savepoint=False)
+def record_new(lines: Iterable[Line], now: datetime) -> None:
+    """Adds many lines at once that cannot have been said before."""
+    made = Event.objects.bulk_create([line.event(now) for line in lines], batch_size=500)
     _journal(made, journal.Action.ADDED, now)
 
 

@@ -31,9 +31,6 @@ class Change:
 
 def append(changes: Iterable[Change], now: datetime) -> list[int]:
     """Writes the changes and returns their versions, ascending; call inside the transaction of the change itself."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     rows = [
         JournalEntry(
             kind=c.kind,
@@ -46,6 +43,11 @@ def append(changes: Iterable[Change], now: datetime) -> list[int]:
         )
         for c in changes
     ]
+    if not rows:
+        return []
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     return [row.version for row in JournalEntry.objects.bulk_create(rows, batch_size=500)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from fleet import events, journal
+from fleet import bulk, events, journal
 from jobs.kinds import registry
 from jobs.models import Job
 
@@ -31,10 +31,15 @@ def announce_jobs(jobs: Sequence[Job], now: datetime) -> None:
     versions = events.announce([change(job) for job in jobs], now)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
-    Job.objects.bulk_update(jobs, ["resource_version"], batch_size=200)
+    bulk.update(jobs, ["resource_version"])
+
+
+def line(job: Job, reason: str, message: str, *, warning: bool = False) -> events.Line:
+    """Of the job's timeline."""
+    source = "default-scheduler" if reason.startswith("ScheduleBinding") else "convoy"
+    return events.Line(change(job), reason, message, warning, source)
 
 
 def say(job: Job, reason: str, message: str, now: datetime, *, warning: bool = False) -> None:
-    """A line in the job's timeline."""
-    source = "default-scheduler" if reason.startswith("ScheduleBinding") else "convoy"
-    events.record(change(job), reason, message, now, warning=warning, source=source)
+    """Adds a line to the job's timeline."""
+    events.record_all([line(job, reason, message, warning=warning)], now)

@@ -15,8 +15,9 @@ def schedule() -> None:
 
 
 @shared_task(name="jobs.push")
-def push(work_id: int) -> None:
-    dispatch.push(work_id, timezone.now)
+def push(*work_ids: int) -> None:
+    for work_id in work_ids:
+        dispatch.push(work_id, timezone.now)
 
 
 @shared_task(name="jobs.check_health")

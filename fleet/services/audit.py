@@ -17,6 +17,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.utils import timezone
 
+from fleet import bulk
 from fleet.errors import ConvoyError
 from fleet.kube.status import KubeError
 from fleet.models import AuditEntry
@@ -138,7 +139,7 @@ def _complete(this: Asking) -> None:
     now = _documents({line.uid for line in this.lines})
     for line in this.lines:
         line.before, line.after = map(_capped, difference(this.before.get(line.uid), now.get(line.uid)))
-    AuditEntry.objects.bulk_update(this.lines, ["before", "after"], batch_size=100)
+    bulk.update(this.lines, ["before", "after"])
 
 
 def _documents(uids: set[str]) -> dict[str, Document]:

@@ -39,12 +39,12 @@ _COLUMNS = (
 )
 
 
-def fill(job: Job) -> list[str]:
-    """The leaf and the priority of a job that is about to be stored; returns warnings. One that is charged stays in its leaf.
+def fill(job: Job, tree: Tree | None, version: int) -> list[str]:
+    """Leaf and priority, under this tree, of a job that is about to be stored; warnings. One that is charged keeps its leaf.
 
     Like the priority of a pod, it is found once: who waits is not reordered when a class becomes worth something else.
     """
-    tree, job.tree_version = snapshot.tree_in_force()
+    job.tree_version = version
     if job.charge is None:
         found = belonging(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
         job.leaf, job.leaf_fault = found.leaf, found.fault[:500]

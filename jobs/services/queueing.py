@@ -121,7 +121,7 @@ def move(job: Job, leaf: str, *, by: str, now: datetime) -> Job:
     tree = queries.tree()
     if tree is None or leaf not in {each.path for each in tree.leaves}:
         raise InvalidInput(f"{leaf} is no leaf of the quota tree", (FieldFault("queue", f"{leaf} is no leaf"),))
-    refuse_closed(leaf)
+    refuse_closed([leaf])
     waiting = snapshot.waiting_jobs().filter(pk=job.pk, charge__isnull=True)
     if not waiting.update(leaf=leaf, leaf_fault="", pinned=True):
         raise Conflict(f"{job} cannot move to another queue: only a job that waits and runs nowhere can")
@@ -132,9 +132,11 @@ def move(job: Job, leaf: str, *, by: str, now: datetime) -> Job:
     return fresh
 
 
-def refuse_closed(leaf: str) -> None:
-    """Raises `Conflict` when the leaf's queue, or one above it, takes no more jobs."""
-    paths = [leaf[:end] for end in range(len(leaf) + 1) if end == len(leaf) or leaf[end] == "/"]
+def refuse_closed(leaves: Iterable[str]) -> None:
+    """Raises `Conflict` when the queue of a leaf, or one above it, takes no more jobs."""
+    paths = {leaf[:end] for leaf in leaves for end in range(len(leaf) + 1) if end == len(leaf) or leaf[end] == "/"} - {
+        ""
+    }
     shut = Queue.objects.filter(path__in=paths, state__in=[Queue.State.DRAINING, Queue.State.STOPPED])
     queue = shut.order_by("path").first()
     if queue is not None:

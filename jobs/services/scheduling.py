@@ -15,10 +15,10 @@ from threading import Lock
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 
-from fleet import events
+from fleet import bulk, events
 from fleet.models import Cluster, Hold, Lease
 from jobs import snapshot
 from jobs.core import takeback, timeline
@@ -26,8 +26,8 @@ from jobs.core.plans import Placed, Plan, Waits
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.scheduler import Scheduler
 from jobs.core.takeback import Takeback
-from jobs.core.world import Runner
-from jobs.events import announce_jobs, change
+from jobs.core.world import Gang, Runner
+from jobs.events import announce_jobs, line
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services import entitlements, reclaiming
 from jobs.services.picture import Picture
@@ -37,13 +37,16 @@ from quotas.models import Queue, QuotaTree
 
 LEASE = "scheduler"
 _TERM = timedelta(seconds=30)
+_MESSAGES = 16
+"""For all that one plan places, or one for each cluster: twice as many as a worker does at once."""
 _REASON_REFRESH = timedelta(seconds=5)
 """How old the amounts in an unchanged reason may be, so that a thousand waiting jobs are not rewritten each cycle."""
 
 
 def request() -> None:
     """Asks for a cycle once the transaction commits."""
-    transaction.on_commit(_want, robust=True)
+    if all(hook is not _want for _, hook, _ in connection.run_on_commit):
+        transaction.on_commit(_want, robust=True)
 
 
 def _want() -> None:
@@ -187,38 +190,31 @@ def _closed() -> Callable[[Placed], bool]:
 
 
 def _claim(placed: Sequence[Placed]) -> list[Placed]:
-    """Those that were still as the plan saw them, and are now placed and charged: one update for all that are alike."""
-    alike: dict[tuple[object, ...], list[Placed]] = defaultdict(list)
-    for each in placed:
-        gang = each.gang
-        amounts = tuple(sorted(gang.charge.amounts.items())) if gang.asks_quota else ()
-        key = (each.spot.cluster_id, gang.attempt, gang.generation, gang.leaf, gang.preemptible, gang.charged, amounts)
-        alike[key].append(each)
-    won = set()
-    for some in alike.values():
-        won.update(_claim_alike(some[0], [each.gang.job_id for each in some]))
-    return [each for each in placed if each.gang.job_id in won]
+    """Those that are as the plan saw them still, and are now placed and charged. Locked rows stay as they are found."""
+    jobs = [each.gang.job_id for each in placed]
+    seen = snapshot.waiting_jobs().filter(pk__in=jobs).select_for_update(no_key=True).order_by("pk")
+    columns = ("attempt", "generation", "leaf", "preemptible", "charge")
+    found = {pk: (*known, charge is not None) for pk, *known, charge in seen.values_list("pk", *columns)}
+    won = [each for each in placed if found.get(each.gang.job_id) == _as_planned(each.gang)]
+    bulk.update([_claimed(each) for each in won], _CLAIMED)
+    bulk.update([_claimed(each) for each in won if each.gang.asks_quota], ["charge"])
+    return won
 
 
-def _claim_alike(first: Placed, jobs: Sequence[int]) -> list[int]:
-    """Their rows are locked, so who is found is who is updated."""
-    gang, spot = first.gang, first.spot
-    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.cluster}, being sent there")
-    seen = snapshot.waiting_jobs().filter(pk__in=jobs, attempt=gang.attempt, generation=gang.generation)
-    seen = seen.filter(leaf=gang.leaf, preemptible=gang.preemptible, charge__isnull=not gang.charged)
-    charge = {"charge": gang.charge.amounts} if gang.asks_quota else {}
-    found = list(seen.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
-    Job.objects.filter(pk__in=found).update(
-        **charge,
-        reclaim=None,
-        state=Job.State.PLACED,
-        cluster_id=spot.cluster_id,
-        attempt=gang.attempt + 1,
-        reason=reason.as_json(),
-        status={},
-        unhealthy_since=None,
-    )
-    return found
+def _as_planned(gang: Gang) -> tuple[object, ...]:
+    return gang.attempt, gang.generation, gang.leaf, gang.preemptible, gang.charged
+
+
+_CLAIMED = ("reclaim", "state", "cluster", "attempt", "reason", "status", "unhealthy_since")
+
+
+def _claimed(placed: Placed) -> Job:
+    """The columns a claim writes."""
+    gang, spot = placed.gang, placed.spot
+    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.cluster}, being sent there").as_json()
+    charge = gang.charge.amounts if gang.asks_quota else None
+    placed_at = {"state": Job.State.PLACED, "cluster_id": spot.cluster_id, "attempt": gang.attempt + 1}
+    return Job(pk=gang.job_id, reason=reason, charge=charge, reclaim=None, status={}, unhealthy_since=None, **placed_at)
 
 
 def _write_placed(won: Sequence[Placed], now: datetime) -> None:
@@ -255,10 +251,19 @@ def _write_placed(won: Sequence[Placed], now: datetime) -> None:
     _withdraw_former(pairs, now)
     announce_jobs([job for job, _ in pairs], now)
     told = "Binding has been scheduled successfully. Result: "
-    lines = [(change(job), "ScheduleBindingSucceed", told + p.result) for job, p in pairs]
-    events.record_new(lines, now, source="default-scheduler")
+    events.record_new([line(job, "ScheduleBindingSucceed", told + p.result) for job, p in pairs], now)
+    _send_out(works)
+
+
+def _send_out(works: Sequence[Work]) -> None:
+    """A few share a message when they are many; never with another cluster's, which may be slow to answer."""
+    together = -(-len(works) // _MESSAGES)
+    by_cluster: dict[int, list[int]] = defaultdict(list)
     for work in works:
-        events.enqueue("jobs.push", work.pk)
+        by_cluster[work.cluster_id].append(work.pk)
+    for pks in by_cluster.values():
+        for start in range(0, len(pks), together):
+            events.enqueue("jobs.push", *pks[start : start + together])
 
 
 def _work(job: Job, placed: Placed, now: datetime) -> Work:
@@ -335,5 +340,5 @@ def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
         job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}
         job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason["code"]), now)
     if changed:
-        Job.objects.bulk_update(changed, ["reason", "waited"], batch_size=200)
+        bulk.update(changed, ["reason", "waited"])
         announce_jobs(changed, now)

@@ -5,25 +5,26 @@ attempt; a copy of any other attempt, or of a job that is gone, is a leftover an
 of it is idempotent: the same report twice changes nothing.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count
 
-from fleet import events
+from fleet import bulk, events
 from fleet.core import marks
 from fleet.kube.resources import Resource
 from fleet.models import Identity, Pod
 from fleet.services import following
 from jobs.core.failover import Outcome
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, say
+from jobs.events import announce_jobs, line
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
-from jobs.models import Attempt, Job, Work
+from jobs.models import Job, Work
 from jobs.services import charges, health, moves, scheduling, works
 
 Key = tuple[UUID, int]
@@ -31,6 +32,36 @@ Key = tuple[UUID, int]
 _CLOCKS_APART = timedelta(seconds=2)
 """How far the clocks of a worker and a watcher may differ."""
 _FOLLOWED = (*Job.ON_MEMBER, Job.State.MOVING, Job.State.RECLAIMING)
+
+
+@dataclass
+class News:
+    """What a batch of reports changes: gathered, then written in a fixed number of statements."""
+
+    now: datetime
+    changed: list[Job] = field(default_factory=list)
+    started: list[Job] = field(default_factory=list)
+    ended: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
+    """By outcome of the attempt and its message."""
+    lines: list[events.Line] = field(default_factory=list)
+
+    def say(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
+        self.lines.append(line(job, reason, message, warning=warning))
+
+    def write(self) -> None:
+        """The rows first, then the journal: others hold rows of theirs while they wait for it."""
+        works.start_attempts(self.started, self.now)
+        for (outcome, message), jobs in self.ended.items():
+            works.end_attempts(jobs, outcome, message, self.now)
+        bulk.update(self.changed, _REPORTED)
+        bulk.update([job for job in self.changed if job.finished], ["charge", "reclaim"])
+        events.record_all(self.lines, self.now)
+        announce_jobs(self.changed, self.now)
+        if self.ended:
+            scheduling.request()
+
+
+_REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "finished_at")
 
 
 class JobsFollower:
@@ -48,14 +79,14 @@ class JobsFollower:
         copies = [(key, found) for found in objects if (key := key_of(found)) is not None]
         jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
         running = _running(jobs)
-        changed: list[Job] = []
+        news = News(now)
         for (uid, attempt), found in copies:
             job = jobs.get(uid)
             if job is None or job.attempt != attempt or not _stands(job, attempt, cluster_id):
                 _remove_leftover(cluster_id, resource, found, uid, attempt, now)
-            elif _take(job, found.get("status") or {}, running[job.uid, attempt], now):
-                changed.append(job)
-        announce_jobs(changed, now)
+            else:
+                _take(job, found.get("status") or {}, running[job.uid, attempt], news)
+        news.write()
 
     def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         """Objects that were deleted in the member, by us or by somebody else."""
@@ -84,12 +115,11 @@ class JobsFollower:
         """Some kinds say what runs through their pods only; and a waiting reason counts running pods."""
         jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
         running = _running(jobs)
-        changed = []
+        news = News(now)
         for job in jobs.values():
-            current = (job.uid, job.attempt) in keys and job.state in (Job.State.DISPATCHED, Job.State.RUNNING)
-            if current and _take(job, job.status, running[job.uid, job.attempt], now):
-                changed.append(job)
-        announce_jobs(changed, now)
+            if (job.uid, job.attempt) in keys and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
+                _take(job, job.status, running[job.uid, job.attempt], news)
+        news.write()
         charged = [job.uid for job in jobs.values() if job.charge is not None]
         charges.release(now, charged)
         scheduling.let_go(now, charged)
@@ -129,39 +159,36 @@ def _stands(job: Job, attempt: int, cluster_id: int) -> bool:
     return work.exclude(state=Work.State.GONE).exists()
 
 
-def _take(job: Job, status: Manifest, running: int, now: datetime) -> bool:
-    """Takes over a report of the current attempt; True when the job changed by it."""
+def _take(job: Job, status: Manifest, running: int, news: News) -> None:
+    """Takes over a report of the current attempt."""
     if job.state not in _FOLLOWED or job.suspended:
-        return False
+        return
     state = registry.of(job.api_version, job.kind).read_status(status, running)
     if job.state == Job.State.RECLAIMING and state.phase is not Phase.SUCCEEDED:
-        return False
-    if job.state == Job.State.MOVING and not _comes_back(job, state, now):
-        return False
+        return
+    if job.state == Job.State.MOVING and not _comes_back(job, state, news.now):
+        return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     job.status = status
-    _advance(job, state, running, now)
-    if before == (job.state, job.status, job.reason, job.unhealthy_since):
-        return False
-    ended = ["charge", "reclaim"] if job.finished else []
-    job.save(update_fields=["state", "status", "reason", "unhealthy_since", "started_at", "finished_at", *ended])
-    return True
+    _advance(job, state, running, news)
+    if before != (job.state, job.status, job.reason, job.unhealthy_since):
+        news.changed.append(job)
 
 
 def _comes_back(job: Job, state: State, now: datetime) -> bool:
     return state.phase in (Phase.RUNNING, Phase.SUCCEEDED) and moves.come_back(job, now)
 
 
-def _advance(job: Job, state: State, running: int, now: datetime) -> None:
+def _advance(job: Job, state: State, running: int, news: News) -> None:
     if state.phase is Phase.SUCCEEDED:
-        _finish(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, now)
+        _finish(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, news)
     elif state.phase is Phase.FAILED:
-        _fail(job, state, now)
+        _fail(job, state, news)
     elif state.phase is Phase.RUNNING:
-        _run(job, now)
+        _run(job, news)
     elif state.phase is Phase.RESTARTING:
-        job.unhealthy_since = job.unhealthy_since or now
-        health.check_later(job, now)
+        job.unhealthy_since = job.unhealthy_since or news.now
+        health.check_later(job, news.now)
     elif job.state in (Job.State.PLACED, Job.State.DISPATCHED):
         pods = sum(role["replicas"] for role in job.roles)
         where = job.cluster.name if job.cluster else "the member"
@@ -169,42 +196,41 @@ def _advance(job: Job, state: State, running: int, now: datetime) -> None:
         job.state, job.reason = Job.State.DISPATCHED, told.as_json()
 
 
-def _run(job: Job, now: datetime) -> None:
+def _run(job: Job, news: News) -> None:
     job.unhealthy_since = None
     if job.state == Job.State.RUNNING:
         return
     job.state, job.reason = Job.State.RUNNING, None
-    job.started_at = job.started_at or now
-    Attempt.objects.filter(job=job, number=job.attempt, started_at__isnull=True).update(started_at=now)
+    job.started_at = job.started_at or news.now
+    news.started.append(job)
     where = job.cluster.name if job.cluster else "its cluster"
-    say(job, "Running", f"All pods of attempt {job.attempt} run on {where}", now)
+    news.say(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
 
 
-def _fail(job: Job, state: State, now: datetime) -> None:
+def _fail(job: Job, state: State, news: News) -> None:
     """Without a failover policy that is the end; with one the job waits out its toleration, then moves."""
     tolerance = health.tolerance(job)
     if tolerance is None:
-        _finish(job, Job.State.FAILED, Outcome.FAILED, state.message, now)
+        _finish(job, Job.State.FAILED, Outcome.FAILED, state.message, news)
         job.reason = Reason(Code.FAILED, state.message or "the job failed in its member").as_json()
         return
     if job.unhealthy_since is None or job.state != Job.State.BACKOFF:
-        job.unhealthy_since = job.unhealthy_since or now
+        job.unhealthy_since = job.unhealthy_since or news.now
         job.state = Job.State.BACKOFF
         told = f"failed on {job.cluster}: {state.message or 'no message'}; moves after {tolerance:g} s"
         job.reason = Reason(Code.APPLICATION_UNHEALTHY, told).as_json()
-        say(job, "InterpretHealth", told, now, warning=True)
-        health.check_later(job, now)
+        news.say(job, "InterpretHealth", told, warning=True)
+        health.check_later(job, news.now)
 
 
-def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, now: datetime) -> None:
+def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, news: News) -> None:
     job.state, job.reason, job.unhealthy_since = state, None, None
     job.charge, job.reclaim = None, None
-    job.finished_at = now
-    job.started_at = job.started_at or now
-    works.end_attempt(job, outcome, message, now)
-    works.release_hold(job.uid, job.attempt, now)
-    say(job, state.value, message or f"{state.value} on attempt {job.attempt}", now, warning=state == Job.State.FAILED)
-    scheduling.request()
+    job.finished_at = news.now
+    job.started_at = job.started_at or news.now
+    news.ended[outcome, message[:500]].append(job)
+    told = message or f"{state.value} on attempt {job.attempt}"
+    news.say(job, state.value, told, warning=state == Job.State.FAILED)
 
 
 def _missing(cluster_id: int, key: Key, now: datetime) -> None:

@@ -24,7 +24,7 @@ from jobs.core import policy as policies
 from jobs.core.faults import Faults
 from jobs.core.placing import asks
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, change
+from jobs.events import announce_jobs, change, line
 from jobs.kinds import registry
 from jobs.kinds.base import Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
@@ -118,11 +118,19 @@ def _lock(read: Sequence[tuple[_Document, object]]) -> None:
         return
     if any(document.write is _write_tree for document, _ in read):
         list(QuotaTree.objects.select_for_update(no_key=True).values_list("pk"))
-    for model in (Dependent, Policy, Job):
-        keys = [Q(kind=d.kind, namespace=d.namespace, name=d.name) for d, _ in read]
-        for start in range(0, len(keys), 200):
-            rows = model.objects.filter(reduce(or_, keys[start : start + 200])).order_by("pk")
-            list(rows.select_for_update(no_key=True).values_list("pk"))
+    writers = {_write_dependent: Dependent, _write_policy: Policy, _write_job: Job}
+    for write, model in writers.items():
+        for same in _named(document for document, _ in read if document.write is write):
+            list(model.objects.filter(same).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+
+
+def _named(documents: Iterable[_Document]) -> Iterator[Q]:
+    """Conditions that are met by the rows of these documents: few, however many they are."""
+    alike: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for document in documents:
+        alike[document.kind, document.namespace].add(document.name)
+    terms = [Q(kind=kind, namespace=space, name__in=some) for (kind, space), some in sorted(alike.items())]
+    return (reduce(or_, terms[start : start + 50]) for start in range(0, len(terms), 50))
 
 
 def _rank(document: _Document) -> int:
@@ -221,10 +229,8 @@ def _fresh(read: Sequence[tuple[_Document, object]]) -> list[int]:
     """Which of them are jobs that are not there yet, each once."""
     asked = {_key(document): i for i, (document, _) in reversed(list(enumerate(read))) if _rank(document) == 2}
     there: set[tuple[str, str, str, str]] = set()
-    keys = sorted(asked)
-    for start in range(0, len(keys), 200):
-        same = [Q(kind=kind, namespace=space, name=name) for kind, space, name, _ in keys[start : start + 200]]
-        there.update(Job.objects.filter(reduce(or_, same)).order_by().values_list("kind", "namespace", "name", "group"))
+    for same in _named(read[i][0] for i in asked.values()):
+        there.update(Job.objects.filter(same).order_by().values_list("kind", "namespace", "name", "group"))
     return sorted(i for key, i in asked.items() if key not in there)
 
 
@@ -242,7 +248,7 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
     bulk.update(jobs, ["resource_version"])
-    events.record_new([(change(job), "Submitted", f"Submitted by {by}") for job in jobs], now)
+    events.record_new([line(job, "Submitted", f"Submitted by {by}") for job in jobs], now)
     return [document.applied(job.uid, "created") for document, job in zip(documents, jobs, strict=True)]
 
 

@@ -5,6 +5,7 @@ a worker that died. Whatever the claimant finds out is recorded under its claim 
 """
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -92,6 +93,27 @@ def release_hold(job_uid: object, attempt: int, now: datetime) -> bool:
     """Gives back what an undone or ended placement held; True when something was."""
     held = Hold.objects.filter(job_uid=job_uid, attempt=attempt, released_at__isnull=True)
     return held.update(released_at=now) > 0
+
+
+def start_attempts(jobs: Sequence[Job], now: datetime) -> None:
+    """Notes when the current attempts of the jobs began to run, once."""
+    _current(jobs).filter(started_at__isnull=True).update(started_at=now)
+
+
+def end_attempts(jobs: Sequence[Job], outcome: Outcome, message: str, now: datetime) -> None:
+    """Closes the current attempts of jobs that end, once, and gives back what was held for them."""
+    _current(jobs).filter(ended_at__isnull=True).update(ended_at=now, outcome=outcome, message=message[:500])
+    held = Hold.objects.filter(job_uid__in=[job.uid for job in jobs], released_at__isnull=True)
+    numbers = {job.uid: job.attempt for job in jobs}
+    mine = [pk for pk, uid, attempt in held.values_list("pk", "job_uid", "attempt") if numbers[uid] == attempt]
+    Hold.objects.filter(pk__in=mine, released_at__isnull=True).update(released_at=now)
+
+
+def _current(jobs: Sequence[Job]) -> QuerySet[Attempt]:
+    """The attempts whose numbers the jobs have, which are locked with their jobs."""
+    of = {job.pk: job.attempt for job in jobs}
+    rows = Attempt.objects.filter(job__in=of).values_list("pk", "job", "number")
+    return Attempt.objects.filter(pk__in=[pk for pk, job, number in rows if of[job] == number])
 
 
 def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None:

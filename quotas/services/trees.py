@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from fleet import events, journal
+from fleet import bulk, events, journal
 from fleet.errors import Conflict, InvalidInput, NotFound
 from fleet.services import audit
 from quotas import queries, signals
@@ -211,7 +211,7 @@ def _follow(tree: Tree, now: datetime, rng: Random) -> None:
     for queue in turned:
         queue.leaf = queue.path in leaves
     _announce(turned, Action.MODIFIED, now)
-    Queue.objects.bulk_update(turned, ["leaf", "resource_version"], batch_size=200)
+    bulk.update(turned, ["leaf", "resource_version"])
     paths = [node.path for node in tree.nodes if node.path not in known]
     made = [Queue(name=queue_name(path, rng), path=path, leaf=path in leaves, created_at=now) for path in paths]
     _announce(made, Action.ADDED, now)

@@ -1,0 +1,69 @@
+"""Many rows written with one statement."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fleet import bulk
+from fleet.models import AuditEntry, Cluster, Event
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def said(count: int) -> list[Event]:
+    made = [Event(regarding_kind="Job", regarding_name=f"j{i}", first_at=NOW, last_at=NOW) for i in range(count)]
+    return Event.objects.bulk_create(made)
+
+
+def test_it_stores_numbers_texts_and_times_of_many_rows_in_one_statement(django_assert_num_queries):
+    rows = said(50)
+    for i, row in enumerate(rows):
+        row.count, row.message, row.last_at = i, f"'{i}' %s é", NOW + timedelta(seconds=i, microseconds=i)
+    with django_assert_num_queries(1):
+        bulk.update(rows, ["count", "message", "last_at"])
+    found = Event.objects.order_by("pk").values_list("count", "message", "last_at")
+    assert list(found) == [(row.count, row.message, row.last_at) for row in rows]
+
+
+def test_it_touches_no_other_column_and_no_other_row():
+    one, other = said(2)
+    one.count, one.reason = 7, "not asked for"
+    bulk.update([one], ["count"])
+    assert list(Event.objects.order_by("pk").values_list("count", "reason")) == [(7, ""), (1, "")]
+    other.refresh_from_db()
+    assert other.count == 1
+
+
+@pytest.mark.parametrize("first", [None, {"a": 1}])
+def test_it_stores_objects_and_their_absence(first):
+    given = [first, {"b": [1, "é", None]}, None]
+    rows = [AuditEntry(at=NOW, actor="ada", door="REST", verb="update", outcome="Done") for _ in given]
+    AuditEntry.objects.bulk_create(rows)
+    for row, after in zip(rows, given, strict=True):
+        row.after = after
+    bulk.update(rows, ["after"])
+    assert list(AuditEntry.objects.order_by("pk").values_list("after", flat=True)) == given
+    assert AuditEntry.objects.filter(after__isnull=True).count() == given.count(None)
+
+
+def test_it_stores_what_a_row_points_to_and_that_it_points_nowhere():
+    cluster = Cluster.objects.create(name="north", state_since=NOW, joined_at=NOW, labels={"a": "b"})
+    nodes = [cluster.nodes.create(name=f"n{i}", ready=True, allocatable={}) for i in range(2)]
+    for node in nodes:
+        node.ready, node.allocatable = False, {"cpu": 5}
+    bulk.update(nodes, ["ready", "allocatable", "cluster"])
+    assert list(cluster.nodes.values_list("ready", "allocatable")) == [(False, {"cpu": 5})] * 2
+
+
+def test_it_does_nothing_for_no_rows(django_assert_num_queries):
+    with django_assert_num_queries(0):
+        bulk.update([], ["count"])
+
+
+def test_it_leaves_alone_what_is_gone():
+    rows = said(2)
+    Event.objects.filter(pk=rows[0].pk).delete()
+    rows[0].count = rows[1].count = 3
+    bulk.update(rows, ["count"])
+    assert list(Event.objects.values_list("count", flat=True)) == [3]
