@@ -30,11 +30,14 @@ def read(manifest: Mapping[str, Any], templates: Iterable[Mapping[str, Any]], fa
 
 
 def _own(notes: Mapping[str, Any], faults: Faults) -> Within:
+    """Without a level: required is any one domain, preferred the narrowest."""
     path = "metadata.annotations"
     faults.one_of(notes.get(MODE), f"{path}.{MODE}", MODES)
     level = notes.get(LEVEL)
     faults.one_of(level, f"{path}.{LEVEL}", LEVELS)
-    return Within(LEVELS.index(level) if level in LEVELS else None, notes.get(MODE) == "required")
+    required = notes.get(MODE) == "required"
+    nearest = None if required else len(LEVELS) - 1
+    return Within(LEVELS.index(level) if level in LEVELS else nearest, required)
 
 
 def _level_of_label(label: object, key: str, faults: Faults) -> int | None:

@@ -18,6 +18,8 @@ class Binding(models.Model):
     """As the seed prints it: ``{north:0,[{master 1} {worker 2}]}``."""
     explanation = models.JSONField(default=list, blank=True)
     """``[{cluster, fits, code, message, ...}]`` for every cluster looked at, best first."""
+    placement = models.JSONField(default=dict, blank=True)
+    """Its nodes in the order of ranks and the network domains they share, as `jobs.core.topology_placed` keeps it."""
     scheduled_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
 

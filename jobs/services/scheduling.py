@@ -21,13 +21,13 @@ from django.db.models import F, Q
 from fleet import bulk, events
 from fleet.models import Cluster, Hold, Lease
 from jobs import snapshot
-from jobs.core import takeback, timeline
+from jobs.core import takeback, timeline, topology_placed
 from jobs.core.plans import Placed, Plan, Waits
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.scheduler import Scheduler
 from jobs.core.takeback import Takeback
 from jobs.core.world import Gang, Runner
-from jobs.events import announce_jobs, line
+from jobs.events import announce_jobs, line, say
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services import entitlements, reclaiming
 from jobs.services.picture import Picture
@@ -248,6 +248,7 @@ def _write_placed(won: Sequence[Placed], now: datetime) -> None:
     )
     works = Work.objects.bulk_create([_work(job, p, now) for job, p in pairs])
     _write_bindings(pairs, now)
+    _tell_far_apart(pairs, now)
     _withdraw_former(pairs, now)
     announce_jobs([job for job, _ in pairs], now)
     told = "Binding has been scheduled successfully. Result: "
@@ -280,6 +281,13 @@ def _work(job: Job, placed: Placed, now: datetime) -> Work:
     )
 
 
+def _tell_far_apart(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    """To those whose preference for a network domain was passed over."""
+    for job, placed in pairs:
+        if why := topology_placed.not_met(placed.spot.found):
+            say(job, topology_placed.NOT_MET, why, now, warning=True)
+
+
 def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     Binding.objects.bulk_create(
         [
@@ -289,13 +297,14 @@ def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
                 attempt=job.attempt,
                 result=p.result,
                 explanation=[verdict.as_json() for verdict in p.spot.verdicts],
+                placement=topology_placed.kept(p.spot.found),
                 scheduled_at=now,
             )
             for job, p in pairs
         ],
         update_conflicts=True,
         unique_fields=["job"],
-        update_fields=["cluster", "attempt", "result", "explanation", "scheduled_at"],
+        update_fields=["cluster", "attempt", "result", "explanation", "placement", "scheduled_at"],
     )
 
 

@@ -22,7 +22,8 @@ def test_it_wants_the_smallest_domain_when_nothing_is_said() -> None:
 
 def test_it_reads_our_own_words() -> None:
     assert read(topology="required") == (Within(None, True), [])
-    assert read(topology="preferred", topology_level="asw") == (Within(2, False), [])
+    assert read(topology="preferred", topology_level="psw") == (Within(1, False), [])
+    assert read(topology="preferred") == (Within(2, False), [])
 
 
 @pytest.mark.parametrize("label", ["psw", "network.topology.nvidia.com/spine", "topology.kubernetes.io/block"])
