@@ -271,6 +271,7 @@ def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]
         pods=tuple(pods),
         leaves_for=reclaim.get("job") or 0,
         goes_to=reclaim.get("to") or "",
+        ordered_at=datetime.fromisoformat(reclaim["at"]) if "at" in reclaim else None,
         until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
         promise=(str(job["uid"]), job["attempt"]),
     )

@@ -25,8 +25,9 @@ def claimants_of(
     waiting: Mapping[int, Gang], leaving: Iterable[Runner], left: Iterable[Runner], now: datetime
 ) -> set[int]:
     """The waiting jobs that somebody leaves for, or has left for just now."""
+    left = list(left)
     kept = [each for each in left if each.until and now < each.until + KEPT]
-    awaited = {each.leaves_for for each in (*leaving, *kept)}
+    awaited = {each.leaves_for for each in _standing((*leaving, *kept), left)}
     return {job for job in awaited if job in waiting and waiting[job].asks_quota}
 
 
@@ -48,13 +49,14 @@ class Promises:
         self._ledger = copy.copy(quota.ledger) if quota and claimants else None
         if self._ledger is None:
             return
-        going = [runner for runner in leaving if runner.leaves_for in claimants]
+        left = list(left)
+        going = [runner for runner in _standing(leaving, left) if runner.leaves_for in claimants]
         self._ledger.held = self._ledger.held.copy()
         for runner in going:
             self._ledger.release(runner.charge)
         for gang in claimants.values():
             self._ledger.charge(gang.charge)
-        self._reserve(claimants, going, left, now)
+        self._reserve(claimants, going, _standing(left, left), now)
 
     def _reserve(
         self, claimants: Mapping[int, Gang], going: list[Runner], left: Iterable[Runner], now: datetime
@@ -66,7 +68,8 @@ class Promises:
             self._places.without(runner)
         for job in sorted(claimants):
             only = (goes_to[job],) if job in goes_to else ()
-            found = self._places.find(("promised", job), claimants[job], only, now)
+            with self._places.beside_kept():
+                found = self._places.find(("promised", job), claimants[job], only, now)
             promise = Spot(0, found, ()).promise(("promised", job)) if found else None
             if promise is None and job in goes_to:
                 promise = Promise(("promised", job), goes_to[job], _rest(claimants[job], going))
@@ -98,6 +101,14 @@ class Promises:
             self._reserved.pop(gang.job_id, None)
         elif self._ledger is not None and gang.asks_quota:
             self._ledger.charge(gang.charge)
+
+
+def _standing(orders: Iterable[Runner], left: Iterable[Runner]) -> list[Runner]:
+    """Without those whose claimant has had its place since, and had to leave it for another: that promise was kept."""
+    since = {each.job_id: each.ordered_at for each in left if each.ordered_at}
+    return [
+        each for each in orders if not (at := since.get(each.leaves_for)) or not each.ordered_at or at < each.ordered_at
+    ]
 
 
 def _rest(claimant: Gang, going: Iterable[Runner]) -> dict[str, int]:

@@ -6,7 +6,7 @@ that the quota would have but no cluster holds is not charged, and one that wait
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -227,7 +227,7 @@ class Scheduler:
                 through.refused(no)
                 continue
             promises.turn_of(gang)
-            with self.places.turn_of(job):
+            with self._turn_of(job):
                 spot = self.places.spot(line.key[1], gang, line.only, now)  # 3. where
             if spot is None:
                 promises.turn_over(gang)
@@ -294,11 +294,15 @@ class Scheduler:
                 self._refuse(line, no)
                 return
         promises.turn_of(gang)
-        with self.places.turn_of(gang.job_id):
+        with self._turn_of(gang.job_id):
             found = self.places.find(line.key[1], gang, line.only, now)
         if found is None:
             self._shut_out(line)
         promises.turn_over(gang)
+
+    def _turn_of(self, job: int) -> AbstractContextManager[None]:
+        """For one that others leave for nodes are kept before all: it may have those that are kept for a big gang."""
+        return self.places.beside_kept() if job in self._claimants else self.places.turn_of(job)
 
     def _refuse(self, line: Line, no: Refused) -> None:
         line.refusal, line.nowhere = no, False

@@ -1,6 +1,7 @@
 """The cycle under a quota tree: both answers together, whose turn it is, and what is promised to another."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,6 +134,17 @@ def test_it_keeps_the_freed_place_from_those_under_no_quota_too():
     seen = under(rules, [claimant, passer_by], [cluster("north", [node(3)])], [leaving])
     assert placed(cycle.run(seen, NOON)) == []
     assert placed(cycle.run(replace(seen, leaving=()), NOON)) == ["passer-by"]
+
+
+def test_it_keeps_nothing_more_for_one_that_has_had_its_place_and_lost_it_since():
+    first, again = mine("first", "b"), mine("again", after_s=1)
+    told = [NOON, NOON + timedelta(seconds=1)]
+    left = [replace(leaver("gone", again), until=NOON, ordered_at=told[0], cluster="")]
+    rules = a_quota(quota("a"), quota("b"))
+    seen = under(rules, [first, again], [cluster("north", [node(3)])], left=left)
+    assert placed(cycle.run(seen, NOON)) == ["again"]
+    lost = replace(leaver("again", mine("taker")), job_id=again.job_id, until=NOON, ordered_at=told[1], cluster="")
+    assert placed(cycle.run(replace(seen, left=(*left, lost)), NOON)) == ["first"]
 
 
 shapes = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.integers(0, 2)), max_size=14)

@@ -3,9 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from jobs.core import takeback
 from jobs.core.losses import Loss
 from jobs.core.scheduler import Scheduler
@@ -101,57 +98,9 @@ def test_it_serves_many_claimants_in_one_go_without_taking_one_victim_twice():
     ]
 
 
-class Fleet:
-    """Plays cycle after cycle: whoever is placed runs for ever, whoever is taken leaves at once and waits again."""
-
-    def __init__(self, gangs, leaves, room: int, nodes) -> None:
-        self.gangs, self.leaves, self.nodes = {each.job_id: each for each in gangs}, leaves, nodes
-        self.total = {**PLENTY, GPU: room}
-        self.running: dict[int, Runner] = {}
-        self.left: dict[int, Runner] = {}
-        self.promises: dict[int, Promise] = {}
-
-    def step(self, after_s: int) -> int:
-        """How many were taken."""
-        runners = list(self.running.values())
-        rules = a_quota(*self.leaves, charges=[each.charge for each in runners], total=self.total)
-        waiting = [gang for job, gang in self.gangs.items() if job not in self.running]
-        sites = [cluster(f"c{i}", [node(n)]) for i, n in enumerate(self.nodes)]
-        sites = [
-            replace(s, promises=tuple(p for p in self.promises.values() if p.cluster == s.member.name)) for s in sites
-        ]
-        seen = under(rules, waiting, sites, left=self.left.values())
-        scheduler = Scheduler.of(seen)
-        plan = scheduler.run(NOON)
-        made = takeback.plan(scheduler, plan, lambda: runners, NOON)
-        for each in made.taken:
-            gone = self.running.pop(each.runner.job_id)
-            del self.promises[gone.job_id]
-            order = {"leaves_for": each.claimant.job_id, "goes_to": each.goes_to, "until": NOON}
-            self.left[gone.job_id] = replace(gone, cluster="", **order)
-        started = NOON + timedelta(seconds=after_s)
-        for each in plan.placed:
-            gang, at, key = each.gang, each.spot.cluster, ("run", each.gang.job_id)
-            self.left.pop(gang.job_id, None)
-            self.promises[gang.job_id] = each.spot.promise(key)
-            self.running[gang.job_id] = Runner(
-                gang.job_id, gang.name, gang.charge, gang.priority, started, at, gang.total, promise=key
-            )
-        return len(made.taken)
-
-
-@settings(deadline=None, max_examples=60)
-@given(
-    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=9),
-    st.integers(0, 8),
-    st.integers(0, 8),
-    st.lists(st.integers(1, 8), min_size=1, max_size=3),
-)
-def test_it_comes_to_rest(asked, low_a, low_b, nodes):
-    leaves = [quota("a", {GPU: low_a}, {GPU: 16}), quota("b", {GPU: low_b}, {GPU: 16})]
-    gangs = [
-        mine(f"g{i}", leaf, workers, after_s=after, job_id=i + 1) for i, (leaf, workers, after) in enumerate(asked)
-    ]
-    fleet = Fleet(gangs, leaves, 16, nodes)
-    taken = [fleet.step(i) for i in range(2 * len(gangs) + 4)]
-    assert taken[-3:] == [0, 0, 0]
+def test_it_takes_back_even_from_the_one_it_had_to_leave_for_when_that_one_borrows_now():
+    claimant, kept, taker = mine("claimant"), runner("kept", 1), runner("taker", 2)
+    kept = replace(kept, charge=replace(kept.charge, preemptible=False))
+    lost = replace(runner("claimant", claimant.job_id, "a"), cluster="", promise=None, leaves_for=2, until=NOON)
+    seen = replace(full([kept, taker], [claimant]), left=(lost,))
+    assert [each.runner.name for each in play(seen, [taker]).taken] == ["default/taker"]
