@@ -1,10 +1,12 @@
 """A training job as submitted to the fleet, and where it stands."""
 
 import uuid
+from typing import Any
 
 from django.db import models
-from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left, StrIndex
+
+from jobs.models.listed import CodeField, JobRows, Wide
 
 
 class Job(models.Model):
@@ -68,10 +70,8 @@ class Job(models.Model):
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED, db_index=True)
     reason = models.JSONField(null=True, blank=True)
     """Why it is not running: ``{code, message, ...}`` as `jobs.core.reasons` makes it; null once it runs."""
-    reason_code = models.GeneratedField(
-        expression=KeyTextTransform("code", "reason"), output_field=models.CharField(max_length=64), db_persist=True
-    )
-    """Written by the database: lists narrow and count by it without reading what else is in the row."""
+    reason_code = CodeField(max_length=64, null=True, blank=True, editable=False)
+    """Follows ``reason``: lists narrow and count by it without reading what else is in the row."""
     waited = models.JSONField(default=list, blank=True)
     """``[[owner, since]]``: in whose hands it was while it waited, as `jobs.core.timeline.entered` keeps it."""
     suspended = models.BooleanField(default=False)
@@ -91,6 +91,8 @@ class Job(models.Model):
     deleting_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
 
+    objects = JobRows.as_manager()
+
     class Meta:
         ordering = ["-created_at", "-id"]
         constraints = [
@@ -98,10 +100,25 @@ class Job(models.Model):
         ]
         indexes = [
             models.Index(fields=["namespace", "state"]),
-            models.Index(
-                fields=["created_at", "state", "kind", "namespace", "name", "leaf", "cluster", "gpus", "reason_code"],
+            Wide(
+                fields=[
+                    "created_at",
+                    "state",
+                    "kind",
+                    "namespace",
+                    "name",
+                    "leaf",
+                    "cluster",
+                    "gpus",
+                    "reason_code",
+                    "policy",
+                    "priority",
+                    "suspended",
+                    "started_at",
+                    "finished_at",
+                ],
                 name="jobs_listed",
-            ),
+            ),  # fmt: skip
             models.Index(fields=["gpus"]),
             models.Index(fields=["priority"]),
             models.Index(fields=["started_at"]),
@@ -114,6 +131,10 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
+
+    def save(self, *, update_fields: Any = None, **given: Any) -> None:
+        follows = ["reason_code"] if update_fields and "reason" in update_fields else []
+        super().save(update_fields=update_fields and [*update_fields, *follows], **given)
 
     @property
     def finished(self) -> bool:
