@@ -1,5 +1,6 @@
 """What a cycle decides, as values: who is placed where, who waits and why. The services write it down."""
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from jobs.core.placing.facts import Assignment
@@ -9,12 +10,14 @@ from jobs.core.world import Gang, Promise
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place for the whole gang."""
+    """A place for the whole gang, or for one share of a job that is divided."""
 
     cluster_id: int
     found: Assignment
     verdicts: tuple[Verdict, ...]
     """Every cluster looked at, the chosen one first."""
+    others: tuple["Spot", ...] = ()
+    """Where the other shares go."""
 
     @property
     def cluster(self) -> str:
@@ -28,6 +31,21 @@ class Spot:
             held.append(({name: amount * load.each for name, amount in request}, load.names))
         return Promise(key, self.cluster, self.found.demand.total, tuple(held))
 
+    @property
+    def shares(self) -> tuple["Spot", ...]:
+        """This one and the others: attempt after attempt."""
+        return self, *self.others
+
+    def promises(self, gang: Gang) -> Iterator[Promise]:
+        """What the gang holds from now on, under the number of each attempt."""
+        name: Hashable = gang.uid or gang.job_id
+        for number, share in enumerate(self.shares, start=gang.attempt + 1):
+            yield share.promise((name, number))
+
+    @property
+    def pods(self) -> int:
+        return sum(part.replicas for part in self.found.demand.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -36,7 +54,9 @@ class Placed:
 
     @property
     def result(self) -> str:
-        """As the seed prints it: ``{north:0,[{master 1} {worker 2}]}``."""
+        """As the seed prints it: ``{north:0,[{master 1} {worker 2}]}``; when it is divided, ``{north:3, south:2}``."""
+        if self.spot.others:
+            return f"{{{', '.join(f'{share.cluster}:{share.pods}' for share in self.spot.shares)}}}"
         roles = " ".join(f"{{{name} {replicas}}}" for name, replicas, _ in self.gang.roles)
         return f"{{{self.spot.cluster}:0,[{roles}]}}"
 

@@ -200,7 +200,8 @@ class Scheduler:
     def _starving(self, now: datetime) -> Iterable[Gang]:
         """Big gangs that have waited long and that the quota would have, by their place; the first ones."""
         long = self._lines.long(now - timedelta(seconds=drain.PATIENCE), ALIKE)
-        big = (job for job in long if scheduler_drain.is_big(self.places.engine, self.gangs[job].demand))
+        whole = (job for job in long if self.gangs[job].division is None)
+        big = (job for job in whole if scheduler_drain.is_big(self.places.engine, self.gangs[job].demand))
         for job in islice(big, DRAINED):
             gang, line = self.gangs[job], self._lines.of[job]
             if job in self._claimants or (self._blocks(line.leaf) and job != self._lines.first(line.leaf)):
@@ -277,7 +278,7 @@ class Scheduler:
 
     def _place(self, gang: Gang, spot: Spot, plan: Plan, promises: Promises) -> None:
         promises.placed(gang)
-        self.places.hold(spot.promise(_key(gang)))
+        self.places.hold_all(spot.promises(gang))
         plan.placed.append(Placed(gang, spot))
         self._left_line(gang.job_id)
         if self.places.is_kept_for(gang.job_id):
@@ -407,7 +408,7 @@ class Scheduler:
         self.gangs.pop(gang.job_id, None)
         self.leaving.pop(gang.job_id, None)
         self.left.pop(gang.job_id, None)
-        self.places.hold(placed.spot.promise(_key(gang)))
+        self.places.hold_all(placed.spot.promises(gang))
         if gang.asks_quota and self.quota is not None:
             self.charges[gang.job_id] = gang.charge
             ledger, way = self.quota.ledger, self.quota.ledger.way[gang.leaf]
@@ -420,7 +421,7 @@ class Scheduler:
         alone = gang.job_id in self._claimants or self.places.is_kept_for(gang.job_id)
         claim = gang.job_id if alone else 0
         excluded = tuple(sorted(gang.excluded.items()))
-        shape = (gang.api_version, gang.kind, gang.demand, id(gang.policy), excluded, only, claim)
+        shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), excluded, only, claim)
         line = Line((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
         self._lines.put(gang.job_id, unit, line)
         line = self._lines.of[gang.job_id]
@@ -446,7 +447,3 @@ class Scheduler:
     def _only(self, gang: Gang) -> tuple[str, ...]:
         """The clusters its queue may use; empty: all."""
         return self._rules(gang.leaf).cluster_affinity
-
-
-def _key(gang: Gang) -> Hashable:
-    return gang.uid or gang.job_id, gang.attempt + 1

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from jobs.core import division_places
 from jobs.core.drain import Drain
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import explain
@@ -102,6 +103,10 @@ class Places:
         self.engine.hold(promise)
         self._stamp += 1
 
+    def hold_all(self, promises: Iterable[Promise]) -> None:
+        for promise in promises:
+            self.hold(promise)
+
     def release(self, key: Hashable) -> None:
         promise = self.promises.pop(key, None)
         if promise is not None:
@@ -150,10 +155,14 @@ class Places:
     # what is asked of it
 
     def find(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Assignment | None:
-        """The best place now; a no is remembered."""
+        """The best place now, of a job that is divided for its largest share; a no is remembered."""
         if shape in self._nowhere:
             return None
-        found = self.engine.find(self._barring(gang, only), gang.demand, now)
+        asking = self._barring(gang, only)
+        if gang.division is not None:
+            found = next(iter(division_places.place(self.engine, asking, now)), None)
+        else:
+            found = self.engine.find(asking, gang.demand, now)
         if found is None:
             self._nowhere[shape] = (gang, only)
             coming = [until for until in gang.excluded.values() if until > now]
@@ -162,6 +171,8 @@ class Places:
 
     def spot(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Spot | None:
         """The best place now, with what every cluster says."""
+        if gang.division is not None and shape not in self._nowhere:
+            return self._divided(shape, gang, only, now)
         found = self.find(shape, gang, only, now)
         if found is None:
             return None
@@ -169,6 +180,14 @@ class Places:
         if not verdicts or not verdicts[0].fits or verdicts[0].cluster != found.cluster:
             verdicts = self.look(shape, gang, only, now)
         return self._spot(found, verdicts)
+
+    def _divided(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Spot | None:
+        if self.find(shape, gang, only, now) is None:
+            return None
+        shares = division_places.place(self.engine, self._barring(gang, only), now)
+        verdicts = self.look(shape, gang, only, now)
+        first, *others = (Spot(self._ids[share.cluster], share, verdicts) for share in shares)
+        return replace(first, others=tuple(others))
 
     def _spot(self, found: Assignment, verdicts: Sequence[Verdict]) -> Spot:
         first = [verdict for verdict in verdicts if verdict.cluster == found.cluster]
@@ -179,18 +198,23 @@ class Places:
         """What every cluster says to it, those that hold it first."""
         known = self._looked.get(shape)
         if known is None or known[0] != self._stamp or self._beside:
-            looks = explain(self.engine, self._barring(gang, only), gang.demand, now)
-            told = tuple(self._held_back(_barred(each.verdict, gang.leaf, only), gang, only, now) for each in looks)
+            verdicts = self._verdicts(self._barring(gang, only), now)
+            told = tuple(self._held_back(_barred(each, gang.leaf, only), gang, only, now) for each in verdicts)
             known = (self._stamp, told)
             if not self._beside:
                 self._looked[shape] = known
         return known[1]
 
+    def _verdicts(self, asking: Gang, now: datetime) -> list[Verdict]:
+        if asking.division is not None:
+            return division_places.explain(self.engine, asking, now)
+        return [look.verdict for look in explain(self.engine, asking, asking.demand, now)]
+
     def spot_beside(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Spot | None:
         """A place where nodes are kept for another, for one who may use them."""
         if self._passed_over[0] != self._stamp:
             self._passed_over = (self._stamp, set())
-        if self.kept is None or shape in self._passed_over[1]:
+        if self.kept is None or gang.division is not None or shape in self._passed_over[1]:
             return None
         with self.beside_kept():
             found = self._find_on(self.kept.drain.cluster, gang, only, now)
@@ -251,10 +275,10 @@ class Places:
         return woken
 
     def _might_fit(self, gang: Gang, indices: Sequence[int]) -> bool:
-        prepared = self.engine.prepared(gang.demand)
+        prepared = self.engine.prepared(division_places.demand_of(gang, 1) if gang.division else gang.demand)
         if not prepared.possible:
             return False
-        holding = self.engine.holding(prepared)
+        holding = self.engine.holding(prepared, gang.fit)
         return any(bool((mask & holding)[indices].any()) for mask in self.engine.masks(gang))
 
     def _barring(self, gang: Gang, only: tuple[str, ...]) -> Gang:

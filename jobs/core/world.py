@@ -11,6 +11,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from jobs.core.division import Division
 from jobs.core.placing.asks import Ask, Demand, Part
 from jobs.core.placing.facts import Member, NodeFacts
 from jobs.core.policy import PolicySpec
@@ -52,6 +53,8 @@ class Gang:
     uid: str = ""
     needs: Demand | None = None
     """What its pods ask of nodes beyond amounts; None: nothing."""
+    division: Division | None = None
+    """Set when it may be divided over clusters; ``roles`` and ``needs`` are then of the pods that have no place yet."""
     lasts: float | None = None
     """How many seconds it declares to run; None: it does not say."""
 
@@ -62,6 +65,11 @@ class Gang:
         return Demand(
             tuple(Part(role, replicas, Ask.of(request)) for role, replicas, request in self.roles if replicas)
         )
+
+    @property
+    def fit(self) -> str:
+        """The fit its policy asks for; empty: the cluster's own."""
+        return self.policy.fit if self.policy else ""
 
     @property
     def schedulers(self) -> frozenset[str]:

@@ -61,7 +61,8 @@ class Picture:
         pks = []
         for each in lost:
             pks.append(each.gang.job_id)
-            self.scheduler.places.release((each.gang.uid, each.gang.attempt + 1))
+            for promise in each.spot.promises(each.gang):
+                self.scheduler.places.release(promise.key)
             self.scheduler.release(each.gang.job_id)
         if pks:
             self._tell_jobs(Job.objects.filter(pk__in=pks))
