@@ -23,7 +23,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, say
 from jobs.kinds import gangs, registry
 from jobs.models import Job, Work
-from jobs.services import charges, copies, dependents, moves, overrides, reservations, scheduling, works
+from jobs.services import charges, copies, dependents, moves, overrides, reservations, scheduling, topology, works
 from jobs.services.copies import NotYet
 from jobs.services.reservations import CannotReserve
 from jobs.snapshot import known_kinds
@@ -85,9 +85,10 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
             dependents.send(client, dependents.of(job))
         written, said = overrides.manifest(job, kind, work.cluster)
         body = copies.manifest(kind, written, marks)
-        if fits.reserves(work.cluster.labels):
-            replicas = {role["name"]: role["replicas"] for role in job.roles}
-            reservations.secure(client, kind, body, replicas, now=clock())
+        topology.write(kind, body, job, work)
+        if reservations.asked(work.cluster, spec.fit):
+            roles = [Role(role["name"], role["replicas"], role["request"]) for role in job.roles]
+            reservations.secure(client, work.cluster, kind, body, roles, now=clock())
         if group := gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves):
             copies.create(client, *group, uid, attempt)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from .fit import Amounts, Ask, Room, ask_of, why_not
 from .objects import Object, annotations_of, key_of, labels_of, namespace_of, uid_of
+from .ranks import wished
 
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 VOLCANO = "volcano"
@@ -32,6 +33,8 @@ class Waiting:
     role: str = ""
     least: int = 1
     """How many a gang needs that is written on its pods only, as Koordinator's are."""
+    wish: str = ""
+    """The node it should be on, if it fits there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ def waiting_of(pod: Object) -> Waiting:
         order=(-priority, str(pod["metadata"].get("creationTimestamp") or ""), key_of(pod)),
         role=notes.get(VOLCANO_ROLE, ""),
         least=int(least) if least.isdigit() else 1,
+        wish=wished(pod),
     )
 
 
@@ -118,7 +122,8 @@ def _place_batch(batch: list[Waiting], rooms: dict[str, Room], groups: Mapping[s
     words: dict[str, str] = {}
     together = _together([pod for pod in batch if pod.role in group.close], rooms)
     for pod in sorted(batch, key=lambda p: _weight(p.ask.request), reverse=True):
-        room = together if together and pod.role in group.close else best_room(pod.ask, rooms.values())
+        close = together if together and pod.role in group.close else None
+        room = close or _wished(pod, rooms) or best_room(pod.ask, rooms.values())
         if room is None:
             words[pod.key] = refusal(pod.ask, rooms.values())
         else:
@@ -136,6 +141,11 @@ def _place_batch(batch: list[Waiting], rooms: dict[str, Room], groups: Mapping[s
     if not name:
         return short
     return f"{short} Pod group needs {group.need} together, {group.placed + len(placed)} can be placed."
+
+
+def _wished(pod: Waiting, rooms: Mapping[str, Room]) -> Room | None:
+    room = rooms.get(pod.wish)
+    return room if room is not None and not why_not(pod.ask, room) else None
 
 
 def _together(close: list[Waiting], rooms: dict[str, Room]) -> Room | None:

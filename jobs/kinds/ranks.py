@@ -1,0 +1,68 @@
+"""Hands to a member, and through it to the training process, which node each rank of a role belongs on. Pure.
+
+Kinds number the pods of a role from 0 and make that the rank (RANK, TF_CONFIG's index, the hostfile's line), so the n-th node
+of the list is rank n's. A scheduler may follow the list; a runtime may sort by it, for it finds itself in it by its node.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jobs.kinds.base import Kind, Manifest, note
+
+RANKS = "convoy.dev/ranks"
+"""``node-a*2 node-b``: ranks 0 and 1 on node-a, 2 on node-b."""
+GPU_SETS = "convoy.dev/gpu-sets"
+"""``node-a=4,5 node-b=6``: the GPUs for the gang's pods on each node, in the order of their ranks."""
+LONGEST = 16 * 1024
+"""Characters of a list that is still written: every pod carries it."""
+_ENVIRONMENT = {"CONVOY_RANKS": f"metadata.annotations['{RANKS}']", "CONVOY_NODE": "spec.nodeName"}
+
+
+def write(kind: Kind, made: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]]) -> list[str]:
+    """Onto the pods of every role that has ``[node, pods]`` runs, in place; returns the roles whose list is too long."""
+    left_out = []
+    for role, template in kind.templates(made):
+        if not (runs := nodes.get(role)):
+            continue
+        text = " ".join(f"{node}*{pods}" if pods > 1 else str(node) for node, pods in runs)
+        if len(text) > LONGEST:
+            left_out.append(role)
+            continue
+        note(template, "annotations", {RANKS: text})
+        _show(template)
+    return left_out
+
+
+def pin(kind: Kind, made: Manifest, key: str, values: Sequence[str]) -> None:
+    """Keeps all pods on nodes whose label has one of these values, beside whatever they ask of nodes themselves."""
+    for _, template in kind.templates(made):
+        spec = template.setdefault("spec", {})
+        if len(values) == 1:
+            spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), key: values[0]}
+            continue
+        affinity = spec["affinity"] = {**(spec.get("affinity") or {})}
+        of_nodes = affinity["nodeAffinity"] = {**(affinity.get("nodeAffinity") or {})}
+        required = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+        wanted = {"key": key, "operator": "In", "values": list(values)}
+        terms = required.get("nodeSelectorTerms") or [{"matchExpressions": []}]
+        of_nodes["requiredDuringSchedulingIgnoredDuringExecution"] = {
+            "nodeSelectorTerms": [_and(term, wanted) for term in terms]
+        }
+
+
+def _and(term: Manifest, wanted: Manifest) -> Manifest:
+    """A term without any condition matches nothing, and goes on doing so."""
+    return {**term, "matchExpressions": [*(term.get("matchExpressions") or []), wanted]} if term else term
+
+
+def _show(template: Manifest) -> None:
+    """To the processes, as environment; a name the person uses is the person's."""
+    for container in (template.get("spec") or {}).get("containers") or []:
+        given = container.get("env") or []
+        names = {each.get("name") for each in given}
+        added = [
+            {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+            for name, path in _ENVIRONMENT.items()
+            if name not in names
+        ]
+        container["env"] = [*given, *added]

@@ -1,0 +1,69 @@
+"""1.3: GPU topology: gangs near each other, and what is told when they cannot be."""
+
+import pytest
+import yaml
+
+from fleet.kube.resources import NODES
+from fleet.models import Node, Pod
+from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
+from tests.acceptance.test_1_3_mpijobs import mpi_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RACK = "topology.kubernetes.io/rack"
+
+
+def wired(world, name: str, racks: str, gpus: int = 2) -> None:
+    """A member with a node of so many GPUs for each letter, which names its rack; node i is ``<name>-pool<i>-0``."""
+    world.member(name, *(gpus for _ in racks))
+    for i, rack in enumerate(racks):
+        world.clients[name].merge_patch(NODES.path(name=f"{name}-pool{i}-0"), {"metadata": {"labels": {RACK: rack}}})
+    known = Node.objects.filter(cluster__name=name)
+    world.until(lambda: all(RACK in node.labels for node in known.all()), "the racks are known")
+
+
+def near(text: str, **notes: str) -> str:
+    job = yaml.safe_load(text)
+    job["metadata"]["annotations"] = {f"convoy.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
+    return yaml.safe_dump(job)
+
+
+def racks_of(world, name: str) -> list[str]:
+    """Of the workers' nodes, in the order of ranks."""
+    job = world.job(name)
+    pods = Pod.objects.filter(job_uid=job.uid, role="worker").exclude(node="").order_by("index")
+    return [Node.objects.get(name=pod.node).labels[RACK] for pod in pods]
+
+
+def test_1_3_6_a_gang_no_node_holds_takes_the_nodes_whose_ring_leaves_a_switch_least(world):
+    wired(world, "north", "abcab")
+    world.apply(POLICY, mpi_job(workers=8))
+    world.expect("vgg16", "Running")
+    world.until(lambda: len(racks_of(world, "vgg16")) == 8, "all workers are bound")
+    assert racks_of(world, "vgg16") in (list("aaaabbbb"), list("bbbbaaaa"))
+
+
+def test_1_3_6_a_preference_that_cannot_be_met_is_passed_over_with_an_event(world):
+    wired(world, "north", "abc")
+    world.apply(POLICY, near(mpi_job(workers=4), topology="preferred"))
+    world.expect("vgg16", "Running")
+    [told] = [message for reason, message in world.events("vgg16") if reason == "TopologyNotMet"]
+    assert told == "no asw of north holds it whole: it goes over 2 access switches, its ring leaves one 2 times"
+
+
+def test_1_3_6_a_required_topology_waits_whole_and_says_what_the_best_switch_lacks(world):
+    wired(world, "north", "abc")
+    world.apply(POLICY, near(mpi_job(workers=4), topology="required", topology_level="asw"))
+    world.until(lambda: (world.job("vgg16").reason or {}).get("code") == "NoClusterFits", "the reason is written")
+    [verdict] = world.job("vgg16").reason["clusters"]
+    assert verdict["short"] == {"nvidia.com/gpu": 2} and "no asw alone" in verdict["message"]
+    assert world.pods("north") == []
+
+
+def test_1_3_6_a_required_topology_is_kept_by_the_members_own_scheduler(world):
+    wired(world, "north", "abcb")
+    world.apply(POLICY, near(mpi_job(workers=4), topology="required", topology_level="asw"))
+    world.expect("vgg16", "Running")
+    world.until(lambda: len(racks_of(world, "vgg16")) == 4, "all workers are bound")
+    assert racks_of(world, "vgg16") == ["b"] * 4
+    [worker] = {str(pod["spec"]["nodeSelector"]) for pod in world.pods("north")}
+    assert worker == str({RACK: "b"})

@@ -1,0 +1,53 @@
+"""What a copy's pods are told of their ranks and their domain."""
+
+from jobs.kinds import ranks, registry
+
+PYTORCH = registry.of("kubeflow.org/v1", "PyTorchJob")
+
+
+def job(**spec) -> dict:
+    replicas = {
+        role: {"template": {"spec": {"containers": [{"name": "pytorch"}], **spec}}} for role in ("Master", "Worker")
+    }
+    return {"metadata": {"name": "llama"}, "spec": {"pytorchReplicaSpecs": replicas}}
+
+
+def worker(made: dict) -> dict:
+    return made["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]
+
+
+def test_each_role_gets_its_nodes_in_the_order_of_ranks():
+    made = job()
+    assert ranks.write(PYTORCH, made, {"worker": [["a", 2], ["b", 1]]}) == []
+    assert worker(made)["metadata"]["annotations"] == {"convoy.dev/ranks": "a*2 b"}
+    assert "metadata" not in made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
+
+
+def test_the_processes_find_the_list_and_their_own_node():
+    made = job(containers=[{"name": "pytorch", "env": [{"name": "CONVOY_NODE", "value": "mine"}]}])
+    ranks.write(PYTORCH, made, {"worker": [["a", 2]]})
+    [mine, theirs] = worker(made)["spec"]["containers"][0]["env"]
+    assert mine == {"name": "CONVOY_NODE", "value": "mine"} and theirs["name"] == "CONVOY_RANKS"
+    assert theirs["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.annotations['convoy.dev/ranks']"
+
+
+def test_a_list_too_long_for_every_pod_is_left_out():
+    made = job()
+    assert ranks.write(PYTORCH, made, {"worker": [[f"node-{i}", 1] for i in range(5000)]}) == ["worker"]
+    assert "metadata" not in worker(made)
+
+
+def test_a_domain_with_a_label_becomes_a_node_selector():
+    made = job(nodeSelector={"gpu": "a100"})
+    ranks.pin(PYTORCH, made, "rack", ["r1"])
+    assert worker(made)["spec"]["nodeSelector"] == {"gpu": "a100", "rack": "r1"}
+
+
+def test_a_domain_without_a_label_holds_beside_every_term_of_an_affinity():
+    condition = {"key": "gpu", "operator": "Exists"}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [condition]}, {}]}
+    made = job(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}})
+    ranks.pin(PYTORCH, made, "host", ["a", "b"])
+    wanted = {"key": "host", "operator": "In", "values": ["a", "b"]}
+    found = worker(made)["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert found == {"nodeSelectorTerms": [{"matchExpressions": [condition, wanted]}, {}]}
