@@ -86,9 +86,9 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
         written, said = overrides.manifest(job, kind, work.cluster)
         body = copies.manifest(kind, written, marks)
         topology.write(kind, body, job, work)
-        if reservations.asked(work.cluster, spec.fit):
-            roles = [Role(role["name"], role["replicas"], role["request"]) for role in job.roles]
-            reservations.secure(client, work.cluster, kind, body, roles, now=clock())
+        if fits.reserves(work.cluster.labels):
+            replicas = {role["name"]: role["replicas"] for role in job.roles}
+            reservations.secure(client, kind, body, replicas, now=clock())
         if group := gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves):
             copies.create(client, *group, uid, attempt)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
