@@ -80,6 +80,8 @@ class Job(models.Model):
     )
     attempt = models.PositiveIntegerField(default=0)
     """The number of the latest attempt: the fencing token on everything sent."""
+    shares = models.JSONField(default=list, blank=True)
+    """Of a job that is divided, who has how much: `jobs.core.shares`; empty: it runs whole, on ``cluster``."""
     status = models.JSONField(default=dict, blank=True)
     """The member's ``.status`` of the current attempt."""
 
