@@ -244,9 +244,9 @@ class Places:
             return replace(verdict, message=told)
         with self.beside_kept():
             fits = self._find_on(verdict.cluster, gang, only, now) is not None
-        if not fits:
-            return verdict
         told = f"keeps {nodes} for {kept.gang.name} until it starts, expected at {until}"
+        if not fits:
+            return replace(verdict, message=f"{verdict.message}; {told}")
         return Verdict(verdict.cluster, Code.KEPT_FOR_GANG, told)
 
     def forget(self) -> list[Shape]:

@@ -1,4 +1,4 @@
-"""The Helios Venus trace on a virtual clock: the product's own engine and drain, nothing else decides.
+"""The Helios Venus trace on a virtual clock: the product's own scheduler and engine, nothing else decides.
 
 What is bound is counted a second time, GPU by GPU, by a ledger that knows no engine: what the two disagree on is a mis-bind.
 """
@@ -8,18 +8,20 @@ import gzip
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from jobs.core import drain
-from jobs.core.drain import Drain, Guesses, Waiting
 from jobs.core.placing.asks import Ask, Demand, Part
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.facts import Assignment, Member, NodeFacts
 from jobs.core.placing.scoring import Weights
 from jobs.core.policy import PolicySpec
+from jobs.core.scheduler import Scheduler
+from jobs.core.scheduler_drain import Run, Runs
+from jobs.core.scheduler_places import Places
 from tests.jobs.core.placing.cast import APIS, GPU, NOON, gang
 
 WHOLE = 8
@@ -69,118 +71,130 @@ def ask(gpus: int) -> Ask:
 
 @dataclass
 class Yard:
-    """The fleet on the virtual clock."""
+    """The fleet on the virtual clock, and what runs on it."""
 
     sizes: Mapping[str, int]
-    lasts: Callable[[Job], float]
     weights: Weights = field(default_factory=Weights)
     now: float = 0.0
-    waiting: dict[int, Job] = field(default_factory=dict)
     starts: dict[int, float] = field(default_factory=dict)
-    running: dict[int, tuple[Job, float, str, list[tuple[str, int]]]] = field(default_factory=dict)
-    """Job → it, its expected run time, its cluster, (node, GPUs)."""
+    running: dict[int, tuple[Job, list[tuple[str, str, int]]]] = field(default_factory=dict)
+    """Job → it, and (cluster, node, GPUs)."""
     leaving: list[tuple[float, int]] = field(default_factory=list)
     used: dict[tuple[str, str], int] = field(default_factory=dict)
     """The ledger."""
     misbinds: int = 0
 
     def __post_init__(self) -> None:
-        self.engine, self.gang = Engine(self.weights), gang(policy=PolicySpec())
+        self.places = Places()
+        self.places.engine = self.engine = Engine(self.weights)
         self.demands = {gpus: demand(gpus) for gpus in range(1, 8 * max(self.sizes.values()) + 1)}
-        self.empty = {c: [f"n{n:03}" for n in range(nodes)] for c, nodes in self.sizes.items()}
-        for cluster, nodes in self.empty.items():
-            self.engine.set_cluster(Member(cluster, apis=APIS))
-            for node in nodes:
-                self.engine.set_node(cluster, NodeFacts(node, {GPU: WHOLE}))
+        for index, (cluster, nodes) in enumerate(self.sizes.items()):
+            self.places.set_cluster(index, Member(cluster, apis=APIS))
+            for n in range(nodes):
+                self.places.set_node(cluster, NodeFacts(f"n{n:03}", {GPU: WHOLE}))
 
-    def place(self, job: Waiting) -> bool:
-        return self.put(self.waiting[int(str(job.name))])
-
-    def put(self, job: Job) -> bool:
-        if job.gpus not in self.demands:
-            return False
-        found = self.engine.find(self.gang, self.demands[job.gpus], NOON)
-        if found is None:
-            return False
-        self.engine.bind(job.id, found)
-        taken = self.count(found, job)
-        self.running[job.id] = (job, self.lasts(job), found.cluster, taken)
+    def start(self, job: Job, found: Assignment) -> None:
+        self.running[job.id] = (job, self.count(found, job))
         self.starts[job.id] = self.now
         heapq.heappush(self.leaving, (self.now + job.lasts, job.id))
-        return True
 
-    def count(self, found: Assignment, job: Job) -> list[tuple[str, int]]:
+    def count(self, found: Assignment, job: Job) -> list[tuple[str, str, int]]:
         """Into the ledger, which does not believe the engine."""
         taken = [
-            (name, load.each * dict(found.demand.parts[parts[0]].ask.request)[GPU])
+            (found.cluster, name, load.each * dict(found.demand.parts[parts[0]].ask.request)[GPU])
             for parts, load in found.loads
             for name in load.names
         ]
-        for name, gpus in taken:
-            self.used[found.cluster, name] = self.used.get((found.cluster, name), 0) + gpus
-        over = any(self.used[found.cluster, name] > WHOLE for name, _ in taken)
-        self.misbinds += over or sum(gpus for _, gpus in taken) != job.gpus
+        for cluster, name, gpus in taken:
+            self.used[cluster, name] = self.used.get((cluster, name), 0) + gpus
+        over = any(self.used[cluster, name] > WHOLE for cluster, name, _ in taken)
+        self.misbinds += over or sum(gpus for _, _, gpus in taken) != job.gpus
         return taken
 
     def leave(self) -> list[Job]:
         """Those whose end has come."""
         gone = []
         while self.leaving and self.leaving[0][0] <= self.now:
-            _, name = heapq.heappop(self.leaving)
-            job, _, cluster, taken = self.running.pop(name)
-            self.engine.release(name)
-            for node, gpus in taken:
+            job, taken = self.running.pop(heapq.heappop(self.leaving)[1])
+            for cluster, node, gpus in taken:
                 self.used[cluster, node] -= gpus
             gone.append(job)
         return gone
 
-    def whole_at(self) -> Mapping[str, Mapping[str, float]]:
-        at = {cluster: dict.fromkeys(nodes, self.now) for cluster, nodes in self.empty.items()}
-        for name, (_, lasts, cluster, taken) in self.running.items():
-            end, nodes = drain.ends(self.starts[name], lasts, self.now), at[cluster]
-            for node, _ in taken:
-                nodes[node] = max(nodes[node], end)
-        return at
 
-    def keep(self, kept: Drain) -> None:
-        self.kept = kept
-        self._tell(usable=False)
+@dataclass
+class Cycle:
+    """The product's own scheduler, told of who comes and who ends."""
 
-    def unkeep(self) -> None:
-        self._tell(usable=True)
+    yard: Yard
+    known: bool
+    """Run times are declared; else they are guessed from what has ended."""
 
-    def _tell(self, *, usable: bool) -> None:
-        for node in self.kept.nodes:
-            self.engine.set_node(self.kept.cluster, NodeFacts(node, {GPU: WHOLE}, usable=usable))
+    def __post_init__(self) -> None:
+        self.scheduler, self.runs = Scheduler(places=self.yard.places), Runs()
+        self.policy = PolicySpec()
+        self.jobs: dict[int, Job] = {}
+
+    def comes(self, job: Job) -> None:
+        self.jobs[job.id] = job
+        asked = self.yard.demands[job.gpus]
+        self.scheduler.put(
+            gang(
+                job_id=job.id,
+                name=f"{job.user}/{job.id:06}",
+                roles=tuple((part.role, part.replicas, dict(part.ask.request)) for part in asked.parts),
+                total=asked.total,
+                queued_at=datetime.fromtimestamp(job.at, UTC),
+                policy=self.policy,
+                needs=asked,
+                lasts=float(job.lasts) if self.known else None,
+            )
+        )
+
+    def ended(self, job: Job) -> None:
+        self.scheduler.places.release((job.id, 1))
+        del self.runs.by_job[job.id]
+        self.runs.guesses.learn(job.user, job.gpus, job.lasts)
+
+    def turn(self) -> None:
+        """One cycle, and more as long as there is more to decide."""
+        now, more = self.yard.now, True
+        while more:
+            plan = self.scheduler.run(datetime.fromtimestamp(now, UTC), lambda: self.runs)
+            for placed in plan.placed:
+                job = self.jobs.pop(placed.gang.job_id)
+                said = placed.gang.lasts
+                self.runs.by_job[job.id] = Run(job.user, job.gpus, now, said, (job.id, 1), placed.spot.cluster)
+                self.yard.start(job, placed.spot.found)
+            more = plan.more
 
 
-def fleet(jobs: Sequence[Job], sizes: Mapping[str, int], *, known: bool, drains: bool, tick: Tick) -> Yard:
+def fleet(jobs: Sequence[Job], sizes: Mapping[str, int], *, known: bool, tick: Tick) -> Yard:
     """All clusters, one queue in the order of submission; run times known, or guessed from what has ended."""
-    guesses = Guesses()
-    yard = Yard(sizes, lambda job: float(job.lasts) if known else guesses.of(job.user, job.gpus))
-    queue: list[Job] = []
-    for now, arrived in moments(yard, jobs):
+    yard = Yard(sizes)
+    cycle = Cycle(yard, known)
+    for _, arrived in moments(yard, jobs):
         for job in yard.leave():
-            guesses.learn(job.user, job.gpus, job.lasts)
+            cycle.ended(job)
             tick()
-        queue += arrived
-        yard.waiting = {job.id: job for job in queue}
-        offers = [Waiting(job.id, job.gpus, job.nodes if drains else 1, yard.lasts(job)) for job in queue]
-        drain.turn(offers, yard, now)
-        queue = [job for job in queue if job.id not in yard.starts]
+        for job in arrived:
+            cycle.comes(job)
+        cycle.turn()
     return yard
 
 
 def alone(jobs: Sequence[Job], nodes: int, key: Callable[[Job], int], tick: Tick) -> Yard:
     """One virtual cluster by itself: sorted by ``key``, from the head until the first that does not fit."""
-    yard = Yard({"home": nodes}, lambda job: 0.0)
+    yard, asking = Yard({"home": nodes}), gang(policy=PolicySpec())
     queue: list[Job] = []
     for _, arrived in moments(yard, jobs):
-        for _ in yard.leave():
+        for job in yard.leave():
+            yard.engine.release(job.id)
             tick()
         queue = sorted(queue + arrived, key=key)
-        while queue and yard.put(queue[0]):
-            queue.pop(0)
+        while queue and (found := yard.engine.find(asking, yard.demands[queue[0].gpus], NOON)) is not None:
+            yard.engine.bind(queue[0].id, found)
+            yard.start(queue.pop(0), found)
     return yard
 
 
