@@ -3,13 +3,15 @@
 A thin layer over `fleet.events`, so that services say ``announce_jobs([...])`` and never spell a journal line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from django.db import transaction
+
 from fleet import bulk, events, journal
 from jobs.kinds import registry
-from jobs.models import Job
+from jobs.models import Job, Work
 
 
 class Named(Protocol):
@@ -32,6 +34,30 @@ def announce_jobs(jobs: Sequence[Job], now: datetime) -> None:
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
     bulk.update(jobs, ["resource_version"])
+
+
+WORK = "Work"
+
+
+@transaction.atomic(savepoint=False)
+def announce_works(works: Iterable[Work], now: datetime) -> None:
+    """Journals, for watches, that the works changed: under the uid of their job, of which other news tells them as well.
+
+    Call it last: who holds rows of a job may be waiting for the journal.
+    """
+    works = list(works)
+    lines = [
+        journal.Change(WORK, work.namespace, work_name(work), str(work.job_uid), journal.Action.MODIFIED)
+        for work in works
+    ]
+    for work, version in zip(works, journal.append(lines, now), strict=True):
+        work.resource_version = version
+        Work.objects.filter(pk=work.pk).update(resource_version=version)
+
+
+def work_name(work: Work) -> str:
+    """As the journal has room for it."""
+    return f"{work.name}-{work.kind.lower()}-{work.attempt}-{work.cluster.name}"[:253]
 
 
 def line(job: Job, reason: str, message: str, *, warning: bool = False) -> events.Line:

@@ -1,6 +1,6 @@
 """What the fleet decided as Kubernetes objects: the binding of each job, and the works that carry it to members.
 
-Both are read only, and news of a job is news of its binding and its works: each is announced with its job.
+Both are read only, and news of a job is news of its binding and its works. What a worker does to a work is told as well.
 """
 
 import uuid
@@ -19,6 +19,7 @@ from fleet.kube.resources import Resource
 from fleet.kubeapi.kinds import Change, Column, Object, RowKind, stamp
 from fleet.kubeapi.tables import AGE
 from fleet.models import Cluster, JournalEntry
+from jobs.events import WORK, work_name
 from jobs.kinds import registry
 from jobs.models import Binding, Work
 
@@ -154,6 +155,17 @@ class Works(_OfJobs):
         parts = ("name", Value("-"), spelled(), Value("-"), Cast("attempt", CharField()), Value("-"))
         rows = Work.objects.select_related("cluster").annotate(shown_name=Concat(*parts, "cluster__name"))
         return rows.defer("cluster__access", "cluster__apis")
+
+    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+        """With its job, or alone."""
+        found = super().told(entries)
+        known = {each.uid for each in found}
+        alone = {(each.object_uid, each.name): each for each in entries if each.kind == WORK}
+        for row in self.rows().filter(job_uid__in={uid for uid, _ in alone}) if alone else ():
+            entry, shown = alone.get((str(row.job_uid), work_name(row))), self.render(row)
+            if entry and shown["metadata"]["uid"] not in known:
+                found.append(_change(entry, Action.MODIFIED, shown["metadata"], shown))
+        return sorted(found, key=lambda each: each.version)
 
     def job_of(self, row: Work) -> object:
         return row.job_uid

@@ -11,7 +11,6 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q
 
-from fleet.core import fits
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
@@ -20,8 +19,9 @@ from jobs.core import policy as policies
 from jobs.core.failover import Outcome
 from jobs.core.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, say
+from jobs.events import announce_jobs, announce_works, say
 from jobs.kinds import gangs, registry
+from jobs.kinds.base import Role
 from jobs.models import Job, Work
 from jobs.services import charges, copies, dependents, moves, overrides, reservations, scheduling, topology, works
 from jobs.services.copies import NotYet
@@ -41,9 +41,16 @@ def push(pk: int, clock: Clock) -> None:
     try:
         _act(work, job, clock)
     except (MemberAway, MemberChanged, NotYet) as e:
-        works.give_back(work, clock(), message=str(e))
+        _wait(work, str(e), clock())
         if job is not None and work.state in (State.PENDING, State.SENDING):
             _tell(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
+
+
+@transaction.atomic
+def _wait(work: Work, message: str, now: datetime) -> None:
+    works.give_back(work, now, message=message)
+    if work.message != message[:500]:
+        announce_works([work], now)
 
 
 def _act(work: Work, job: Job | None, clock: Clock) -> None:
@@ -67,8 +74,10 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
         works.give_back(work, now, wait_s=2.0)
         _tell(job, work, Code.WAITING_FOR_PURGE, f"attempt {blocker.attempt} is being removed first", now)
         return False
-    if works.advance(work, to=State.SENDING):
-        return True
+    with transaction.atomic():
+        if works.advance(work, to=State.SENDING):
+            announce_works([work], now)
+            return True
     works.give_back(work, now, wait_s=0)
     return False
 
@@ -86,9 +95,9 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
         written, said = overrides.manifest(job, kind, work.cluster)
         body = copies.manifest(kind, written, marks)
         topology.write(kind, body, job, work)
-        if fits.reserves(work.cluster.labels):
-            replicas = {role["name"]: role["replicas"] for role in job.roles}
-            reservations.secure(client, kind, body, replicas, now=clock())
+        if reservations.asked(work.cluster, spec.fit):
+            roles = [Role(role["name"], role["replicas"], role["request"]) for role in job.roles]
+            reservations.secure(client, work.cluster, kind, body, roles, now=clock())
         if group := gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves):
             copies.create(client, *group, uid, attempt)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
@@ -117,6 +126,7 @@ def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> 
         if overridden_by:
             told = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
             say(job, "ApplyOverridePolicySucceed", told, now)
+    announce_works([work], now)
 
 
 @transaction.atomic
@@ -129,6 +139,7 @@ def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
     if moves.is_current(job, work):
         say(job, "SyncWorkFailed", message, now, warning=True)
         moves.leave(job, Outcome.REFUSED, Reason(Code.MEMBER_REFUSED, message), now)
+    announce_works([work], now)
 
 
 def _suspend(work: Work, clock: Clock) -> None:
@@ -143,6 +154,7 @@ def _suspend(work: Work, clock: Clock) -> None:
             charges.release(clock(), [work.job_uid])
             scheduling.let_go(clock(), [work.job_uid])
             scheduling.request()
+            announce_works([work], clock())
         else:
             works.give_back(work, clock(), wait_s=0)
 
@@ -181,6 +193,7 @@ def _gone(work: Work, now: datetime) -> None:
         return
     works.release_hold(work.job_uid, work.attempt, now)
     moves.after_removal(work, now)
+    announce_works([work], now)
 
 
 def _tell(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:

@@ -21,7 +21,7 @@ from fleet.models import Identity, Pod
 from fleet.services import following
 from jobs.core.failover import Outcome
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, line
+from jobs.events import announce_jobs, announce_works, line
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Job, Work
@@ -274,4 +274,5 @@ def _remove_leftover(
     )
     if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING):
         Work.objects.filter(pk=work.pk, state=work.state).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
+    announce_works([work], now)
     events.enqueue("jobs.push", work.pk)
