@@ -1,8 +1,8 @@
 """Benchmark ``replay`` (B1): the Helios Venus trace of September 2020 on a virtual clock, 23,859 gangs on 1,080 GPUs.
 
-First the published simulator's own start times are met by the engine, FIFO and SJF in every virtual cluster by itself; then
-the scheduler, as the product runs it, has one fleet of 15 clusters (each virtual cluster one, F15) and of 4 (F4). ``docs/benchmarks.md`` says
-what the figures mean. Trace: Helios (Hu et al., SC'21), CC-BY-4.0.
+First the engine meets the published simulator's own start times, FIFO and SJF in every virtual cluster by itself; then the
+scheduler, as the product runs it, has one fleet of 15 clusters (each virtual cluster one, F15) and of 4 (F4). What the
+figures mean says ``docs/benchmarks.md``. Trace: Helios (Hu et al., SC'21), CC-BY-4.0.
 """
 
 import hashlib
