@@ -1,7 +1,8 @@
 """Questions about many jobs that every door may ask: which match, and how many of each. Knows no door."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.fields.json import KeyTextTransform
@@ -9,6 +10,7 @@ from django.db.models.functions import Cast
 
 from fleet.kube.selectors import Selector
 from jobs.models import Job
+from jobs.models.listed import Walked
 
 BY: Mapping[str, str] = {
     "state": "state",
@@ -46,7 +48,14 @@ def labelled(rows: QuerySet[Job], selector: Selector) -> QuerySet[Job]:
 
 def in_queue(rows: QuerySet[Job], path: str) -> QuerySet[Job]:
     """Those of a leaf of the quota tree, or of all leaves below a node."""
-    return rows.filter(Q(leaf=path) | Q(leaf__gte=f"{path}/", leaf__lt=f"{path}0"))
+    at = rows.alias(at_leaf=Walked(F("leaf")))
+    return at.filter(Q(at_leaf=path) | Q(at_leaf__gte=f"{path}/", at_leaf__lt=f"{path}0"))
+
+
+def among(rows: QuerySet[Job], column: str, values: Sequence[Any] | QuerySet[Any]) -> QuerySet[Job]:
+    """Those with one of these values in a column that many jobs may share."""
+    name = f"at_{column}"
+    return rows.alias(**{name: Walked(F(column))}).filter(**{f"{name}__in": values})
 
 
 def event_of(jobs: QuerySet[Job]) -> Q:
@@ -57,7 +66,7 @@ def event_of(jobs: QuerySet[Job]) -> Q:
 
 def groups(rows: QuerySet[Job], by: str) -> list[Group]:
     """How many jobs and GPUs there are of each value, the largest first; at most `GROUPS` of them."""
-    value = _text(by.removeprefix(LABEL), "labels") if by.startswith(LABEL) else F(BY[by])
+    value = _text(by.removeprefix(LABEL), "labels") if by.startswith(LABEL) else Walked(F(BY[by]))
     counted = rows.order_by().annotate(value=value).values("value").annotate(count=Count("pk"), held=Sum("gpus"))
     found = counted.order_by("-count", "value").values_list("value", "count", "held")[:GROUPS]
     return [Group(value or "", count, gpus) for value, count, gpus in found]

@@ -16,8 +16,10 @@ from rest_framework.request import Request
 from fleet.api.pagination import Pages
 from fleet.errors import invalid
 from fleet.kube import selectors
+from fleet.models import Cluster
 from jobs import queries
-from jobs.models import Job
+from jobs.models import Job, Policy
+from jobs.models.listed import Walked
 
 _CSV = (
     "namespace", "name", "kind", "state", "reason", "cluster", "queue", "gpus", "priority", "attempt", "created_at",
@@ -28,11 +30,12 @@ EXPORTED = 100_000
 
 
 class JobFilter(django_filters.FilterSet):
-    state = django_filters.MultipleChoiceFilter(choices=Job.State.choices)
+    state = django_filters.MultipleChoiceFilter(choices=Job.State.choices, method="among")
     kind = django_filters.CharFilter(lookup_expr="iexact")
     group = django_filters.CharFilter(method="of_group", help_text="of the kind's API: batch, or batch.volcano.sh")
-    cluster = django_filters.CharFilter(field_name="cluster__name")
-    policy = django_filters.CharFilter(field_name="policy__name")
+    namespace = django_filters.CharFilter(method="among")
+    cluster = django_filters.CharFilter(method="on_cluster")
+    policy = django_filters.CharFilter(method="by_policy")
     queue = django_filters.CharFilter(method="in_queue", help_text="the path of a node of the quota tree: all below it")
     reason = django_filters.CharFilter(field_name="reason_code", help_text="the code of what it waits for")
     labels = django_filters.CharFilter(method="labelled", help_text="a label selector: team=vision,tier in (a,b),!old")
@@ -43,6 +46,15 @@ class JobFilter(django_filters.FilterSet):
 
     def of_group(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
         return rows.filter(group=f"{value}/")
+
+    def among(self, rows: QuerySet[Job], name: str, value: str | list[str]) -> QuerySet[Job]:
+        return queries.among(rows, name, [value] if isinstance(value, str) else value) if value else rows
+
+    def on_cluster(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
+        return queries.among(rows, "cluster_id", Cluster.objects.filter(name=value).values("pk"))
+
+    def by_policy(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
+        return queries.among(rows, "policy_id", Policy.objects.filter(name=value).values("pk"))
 
     def in_queue(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
         return queries.in_queue(rows, value)
@@ -56,6 +68,15 @@ class JobFilter(django_filters.FilterSet):
 
 class SteadyOrder(OrderingFilter):
     """Any order ends with the row's own number, so that no job is on two pages or on none."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        """What is narrowed is found first and ordered then: along an order's own index every row would have to be read."""
+        ordered = super().filter_queryset(request, queryset, view)
+        first, *rest = ordered.query.order_by
+        if queryset.model is not Job or not queryset.query.where or first.lstrip("-") == "created_at":
+            return ordered
+        column = Walked(F(first.lstrip("-")))
+        return ordered.order_by(column.desc() if first.startswith("-") else column.asc(), *rest)
 
     def get_ordering(self, request: Request, queryset: Any, view: Any) -> list[str]:
         asked = [*(super().get_ordering(request, queryset, view) or [])]
