@@ -67,3 +67,28 @@ def test_1_3_6_a_required_topology_is_kept_by_the_members_own_scheduler(world):
     assert racks_of(world, "vgg16") == ["b"] * 4
     [worker] = {str(pod["spec"]["nodeSelector"]) for pod in world.pods("north")}
     assert worker == str({RACK: "b"})
+
+
+def label(world, cluster: str, node: str, **labels: str) -> None:
+    """``kubectl label node``, at the member."""
+    named = {key.replace("__", "/").replace("_", "."): value for key, value in labels.items()}
+    world.clients[cluster].merge_patch(NODES.path(name=node), {"metadata": {"labels": named}})
+
+
+def linked(world, cluster: str, *nodes: int) -> None:
+    """A member whose nodes are DGX-1s that hand out GPUs by their links."""
+    world.member(cluster, *nodes)
+    for i in range(len(nodes)):
+        node = f"{cluster}-pool{i}-0"
+        label(world, cluster, node, nvidia_com__gpu_product="Tesla-V100-SXM2-16GB")
+        label(world, cluster, node, ack_node_gpu_schedule="topology")
+    known = Node.objects.filter(cluster__name=cluster)
+    world.until(lambda: all("aliyun.com/gpu" in each.allocatable for each in known.all()), "the nodes offer their GPUs")
+
+
+def test_1_3_1_a_topology_node_offers_its_gpus_by_their_links_alone_until_its_label_is_restored(world):
+    linked(world, "north", 4)
+    assert "nvidia.com/gpu" not in Node.objects.get().allocatable
+    label(world, "north", "north-pool0-0", ack_node_gpu_schedule="default")
+    world.until(lambda: Node.objects.get().allocatable.get("nvidia.com/gpu") == 4, "it offers them plainly again")
+    assert "aliyun.com/gpu" not in Node.objects.get().allocatable

@@ -10,6 +10,7 @@ from fleet.member.client import MemberClient
 
 from .clock import Clock
 from .controller import Cluster, Controller
+from .devices import Devices
 from .gc import Collector
 from .job import JobController
 from .kubeflow import KubeflowOperator
@@ -50,6 +51,7 @@ class Life:
         self.logs = Logs(self._cluster, self.kubelet, home)
         self._controllers: list[Controller] = [
             NodeLifecycle(self._cluster),
+            Devices(self._cluster),
             Scheduler(self._cluster),
             self.kubelet,
             KubeflowOperator(self._cluster),
