@@ -34,15 +34,15 @@ def test_it_runs_one_job_at_a_time_of_a_queue_with_max_jobs_1(unswept, policy):
     assert Job.objects.filter(charge__isnull=False).count() == 1
 
 
-def test_it_lets_the_next_of_a_queue_start_within_250_ms_of_an_end(unswept):
-    """The quickest of four: what a busy machine adds is not the product's."""
+def test_it_lets_the_next_of_a_queue_start_within_250_ms_of_each_end(unswept):
+    """Of each but the slowest one in twenty: that one a busy machine may hold up. Never two at a time."""
     unswept.member("north", 8)
     apply_tree(leaf("child-2", "default", max={JOBS: 1}))
-    unswept.apply(POLICY, *(pytorch_job(f"j{i}", duration="10s") for i in range(5)))
-    unswept.until(lambda: Job.objects.filter(state="Succeeded").count() == 5, "each had its turn")
+    unswept.apply(POLICY, *(pytorch_job(f"j{i}", workers=0, duration="2s") for i in range(21)))
+    unswept.until(lambda: Job.objects.filter(state="Succeeded").count() == 21, "each had its turn")
     line = Job.objects.order_by("finished_at").prefetch_related("attempts")
-    waits = [after.attempts.get().placed_at - before.finished_at for before, after in pairwise(line)]
-    assert timedelta(0) <= min(waits) < timedelta(seconds=0.25)
+    waits = sorted(after.attempts.get().placed_at - before.finished_at for before, after in pairwise(line))
+    assert waits[0] >= timedelta(0) and waits[-2] < timedelta(seconds=0.25), waits
 
 
 def test_it_frees_the_quota_of_a_suspended_job_once_its_pods_are_gone(unswept):
