@@ -33,6 +33,16 @@ def write(kind: Kind, made: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]
     return left_out
 
 
+def write_gpus(
+    kind: Kind, made: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]], sets: Mapping[str, Sequence[int]]
+) -> None:
+    """Onto the pods of every role that has nodes: which GPUs of each node are for the gang."""
+    for role, template in kind.templates(made):
+        mine = dict.fromkeys(node for node, _ in nodes.get(role, ()) if node in sets)
+        if text := " ".join(f"{node}={','.join(map(str, sets[node]))}" for node in mine):
+            note(template, "annotations", {GPU_SETS: text})
+
+
 def pin(kind: Kind, made: Manifest, key: str, values: Sequence[str]) -> None:
     """Keeps all pods on nodes whose label has one of these values, beside whatever they ask of nodes themselves."""
     for _, template in kind.templates(made):

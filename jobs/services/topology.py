@@ -7,6 +7,7 @@ scheduler makes of ranks is its own affair; a required domain it keeps, for it i
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fleet.member.client import MemberClient
 from fleet.models import Cluster, Node
 from jobs.core import topology
 from jobs.core.placing import asks
@@ -14,6 +15,7 @@ from jobs.core.placing.asks import HOSTNAME, Within
 from jobs.kinds import ranks
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Binding, Job, Work
+from jobs.services import topology_gpus
 from jobs.snapshot_topology import whereabouts
 
 
@@ -23,7 +25,7 @@ def placement(job: Job, attempt: int) -> dict[str, Any]:
     return found or {}
 
 
-def write(kind: Kind, body: Manifest, job: Job, work: Work) -> None:
+def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work) -> None:
     """Into ``body``, in place. Nothing for a gang on nodes that do not tell where they are."""
     found = placement(job, work.attempt)
     within = within_of(job.roles)
@@ -32,6 +34,8 @@ def write(kind: Kind, body: Manifest, job: Job, work: Work) -> None:
         ranks.pin(kind, body, key, values)
     if found.get("switches"):
         ranks.write(kind, body, found["nodes"])
+    if sets := topology_gpus.settle(client, job, work.attempt, work.cluster):
+        ranks.write_gpus(kind, body, found["nodes"], sets)
 
 
 def within_of(roles: Sequence[Mapping[str, Any]]) -> Within:

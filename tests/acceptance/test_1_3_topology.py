@@ -92,3 +92,52 @@ def test_1_3_1_a_topology_node_offers_its_gpus_by_their_links_alone_until_its_la
     label(world, "north", "north-pool0-0", ack_node_gpu_schedule="default")
     world.until(lambda: Node.objects.get().allocatable.get("nvidia.com/gpu") == 4, "it offers them plainly again")
     assert "aliyun.com/gpu" not in Node.objects.get().allocatable
+
+
+LINKED = "aliyun.com/gpu"
+GROUP, VISIBLE = "topology.kubernetes.io/gpu-group", "topology.kubernetes.io/gpu-visible"
+
+
+def by_links(text: str) -> str:
+    """As ``--gputopology=true`` makes it: GPUs are asked by their links."""
+    return text.replace("nvidia.com/gpu", LINKED)
+
+
+def gpus_of(world, cluster: str, job: str, note: str = GROUP) -> list[str]:
+    pods = [pod for pod in world.pods(cluster) if pod["metadata"]["name"].startswith(f"{job}-worker")]
+    return [pod["metadata"].get("annotations", {}).get(note, "") for pod in pods]
+
+
+def occupied(world, cluster: str, gpus: str) -> None:
+    """A pod of a stranger has these GPUs of the first node."""
+    labels = {LINKED: str(len(gpus.split(",")))}
+    container = {"name": "c", "image": "example.com/x", "resources": {"limits": labels}}
+    spec = {"nodeName": f"{cluster}-pool0-0", "containers": [container]}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "stranger", "annotations": {GROUP: gpus}},
+        "spec": spec,
+    }
+    world.clients[cluster].create("/api/v1/namespaces/default/pods", body)
+    world.until(lambda: Node.objects.get().requested.get(LINKED, 0) > 0, "the stranger's pod is counted")
+
+
+def test_1_3_4_of_six_free_gpus_the_fast_quad_is_chosen_and_not_the_first_four(world):
+    linked(world, "north", 8)
+    occupied(world, "north", "2,3")
+    world.apply(POLICY, by_links(mpi_job(workers=4)))
+    world.expect("vgg16", "Running")
+    world.until(lambda: all(gpus_of(world, "north", "vgg16")), "every worker has its GPU")
+    assert sorted(gpus_of(world, "north", "vgg16")) == ["4", "5", "6", "7"]
+    placement = world.job("vgg16").binding.placement
+    assert placement["gpus"] == {"north-pool0-0": [4, 5, 6, 7]} and placement["ring_gbs"] == 80
+
+
+def test_1_3_9_each_container_is_told_its_own_gpu_and_those_of_its_gang(world):
+    linked(world, "north", 8)
+    world.apply(POLICY, by_links(mpi_job(workers=4)))
+    world.expect("vgg16", "Running")
+    world.until(lambda: all(gpus_of(world, "north", "vgg16")), "every worker has its GPU")
+    assert gpus_of(world, "north", "vgg16", VISIBLE) == ["0,1,2,3"] * 4
+    assert sorted(gpus_of(world, "north", "vgg16")) == ["0", "1", "2", "3"]

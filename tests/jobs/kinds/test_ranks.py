@@ -51,3 +51,9 @@ def test_a_domain_without_a_label_holds_beside_every_term_of_an_affinity():
     wanted = {"key": "host", "operator": "In", "values": ["a", "b"]}
     found = worker(made)["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert found == {"nodeSelectorTerms": [{"matchExpressions": [condition, wanted]}, {}]}
+
+
+def test_each_role_is_told_the_gpus_of_its_nodes():
+    made = job()
+    ranks.write_gpus(PYTORCH, made, {"worker": [["a", 2], ["b", 1]]}, {"a": [4, 5], "c": [1]})
+    assert worker(made)["metadata"]["annotations"] == {"convoy.dev/gpu-sets": "a=4,5"}
