@@ -23,18 +23,7 @@ from jobs.events import announce_jobs, announce_works, say
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import Role
 from jobs.models import Job, Work
-from jobs.services import (
-    charges,
-    copies,
-    dependents,
-    division,
-    moves,
-    overrides,
-    reservations,
-    scheduling,
-    topology,
-    works,
-)
+from jobs.services import charges, copies, dependents, moves, overrides, reservations, scheduling, topology, works
 from jobs.services.copies import NotYet
 from jobs.services.reservations import CannotReserve
 from jobs.snapshot import known_kinds
@@ -105,9 +94,6 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
             dependents.send(client, dependents.of(job))
         written, said = overrides.manifest(job, kind, work.cluster)
         body = copies.manifest(kind, written, marks)
-        share = division.share_of(job, attempt)
-        if share is not None:
-            kind.take_share(body, share.replicas, share.completions)
         topology.write(client, kind, body, job, work)
         if reservations.asked(work.cluster, spec.fit):
             roles = [Role(role["name"], role["replicas"], role["request"]) for role in job.roles]
