@@ -53,6 +53,18 @@ class Code(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Detail:
+    """What is kept of a verdict with the decision it led to; `jobs.core.placing.explaining.Look` says what each means."""
+
+    cause: str = ""
+    role: str = ""
+    nodes: str = ""
+    never: bool = False
+    term: int = 0
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What was found on one cluster. ``short`` is in whole units, only what is missing."""
 
@@ -61,6 +73,7 @@ class Verdict:
     message: str
     short: Amounts = field(default_factory=dict)
     score: float = 0.0
+    detail: Detail | None = None
 
     @property
     def fits(self) -> bool:
@@ -80,6 +93,16 @@ class Verdict:
             "short": dict(self.short),
             "score": round(self.score, 4),
         }
+
+    def explained(self) -> dict[str, Any]:
+        """With the filter that said no, or the score by part."""
+        if self.detail is None:
+            return self.as_json()
+        told = {name: value for name in _DETAIL if (value := getattr(self.detail, name))}
+        return {**self.as_json(), **told}
+
+
+_DETAIL = ("cause", "role", "nodes", "never", "term", "parts")
 
 
 @dataclass(frozen=True, slots=True)

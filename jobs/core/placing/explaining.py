@@ -22,7 +22,7 @@ from jobs.core.placing.fleet import Bucket, Fleet, Site
 from jobs.core.placing.packing import Unsure
 from jobs.core.placing.picking import Group
 from jobs.core.policy import Affinity
-from jobs.core.reasons import Amounts, Code, Verdict
+from jobs.core.reasons import Amounts, Code, Detail, Verdict
 from jobs.core.topology import LEVELS
 from jobs.core.world import Gang
 
@@ -44,6 +44,8 @@ class Cause(StrEnum):
     """Every role fits alone, not all at once."""
     NO_DOMAIN = "NoDomain"
     """The cluster holds it, but no single network domain does."""
+    KEPT = "Kept"
+    """Nodes that would hold it are kept for a big gang that has waited long."""
     UNSURE = "Unsure"
     """Neither a packing nor a proof that there is none was found within the effort."""
 
@@ -69,7 +71,8 @@ class Look:
 
     @property
     def verdict(self) -> Verdict:
-        return Verdict(self.cluster, self.code, self.message, self.short, self.score)
+        detail = Detail(self.cause, self.role, self.nodes, self.never, self.term, self.parts)
+        return Verdict(self.cluster, self.code, self.message, self.short, self.score, detail)
 
 
 def explain(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
