@@ -296,7 +296,7 @@ def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
                 cluster_id=p.spot.cluster_id,
                 attempt=job.attempt,
                 result=p.result,
-                explanation=[verdict.as_json() for verdict in p.spot.verdicts],
+                explanation=[verdict.explained() for verdict in p.spot.verdicts],
                 placement=topology_placed.kept(p.spot.found),
                 scheduled_at=now,
             )
