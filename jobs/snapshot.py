@@ -13,6 +13,8 @@ from django.db.models.functions import Cast
 
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs.core import policy as policies
+from jobs.core import shares
+from jobs.core.division import Division
 from jobs.core.failover import Past, excluded_until
 from jobs.core.placing import asks
 from jobs.core.placing.facts import Member, Mode, NodeFacts
@@ -29,11 +31,11 @@ from quotas.models import Queue, QuotaTree
 
 _WAITING = (
     "pk", "uid", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
-    "generation", "leaf", "leaf_fault", "preemptible", "charged",
+    "generation", "leaf", "leaf_fault", "preemptible", "charged", "state", "shares",
 )  # fmt: skip
 _RUNNING = (
     "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
-    "total", "roles", "attempt", "reclaim",
+    "total", "roles", "attempt", "reclaim", "shares",
 )  # fmt: skip
 LIVE = ("Pending", "Running", "Unknown")
 """Phases of a pod that holds what it asked for."""
@@ -168,8 +170,10 @@ def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[Runner, ...]:
     requests = {job["uid"]: {role["name"]: role["request"] for role in job["roles"]} for job in jobs}
     pods: dict[UUID, list[tuple[str, Mapping[str, int]]]] = defaultdict(list)
     bound = Pod.objects.filter(job_uid__in=Subquery(rows.values("uid")), phase__in=LIVE).exclude(node="")
-    for uid, role, node in bound.values_list("job_uid", "role", "node").order_by():
-        if request := requests.get(uid, {}).get(role):
+    where = {job["uid"]: job["cluster__name"] for job in jobs}
+    for uid, cluster, role, node in bound.values_list("job_uid", "cluster__name", "role", "node").order_by():
+        # Of a job that is divided, its largest share: more is given back than is counted on.
+        if (request := requests.get(uid, {}).get(role)) and cluster == where[uid]:
             pods[uid].append((node, request))
     return tuple(_runner(job, pods[job["uid"]]) for job in jobs)
 
@@ -203,6 +207,11 @@ def specs_of(rows: Iterable[Policy]) -> dict[int, PolicySpec]:
     return {row.pk: policies.read(row.manifest, known_kinds()) for row in rows}
 
 
+def spec_of(job: Job) -> PolicySpec:
+    """The policy of one job, read."""
+    return policies.read(job.policy.manifest, known_kinds()) if job.policy else PolicySpec()
+
+
 def known_kinds() -> list[tuple[str, str]]:
     return [(kind.resource.api_version, kind.resource.kind) for kind in registry.everything()]
 
@@ -229,12 +238,13 @@ def _past(job_ids: Iterable[int]) -> dict[int, list[Past]]:
 
 
 def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> Gang:
+    division, roles = _division(job, spec)
     return Gang(
         job_id=job["pk"],
         name=f"{job['namespace']}/{job['name']}",
         api_version=job["api_version"],
         kind=job["kind"],
-        roles=tuple((r["name"], r["replicas"], r["request"]) for r in job["roles"]),
+        roles=tuple((r["name"], r["replicas"], r["request"]) for r in roles),
         total=job["total"],
         priority=job["priority"],
         queued_at=job["queued_at"],
@@ -247,7 +257,8 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
         preemptible=job["preemptible"],
         charged=job["charged"],
         uid=str(job["uid"]),
-        needs=asks.of_stored(job["roles"]),
+        needs=asks.of_stored(roles),
+        division=division,
         lasts=declared(job["roles"]),
     )
 
@@ -255,6 +266,18 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
 def declared(roles: Iterable[Mapping[str, Any]]) -> float | None:
     """How many seconds a job says it runs: as long as the role that says most; None: no role says."""
     return max((role["lasts"] for role in roles if "lasts" in role), default=None)
+
+
+def _division(job: Mapping[str, Any], spec: PolicySpec | None) -> tuple[Division | None, list[dict[str, Any]]]:
+    """How it is divided, and its roles with as many replicas as have no place yet."""
+    roles, stands = job["roles"], job["shares"] if job["state"] == Job.State.MOVING else []
+    completions = shares.divisible(roles)
+    if completions is None or not (stands or (spec and spec.division)):
+        return None, roles
+    known = shares.of_stored(stands)
+    pods, left = shares.missing(roles[0]["replicas"], completions, known)
+    standing = tuple(sorted(share.cluster for share in known if share.state is not shares.ShareState.LOST))
+    return Division(pods, left, standing, fresh=not stands), [{**roles[0], "replicas": pods}]
 
 
 def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]]) -> Runner:
@@ -273,5 +296,5 @@ def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]
         goes_to=reclaim.get("to") or "",
         ordered_at=datetime.fromisoformat(reclaim["at"]) if "at" in reclaim else None,
         until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
-        promise=(str(job["uid"]), job["attempt"]),
+        promise=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
     )

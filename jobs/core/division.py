@@ -37,6 +37,8 @@ class Division:
     """What they are to complete."""
     standing: tuple[str, ...] = ()
     """Clusters that have a share already, and get no other."""
+    fresh: bool = True
+    """Nothing of it stands; else what is divided is what was lost of it."""
 
 
 @dataclass(frozen=True, slots=True)

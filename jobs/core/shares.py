@@ -35,6 +35,8 @@ class Share:
     state: ShareState = ShareState.PLACED
     status: Mapping[str, Any] = field(default_factory=dict)
     unhealthy_since: str = ""
+    had: tuple[int, int] = (0, 0)
+    """Pods and completions, before it was lost."""
 
     @property
     def is_live(self) -> bool:
@@ -45,7 +47,7 @@ class Share:
 
 
 def of_stored(entries: Iterable[Mapping[str, Any]]) -> list[Share]:
-    return [Share(**{**entry, "state": ShareState(entry["state"])}) for entry in entries]
+    return [Share(**{**each, "state": ShareState(each["state"]), "had": tuple(each["had"])}) for each in entries]
 
 
 def stored(shares: Iterable[Share]) -> list[dict[str, Any]]:
@@ -74,7 +76,31 @@ def lost(share: Share) -> Share:
     succeeded = int(share.status.get("succeeded") or 0)
     kept = {"succeeded": succeeded} if succeeded else {}
     done = min(succeeded, share.completions)
-    return replace(share, state=ShareState.LOST, replicas=0, completions=done, status=kept, unhealthy_since="")
+    had = (share.replicas, share.completions)
+    gone = replace(share, state=ShareState.LOST, status=kept, unhealthy_since="", had=had)
+    return replace(gone, replicas=0, completions=done)
+
+
+def regained(share: Share) -> Share:
+    """A lost share whose copy runs on, and that nothing has replaced yet."""
+    replicas, completions = share.had
+    return replace(share, state=ShareState.DISPATCHED, replicas=replicas, completions=completions, had=(0, 0))
+
+
+def counting(entries: Iterable[Mapping[str, Any]], latest: int) -> list[int]:
+    """The numbers of the attempts that count: of the shares that are not lost, or of a job that runs whole the latest."""
+    found = of_stored(entries)
+    return [share.attempt for share in found if share.state is not ShareState.LOST] if found else [latest]
+
+
+def number_on(entries: Iterable[Mapping[str, Any]], cluster: str, latest: int) -> int:
+    """The number of the attempt on that cluster."""
+    return next((each.attempt for each in of_stored(entries) if each.is_live and each.cluster == cluster), latest)
+
+
+def divisible(roles: Sequence[Mapping[str, Any]]) -> int | None:
+    """How many completions a job of these stored roles divides, 0: it does not count them; None: it is never divided."""
+    return roles[0].get("divides") if roles else None
 
 
 def find(shares: Iterable[Share], attempt: int) -> Share | None:

@@ -138,8 +138,8 @@ class Kind(Protocol):
         """Makes of the manifest, in place, the share that one cluster gets; asked of kinds that divide only."""
         return
 
-    def sum_up(self, statuses: Sequence[Manifest]) -> Manifest:
-        """One status of those of all shares; asked of kinds that divide only."""
+    def sum_up(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
+        """One status of those of all shares, and the counts of those that have left; asked of kinds that divide only."""
         return {}
 
     def suspend(self, manifest: Manifest, on: bool) -> None:

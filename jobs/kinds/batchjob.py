@@ -56,11 +56,11 @@ class BatchJob(Kind):
         if completions:
             manifest["spec"]["completions"] = completions
 
-    def sum_up(self, statuses: Sequence[Manifest]) -> Manifest:
-        """Counts are added, the first start and, once all have ended, the last end are taken. The end is the fleet's word."""
+    def sum_up(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
+        """Counts are added, the first start and, once all have ended, the last end are taken."""
         found: Manifest = {}
         for count in ("active", "ready", "succeeded", "failed"):
-            if given := [int(status[count]) for status in statuses if status.get(count)]:
+            if given := [int(status[count]) for status in (*statuses, *left) if status.get(count)]:
                 found[count] = sum(given)
         if starts := [status["startTime"] for status in statuses if status.get("startTime")]:
             found["startTime"] = min(starts)

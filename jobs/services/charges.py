@@ -37,5 +37,6 @@ def _over() -> QuerySet[Job]:
     same = {name: OuterRef(name) for name in ("job_uid", "attempt", "cluster")}
     suspended = Exists(Work.objects.filter(state=Work.State.SUSPENDED, **same))
     leaving = Pod.objects.filter(suspended, job_uid=OuterRef("uid"), phase__in=snapshot.LIVE)
+    ended = Q(state__in=Job.FINISHED) & ~Exists(works.filter(state=Work.State.WITHDRAWING))
     gone = Q(state__in=_OFF_MEMBER) & ~Exists(works.exclude(state__in=_LETS_GO)) & ~Exists(leaving)
-    return snapshot.charged_jobs().filter(Q(state__in=Job.FINISHED) | gone)
+    return snapshot.charged_jobs().filter(ended | gone)

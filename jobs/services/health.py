@@ -9,17 +9,12 @@ from django.conf import settings
 
 from fleet import events
 from fleet.models import Cluster
-from jobs.core import policy as policies
 from jobs.core.failover import Outcome, PurgeMode, leaves_cluster_at
 from jobs.core.policy import PolicySpec
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job, Work
-from jobs.services import moves
-from jobs.snapshot import known_kinds, taints_of
-
-
-def spec_of(job: Job) -> PolicySpec:
-    return policies.read(job.policy.manifest, known_kinds()) if job.policy else PolicySpec()
+from jobs.services import division_health, moves
+from jobs.snapshot import spec_of, taints_of
 
 
 def tolerance(job: Job) -> float | None:
@@ -43,12 +38,14 @@ def check_later(job: Job, now: datetime) -> None:
 
 def check(now: datetime) -> int:
     """Moves every job that is due; returns how many."""
-    return _unhealthy(now) + _on_lost_clusters(now) + _never_started(now) + _without_copy(now)
+    return (
+        division_health.check(now) + _unhealthy(now) + _on_lost_clusters(now) + _never_started(now) + _without_copy(now)
+    )
 
 
 def _unhealthy(now: datetime) -> int:
     rows = Job.objects.filter(
-        state__in=Job.ON_MEMBER, unhealthy_since__isnull=False, suspended=False, deleting_at__isnull=True
+        shares=[], state__in=Job.ON_MEMBER, unhealthy_since__isnull=False, suspended=False, deleting_at__isnull=True
     )
     moved = 0
     for job in rows.select_related("policy", "cluster"):
@@ -74,7 +71,7 @@ def _on_lost_clusters(now: datetime) -> int:
         if not any(taint.effect == "NoExecute" for taint in taints):
             continue
         rows = Job.objects.filter(
-            cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
+            shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
         ).select_related("policy")
         for job in rows:
             spec = spec_of(job)
@@ -101,6 +98,7 @@ def _default_toleration(spec: PolicySpec) -> float:
 def _never_started(now: datetime) -> int:
     limit = now - timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
     rows = Job.objects.filter(
+        shares=[],
         state__in=[Job.State.PLACED, Job.State.DISPATCHED],
         binding__scheduled_at__lt=limit,
         suspended=False,
@@ -115,7 +113,7 @@ def _never_started(now: datetime) -> int:
 
 def _without_copy(now: datetime) -> int:
     """Jobs whose cluster was detached from under them."""
-    rows = Job.objects.filter(state__in=Job.ON_MEMBER, cluster__isnull=True, deleting_at__isnull=True)
+    rows = Job.objects.filter(shares=[], state__in=Job.ON_MEMBER, cluster__isnull=True, deleting_at__isnull=True)
     moved = 0
     for job in rows:
         if not Work.objects.filter(job_uid=job.uid, attempt=job.attempt).exists():

@@ -41,7 +41,7 @@ def leave(
         return False
     works.end_attempt(job, outcome, reason.message, now)
     job.refresh_from_db()
-    if _budget_spent(job):
+    if budget_spent(job):
         _give_up(job, reason, now)
     else:
         if _queued_by_policy(job):
@@ -54,19 +54,23 @@ def leave(
     return True
 
 
-def _budget_spent(job: Job) -> bool:
+def budget_spent(job: Job) -> bool:
     rows = Attempt.objects.filter(job=job, ended_at__isnull=False)
     past = [Past(c, o, at) for c, o, at in rows.values_list("cluster_name", "outcome", "ended_at")]
     return blamed(past) >= settings.CONVOY_MAX_ATTEMPTS
 
 
 def _give_up(job: Job, reason: Reason, now: datetime) -> None:
-    message = f"failed {settings.CONVOY_MAX_ATTEMPTS} times, the last time because {reason.message}"
-    job.state = Job.State.FAILED
-    job.reason = Reason(Code.ATTEMPTS_EXHAUSTED, message).as_json()
+    told = exhausted(reason)
+    job.state, job.reason = Job.State.FAILED, told.as_json()
     job.charge, job.reclaim, job.finished_at = None, None, now
     job.save(update_fields=["state", "reason", "charge", "reclaim", "finished_at"])
-    say(job, "AttemptsExhausted", message, now, warning=True)
+    say(job, "AttemptsExhausted", told.message, now, warning=True)
+
+
+def exhausted(last: Reason) -> Reason:
+    message = f"failed {settings.CONVOY_MAX_ATTEMPTS} times, the last time because {last.message}"
+    return Reason(Code.ATTEMPTS_EXHAUSTED, message)
 
 
 def _queued_by_policy(job: Job) -> bool:

@@ -18,6 +18,7 @@ from django.db import transaction
 from fleet import events
 from fleet.models import Cluster, Pod
 from jobs import snapshot
+from jobs.core import shares as parts
 from jobs.core.failover import Outcome
 from jobs.core.lifecycle import grace_s
 from jobs.core.losses import Loss
@@ -127,7 +128,9 @@ def _advance(job: Job, now: datetime) -> bool:
 
 def _pods_are_gone(job: Job) -> bool:
     stopping = Work.objects.filter(job_uid=job.uid).exclude(state__in=[State.GONE, State.KEPT, State.SUSPENDED])
-    live = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase__in=snapshot.LIVE)
+    live = Pod.objects.filter(
+        job_uid=job.uid, attempt__in=parts.counting(job.shares, job.attempt), phase__in=snapshot.LIVE
+    )
     return not stopping.exists() and not live.exists()
 
 

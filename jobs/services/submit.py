@@ -289,6 +289,7 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
             "replicas": role.replicas,
             "request": role.request,
             **({"needs": needs[role.name]} if role.name in needs else {}),
+            **({"divides": document.reading.divides} if document.reading.divides is not None else {}),
             **({"lasts": lasts[role.name]} if role.name in lasts else {}),
         }
         for role in given

@@ -13,6 +13,7 @@ from django.db.models import F, Q, QuerySet
 
 from fleet import events
 from fleet.models import Hold
+from jobs.core import shares
 from jobs.core.failover import Outcome
 from jobs.models import Attempt, Job, Work
 
@@ -89,6 +90,17 @@ def withdraw(job: Job, now: datetime) -> int:
     return left.count()
 
 
+def withdraw_attempt(job: Job, attempt: int, now: datetime) -> None:
+    """Asks for the copy of one attempt to be removed."""
+    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
+    if mine.filter(state=State.PENDING, claim="").update(state=State.GONE):
+        release_hold(job.uid, attempt, now)
+    left = mine.exclude(state=State.GONE)
+    left.update(state=State.WITHDRAWING, due_at=now, tries=0)
+    for pk in left.values_list("pk", flat=True):
+        events.enqueue("jobs.push", pk)
+
+
 def release_hold(job_uid: object, attempt: int, now: datetime) -> bool:
     """Gives back what an undone or ended placement held; True when something was."""
     held = Hold.objects.filter(job_uid=job_uid, attempt=attempt, released_at__isnull=True)
@@ -117,6 +129,7 @@ def _current(jobs: Sequence[Job]) -> QuerySet[Attempt]:
 
 
 def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None:
-    """Closes the job's current attempt, once."""
-    current = Attempt.objects.filter(job=job, number=job.attempt, ended_at__isnull=True)
+    """Closes the job's current attempt, once; of a job that is divided, those of all its shares."""
+    numbers = shares.counting(job.shares, job.attempt)
+    current = Attempt.objects.filter(job=job, number__in=numbers, ended_at__isnull=True)
     current.update(ended_at=now, outcome=outcome, message=message[:500])

@@ -1,0 +1,63 @@
+"""Which shares of divided jobs must leave where they are, found by looking at the clock.
+
+The same rules as for jobs that run whole (`jobs.services.health`), each share for itself.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from fleet.models import Cluster
+from jobs.core import shares as parts
+from jobs.core.failover import Outcome, PurgeMode, leaves_cluster_at
+from jobs.core.reasons import Code, Reason
+from jobs.core.shares import Share, ShareState
+from jobs.models import Attempt, Job, Work
+from jobs.services import division
+from jobs.snapshot import spec_of, taints_of
+
+Verdict = tuple[Outcome, Reason, PurgeMode]
+
+
+def check(now: datetime) -> int:
+    """Moves every share that is due; returns how many."""
+    rows = Job.objects.exclude(shares=[]).filter(state__in=(*Job.ON_MEMBER, Job.State.MOVING))
+    jobs = list(rows.filter(suspended=False, deleting_at__isnull=True).select_related("policy"))
+    clusters = {row.name: row for row in Cluster.objects.defer("access")} if jobs else {}
+    moved = 0
+    for job in jobs:
+        for share in parts.of_stored(job.shares):
+            found = next(_due(job, share, clusters.get(share.cluster), now), None) if share.is_live else None
+            if found is not None:
+                outcome, reason, purge = found
+                moved += division.leave(job, share.attempt, outcome, reason, now, purge=purge)
+    return moved
+
+
+def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Verdict]:
+    """Why it has to leave, the first reason first."""
+    spec = spec_of(job)
+    works = Work.objects.filter(job_uid=job.uid, attempt=share.attempt)
+    if cluster is None or not works.exists():
+        told = f"{share.cluster} was detached from the fleet"
+        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), PurgeMode.GRACEFULLY
+        return
+    wait = spec.application_toleration_s
+    tolerated = settings.CONVOY_CLUSTER_TOLERATION_S if wait is None else wait
+    at = leaves_cluster_at(taints_of(cluster.taints), spec.tolerations, tolerated)
+    if at is not None and at <= now:
+        said = cluster.state if cluster.state != Cluster.State.READY else "tainted"
+        told = f"{cluster.name} is {said} and is not tolerated any longer"
+        kept = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
+        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), kept
+    if share.state is ShareState.BACKOFF and wait is not None:
+        since = datetime.fromisoformat(share.unhealthy_since)
+        if since + timedelta(seconds=wait) <= now:
+            told = f"its share on {share.cluster} is unhealthy since {since:%H:%M:%S} UTC"
+            yield Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, told), spec.application_purge
+    limit = now - timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
+    late = Attempt.objects.filter(job=job, number=share.attempt, placed_at__lt=limit)
+    if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and late.exists():
+        told = f"{share.cluster} did not run its share within {settings.CONVOY_START_TIMEOUT_S:g} s"
+        yield Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, told), PurgeMode.GRACEFULLY

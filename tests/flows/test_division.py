@@ -1,0 +1,119 @@
+"""One job over several clusters, through the real doors: shares, status, failover of one share, quota, the end."""
+
+import pytest
+import yaml
+
+from fleet.models import Hold
+from jobs.models import Attempt, Job, Work
+from tests.support.world import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DIVIDED = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: over-clusters}
+spec:
+  priority: 1
+  failover: {cluster: {purgeMode: Gracefully}, application: {decisionConditions: {tolerationSeconds: 0}}}
+  placement: {replicaScheduling: {replicaSchedulingType: Divided, %s}}
+  resourceSelectors: [{apiVersion: batch/v1, kind: Job}]
+"""
+AGGREGATED = DIVIDED % "replicaDivisionPreference: Aggregated"
+BY_ROOM = DIVIDED % "replicaDivisionPreference: Weighted, weightPreference: {dynamicWeight: AvailableReplicas}"
+
+
+def sweep_job(name: str = "sweep", *, pods: int, completions: int = 0, duration: str = "", **spec: object) -> str:
+    notes = {"convoy.dev/duration": duration} if duration else {}
+    container = {"name": "main", "image": "example.com/sweep", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    template = {"metadata": {"annotations": notes}, "spec": {"restartPolicy": "Never", "containers": [container]}}
+    counted = {"completions": completions} if completions else {}
+    body = {"parallelism": pods, **counted, "template": template, **spec}
+    return yaml.safe_dump({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": body})
+
+
+def shares(name: str = "sweep") -> dict[str, int]:
+    live = [share for share in Job.objects.get(name=name).shares if share["state"] != "Lost"]
+    return {share["cluster"]: share["replicas"] for share in live}
+
+
+def copies(world: World) -> dict[str, list[tuple[int, int | None]]]:
+    found = {name: world.clients[name].list("/apis/batch/v1/jobs")["items"] for name in world.members}
+    return {
+        name: [(each["spec"]["parallelism"], each["spec"].get("completions")) for each in items]
+        for name, items in found.items()
+    }
+
+
+def test_it_runs_a_job_on_two_clusters_and_ends_when_both_shares_have(world: World):
+    world.member("north", 4)
+    world.member("south", 2)
+    world.apply(BY_ROOM, sweep_job(pods=6, completions=9, duration="3s"))
+    world.until(lambda: world.job("sweep").state == "Running", "both shares run")
+    assert shares() == {"north": 4, "south": 2}
+    assert copies(world) == {"north": [(4, 6)], "south": [(2, 3)]}
+    job = world.expect("sweep", "Succeeded")
+    assert job.status["succeeded"] == 9
+    assert set(Attempt.objects.values_list("outcome", flat=True)) == {"Succeeded"}
+    assert not Hold.objects.filter(released_at__isnull=True).exists()
+
+
+def test_it_moves_only_the_share_of_a_cluster_that_is_lost(world: World):
+    for name, gpus in (("north", 4), ("south", 2), ("west", 0)):
+        world.member(name, gpus)
+    world.apply(BY_ROOM, sweep_job(pods=6, duration="600s"))
+    world.until(lambda: world.job("sweep").state == "Running", "both shares run")
+    kept = Work.objects.get(cluster__name="north")
+    world.member("east", 2)
+    world.members["south"].stop()
+    world.until(lambda: shares() == {"north": 4, "east": 2}, "the share of south goes to east")
+    world.until(lambda: world.job("sweep").state == "Running", "all shares run again")
+    assert Work.objects.get(pk=kept.pk).state == "Applied"
+    assert copies_of(world, "north") == [(4, None)]
+    assert Attempt.objects.get(cluster_name="south").outcome == "Lost"
+
+
+def copies_of(world: World, name: str) -> list[tuple[int, int | None]]:
+    items = world.clients[name].list("/apis/batch/v1/jobs")["items"]
+    return [(each["spec"]["parallelism"], each["spec"].get("completions")) for each in items]
+
+
+def test_it_says_what_is_missing_and_goes_on_when_there_is_room(world: World):
+    world.member("north", 4)
+    world.apply(AGGREGATED, sweep_job(pods=6))
+    reason = lambda: (world.job("sweep").reason or {}).get("message", "")  # noqa: E731
+    world.until(lambda: "north has room for 4 of 6 pods" in reason(), "the reason names the room")
+    world.member("south", 2)
+    world.until(lambda: world.job("sweep").state == "Running", "both shares run")
+    assert shares() == {"north": 4, "south": 2}
+
+
+def test_it_never_divides_an_indexed_job(world: World):
+    world.member("north", 4)
+    world.member("south", 4)
+    world.apply(AGGREGATED, sweep_job(pods=6, completions=6, completionMode="Indexed"))
+    world.until(lambda: (world.job("sweep").reason or {}).get("code") == "NoClusterFits", "it waits for one cluster")
+    assert world.job("sweep").shares == []
+
+
+def test_it_removes_every_share_of_a_job_that_is_deleted(world: World):
+    world.member("north", 4)
+    world.member("south", 2)
+    world.apply(BY_ROOM, sweep_job(pods=6, duration="600s"))
+    world.until(lambda: world.job("sweep").state == "Running", "both shares run")
+    world.delete("sweep")
+    world.until(lambda: not Job.objects.exists(), "the job is gone")
+    assert copies(world) == {"north": [], "south": []}
+    assert not Hold.objects.filter(released_at__isnull=True).exists()
+
+
+def test_it_suspends_every_share_and_starts_afresh(world: World):
+    world.member("north", 4)
+    world.member("south", 2)
+    world.apply(BY_ROOM, sweep_job(pods=6, duration="600s"))
+    world.until(lambda: world.job("sweep").state == "Running", "both shares run")
+    world.suspend("sweep")
+    world.until(lambda: set(Work.objects.values_list("state", flat=True)) == {"Suspended"}, "both are suspended")
+    world.resume("sweep")
+    world.until(lambda: world.job("sweep").state == "Running", "both shares run again")
+    assert [share["attempt"] for share in world.job("sweep").shares] == [3, 4]
