@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
+from fleet.core import fits
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs.core import policy as policies
 from jobs.core import shares
@@ -103,10 +104,6 @@ def promise_of(hold: Hold, cluster: str) -> Promise:
     return Promise((str(hold.job_uid), hold.attempt), cluster, hold.amounts, nodes)
 
 
-FIT = "convoy.dev/fit"
-"""Label of a cluster: ``Aggregate`` where its own scheduler is trusted with the sum; else gangs are fitted node by node."""
-
-
 def member_of(row: Cluster) -> Member:
     return Member(
         name=row.name,
@@ -117,7 +114,9 @@ def member_of(row: Cluster) -> Member:
         places={"provider": row.provider, "region": row.region, "zone": row.zone},
         taints=taints_of(row.taints),
         apis=row.apis,
-        mode=Mode.AGGREGATE if row.labels.get(FIT) == Mode.AGGREGATE else Mode.NODE_FIT,
+        mode=Mode.AGGREGATE if row.labels.get(fits.FIT) == fits.AGGREGATE else Mode.NODE_FIT,
+        reserves=row.labels.get(fits.FIT) == fits.RESERVATION,
+        no_reservations=row.offer.refusal,
     )
 
 

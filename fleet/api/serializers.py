@@ -46,12 +46,17 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
     jobs = ClusterJobsSerializer(source="supply.jobs", read_only=True)
     apis = serializers.DictField(child=serializers.DictField(child=serializers.CharField()), read_only=True)
 
+    scheduler = serializers.CharField(source="offer.scheduler", read_only=True)
+    reservations = serializers.CharField(
+        source="offer.refusal", read_only=True, help_text="why it cannot hold capacity before a job is sent; empty: it can"
+    )
+
     class Meta:
         model = Cluster
         fields = (
             "name", "uid", "state", "reason", "message", "state_since", "cordoned", "version", "provider", "region",
             "zone", "labels", "taints", "last_heartbeat", "synced_at", "joined_at", "nodes", "capacity", "jobs", "apis",
-            "resource_version",
+            "scheduler", "reservations", "resource_version",
         )  # fmt: skip
         read_only_fields = fields
 

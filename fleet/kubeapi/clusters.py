@@ -76,6 +76,8 @@ class Clusters(RowKind):
     }
     columns = (
         Column("Version", lambda shown, now: shown.get("status", {}).get("kubernetesVersion", "")),
+        Column("Scheduler", lambda shown, now: shown.get("status", {}).get("scheduler") or "Unknown"),
+        Column("Reservation", lambda shown, now: _reservation(shown), description="Whether it can hold capacity"),
         Column("Mode", lambda shown, now: shown.get("spec", {}).get("syncMode", "")),
         Column("Ready", lambda shown, now: _ready(shown)),
         AGE,
@@ -111,6 +113,7 @@ class Clusters(RowKind):
             "spec": {key: value for key, value in spec.items() if value},
             "status": {
                 "kubernetesVersion": row.version,
+                **_capabilities(row),
                 "apiEnablements": enablements,
                 "conditions": [_readiness(row)],
             },
@@ -199,6 +202,17 @@ def _readiness(row: Cluster) -> Object:
         "message": row.state_message,
         "lastTransitionTime": stamp(row.state_since),
     }
+
+
+def _capabilities(row: Cluster) -> Object:
+    offer = row.offer
+    can = {"enabled": False, "reason": f"it {offer.refusal}"} if offer.refusal else {"enabled": True}
+    return {"scheduler": offer.scheduler, "capabilities": {"reservation": can}}
+
+
+def _reservation(shown: Object) -> str:
+    can = shown.get("status", {}).get("capabilities", {}).get("reservation", {})
+    return "Enabled" if can.get("enabled") else "Disabled"
 
 
 def _ready(shown: Object) -> str:

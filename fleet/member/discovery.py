@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from fleet.kube.resources import NAMESPACES
+from fleet.kube.resources import NAMESPACES, PODS
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberAway, MemberDenied, MemberMissing
 
@@ -16,10 +16,25 @@ Apis = dict[str, dict[str, str]]
 """``{"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}``"""
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _AT_ONCE = 6
+_SCHEDULERS = {"koord-scheduler": "koord-app=koord-scheduler", "kube-scheduler": "component=kube-scheduler"}
+"""How the pods of schedulers are labelled, by the scheduler; the first that is there counts."""
 
 
 def version(client: MemberClient) -> str:
     return str(client.get("/version").get("gitVersion") or "")
+
+
+def scheduler(client: MemberClient) -> str:
+    """Name and version of the scheduler, by its pod, ``koord-scheduler v1.6.0``; empty when none is to be seen."""
+    for name, selector in _SCHEDULERS.items():
+        try:
+            found = client.get(PODS.path(), {"labelSelector": selector, "limit": "1"}).get("items") or []
+        except (MemberMissing, MemberDenied):
+            return ""
+        images = [each["image"] for pod in found for each in pod["spec"]["containers"]]
+        if images:
+            return f"{name} {images[0].rpartition('/')[2].partition(':')[2]}".strip()
+    return ""
 
 
 def identity(client: MemberClient) -> str:

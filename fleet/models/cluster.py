@@ -5,6 +5,8 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from fleet.core.fits import SCHEDULER, Offer
+from fleet.kube.resources import RESERVATIONS
 from fleet.models.encrypted import EncryptedJSONField
 
 
@@ -44,6 +46,8 @@ class Cluster(models.Model):
     """When nodes and pods were last listed whole; null: capacity not known yet, nothing is placed here."""
 
     version = models.CharField(max_length=64, blank=True)
+    scheduler = models.CharField(max_length=128, blank=True)
+    """``koord-scheduler v1.6.0``; empty: it cannot be seen from outside."""
     apis = models.JSONField(default=dict, blank=True)
     """What discovery says: ``{"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}``."""
     discovered_at = models.DateTimeField(null=True, blank=True)
@@ -64,3 +68,9 @@ class Cluster(models.Model):
 
     def serves(self, api_version: str, kind: str) -> bool:
         return kind in self.apis.get(api_version, {})
+
+    @property
+    def offer(self) -> Offer:
+        """Whether it can hold reservations."""
+        served = self.serves(RESERVATIONS.api_version, RESERVATIONS.kind)
+        return Offer(self.version, self.labels.get(SCHEDULER) or self.scheduler, served)

@@ -5,6 +5,7 @@ the timeline.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -14,7 +15,6 @@ from django.db import IntegrityError, transaction
 from fleet import events, journal, signals
 from fleet.core import fits, health, tags
 from fleet.errors import Conflict, FieldFault, InvalidInput, NotFound, invalid
-from fleet.kube.resources import RESERVATIONS
 from fleet.member import addresses, kubeconfig
 from fleet.member.client import Access
 from fleet.models import Cluster
@@ -85,7 +85,12 @@ def probe(access: Access) -> Findings:
 
 def take(cluster: Cluster, findings: Findings, now: datetime) -> list[str]:
     """Puts fresh findings on the row; returns the names of the fields that differ by it."""
-    fresh = {"version": findings.version, "apis": findings.apis, "permissions": findings.permissions}
+    fresh = {
+        "version": findings.version,
+        "scheduler": findings.scheduler,
+        "apis": findings.apis,
+        "permissions": findings.permissions,
+    }
     differ = [field for field, value in fresh.items() if getattr(cluster, field) != value]
     for field in differ:
         setattr(cluster, field, fresh[field])
@@ -125,8 +130,8 @@ def cordon(cluster: Cluster, on: bool, *, by: str, now: datetime) -> Cluster:
 
 def set_labels(cluster: Cluster, labels: Mapping[str, str], *, by: str, now: datetime) -> Cluster:
     """Replaces all labels."""
-    served = cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind)
-    _refuse([*tags.label_faults(labels), *fits.faults(labels, cluster.version, served=served)])
+    scheduler = labels.get(fits.SCHEDULER) or cluster.scheduler
+    _refuse([*tags.label_faults(labels), *fits.faults(labels, replace(cluster.offer, scheduler=scheduler))])
     with transaction.atomic():
         row = _locked(cluster)
         if row.labels != dict(labels):
@@ -192,11 +197,13 @@ def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], 
         state_since=now,
         last_heartbeat=now,
         version=findings.version,
+        scheduler=findings.scheduler,
         apis=findings.apis,
         permissions=findings.permissions,
         discovered_at=now,
         joined_at=now,
     )
+    _refuse(fits.faults(labels, row.offer))
     try:
         with transaction.atomic():
             [row.resource_version] = events.announce([change(row, journal.Action.ADDED)], now)

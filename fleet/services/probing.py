@@ -11,6 +11,7 @@ from fleet.kube.resources import (
     NODES,
     POD_GROUPS,
     PODS,
+    RESERVATIONS,
     SECRETS,
     SERVICE_ACCOUNTS,
     VOLUME_CLAIMS,
@@ -34,6 +35,7 @@ class Findings:
     member_uid: str
     apis: Apis
     permissions: list[dict[str, object]]
+    scheduler: str = ""
 
 
 def probe(access: Access, before: Apis | None = None) -> Findings:
@@ -60,7 +62,8 @@ def ask(client: MemberClient, before: Apis | None = None) -> Findings:
     """As `probe`, over an open client and with the wire's own errors."""
     version = discovery.version(client)
     apis = discovery.apis(client, before)
-    return Findings(version, discovery.identity(client), apis, _permissions(client, apis))
+    uid, scheduler = discovery.identity(client), discovery.scheduler(client)
+    return Findings(version, uid, apis, _permissions(client, apis), scheduler)
 
 
 def missing_essentials(findings: Findings) -> list[str]:
@@ -116,6 +119,8 @@ def _rights(apis: Apis) -> list[Right]:
     rights.append(_right("create", NAMESPACES, "the jobs' namespaces"))
     if serves(apis, POD_GROUPS):
         rights += [_right(verb, POD_GROUPS, "gangs") for verb in ("create", "delete")]
+    if serves(apis, RESERVATIONS):
+        rights += [_right(verb, RESERVATIONS, "holding capacity for gangs") for verb in ("list", "create", "delete")]
     if serves(apis, CRDS):
         rights += [_right(verb, CRDS, "noticing new kinds at once") for verb in ("list", "watch")]
     return rights

@@ -9,6 +9,7 @@ members:
     zone: eu-north-1
     labels: {}
     serves: {mpijobs.kubeflow.org: v1, tfjobs.kubeflow.org: ""}   # another version; not at all
+    scheduler: koord-scheduler:v1.6.0   # the image its scheduler is seen to run; without: it is not seen
     pools:
       - {name: gpu, count: 4, cpu: "96", memory: 1Ti, gpus: 8, gpuModel: A100, labels: {}, taints: []}
 """
@@ -67,7 +68,7 @@ def parse(text: str) -> FleetPlan:
 
 
 def _member(entry: Any, where: str) -> MemberPlan:
-    _only(entry, where, "name", "version", "region", "zone", "labels", "serves", "pools")
+    _only(entry, where, "name", "version", "region", "zone", "labels", "serves", "scheduler", "pools")
     name = str(entry.get("name") or "")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise BadShape(f"{where}.name: {name!r} is not lower-case letters, digits and dashes")
@@ -77,7 +78,8 @@ def _member(entry: Any, where: str) -> MemberPlan:
             labels[f"topology.kubernetes.io/{field}"] = str(entry[field])
     serves = {str(name): str(version or "") for name, version in (entry.get("serves") or {}).items()}
     pools = tuple(_pool(pool, f"{where}.pools[{i}]") for i, pool in enumerate(entry.get("pools") or []))
-    return MemberPlan(name, str(entry.get("version") or VERSION), Shape(pools, labels), serves)
+    shape = Shape(pools, labels, str(entry.get("scheduler") or ""))
+    return MemberPlan(name, str(entry.get("version") or VERSION), shape, serves)
 
 
 def _pool(entry: Any, where: str) -> Pool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
+from fleet.core import fits
 from fleet.kube.resources import VOLCANO_POD_GROUPS
 from jobs.core.policy import Affinity
 from jobs.core.reasons import Code
@@ -34,6 +35,10 @@ class Candidate(Protocol):
     def places(self) -> Mapping[str, str]: ...
     @property
     def taints(self) -> tuple[Taint, ...]: ...
+    @property
+    def reserves(self) -> bool: ...
+    @property
+    def no_reservations(self) -> str: ...
     def serves(self, api_version: str, kind: str) -> bool: ...
 
 
@@ -61,6 +66,8 @@ def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, st
         return Code.CAPACITY_UNKNOWN, "has not told its capacity yet"
     if not cluster.serves(gang.api_version, gang.kind):
         return Code.KIND_NOT_SERVED, f"does not serve {gang.api_version} {gang.kind}"
+    if cluster.no_reservations and (gang.fit == fits.RESERVATION or (cluster.reserves and not gang.fit)):
+        return Code.CANNOT_RESERVE, f"cannot hold reservations: it {cluster.no_reservations}"
     for name in sorted(gang.schedulers):
         resource = SCHEDULERS[name]
         if not cluster.serves(resource.api_version, resource.kind):

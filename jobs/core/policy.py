@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fleet.core import fits
 from fleet.errors import FieldFault
 from fleet.kube import selectors
 from jobs.core import division_reading
@@ -95,6 +96,8 @@ class PolicySpec:
     application_purge: PurgeMode = PurgeMode.GRACEFULLY
     cluster_purge: PurgeMode = PurgeMode.GRACEFULLY
     overwrite: bool = False
+    fit: str = ""
+    """How gangs are fitted wherever they go; empty: as each cluster says."""
     faults: tuple[FieldFault, ...] = field(default=())
 
 
@@ -135,6 +138,7 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
             faults.mapping(failover.get("cluster"), "spec.failover.cluster"), "spec.failover.cluster", faults
         ),
         overwrite=spec.get("conflictResolution") == "Overwrite",
+        fit=_fit(manifest.get("metadata"), faults),
         faults=tuple(faults.found),
     )
 
@@ -247,6 +251,14 @@ def _tolerations(value: object, faults: Faults) -> tuple[Toleration, ...]:
             )
         )
     return tuple(found)
+
+
+def _fit(metadata: object, faults: Faults) -> str:
+    notes = metadata.get("annotations") if isinstance(metadata, dict) else None
+    fit = str(notes.get(fits.FIT, fits.AUTO)) if isinstance(notes, dict) else fits.AUTO
+    if told := fits.fault(fit):
+        faults.add(f"metadata.annotations.{fits.FIT}", told)
+    return "" if fit == fits.AUTO else fit
 
 
 def _purge(body: Mapping[str, Any], path: str, faults: Faults) -> PurgeMode:

@@ -46,6 +46,7 @@ class Code(StrEnum):
     UNTOLERATED_TAINT = "UntoleratedTaint"
     KIND_NOT_SERVED = "KindNotServed"
     SCHEDULER_NOT_SERVED = "SchedulerNotServed"
+    CANNOT_RESERVE = "CannotReserve"
     FAILED_HERE = "FailedHere"
     NOT_ENOUGH_FREE = "NotEnoughFree"
     NO_NODE_FOR_POD = "NoNodeForPod"

@@ -9,9 +9,10 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from fleet.core import units
 from fleet.core.marks import ATTEMPT, JOB_UID
 from fleet.kube.resources import RESERVATIONS
-from jobs.kinds.base import Kind, Manifest, note
+from jobs.kinds.base import Kind, Manifest, Role, note
 
 ROLE = "convoy.dev/role"
 PATIENCE = timedelta(seconds=60)
@@ -26,21 +27,28 @@ class Progress(StrEnum):
     LOST = "Lost"
 
 
-def bind(kind: Kind, made: Manifest) -> None:
-    """Marks the pods with their role, in place: by it they are told from those of other roles."""
+def bind(kind: Kind, made: Manifest, scheduler: str = "") -> None:
+    """Marks the pods with their role, in place: by it they are told from those of other roles.
+
+    Pods that name no scheduler get the one that holds their room, where it is not the member's usual one.
+    """
     for role, template in kind.templates(made):
         note(template, "labels", {ROLE: role})
+        if scheduler:
+            template["spec"].setdefault("schedulerName", scheduler)
 
 
-def bodies(kind: Kind, made: Manifest, replicas: Mapping[str, int], marks: Mapping[str, str]) -> list[Manifest]:
+def bodies(kind: Kind, made: Manifest, roles: Iterable[Role], marks: Mapping[str, str]) -> list[Manifest]:
     """Of every pod of ``made``, bound and marked. Names are the same whenever it is asked for the same attempt."""
     metadata = made["metadata"]
     stem = f"{metadata['namespace']}-{metadata['name']}"[:40].rstrip("-.")
+    templates = dict(kind.templates(made))
     found = []
-    for role, template in kind.templates(made):
+    for each in roles:
+        role, template = each.name, _asking(each, templates.get(each.name, {}))
         mine = {JOB_UID: marks[JOB_UID], ATTEMPT: marks[ATTEMPT], ROLE: role}
         owner = {"labelSelector": {"matchLabels": mine}}
-        for i in range(replicas.get(role, 0)):
+        for i in range(each.replicas):
             found.append(
                 {
                     "apiVersion": RESERVATIONS.api_version,
@@ -55,6 +63,18 @@ def bodies(kind: Kind, made: Manifest, replicas: Mapping[str, int], marks: Mappi
                 }
             )
     return found
+
+
+def _asking(role: Role, template: Manifest) -> Manifest:
+    """The template; of a kind whose manifest has no whole one, one pod that asks what its kind read."""
+    spec = template.get("spec") or {}
+    asked = {name: amount for name, amount in role.request.items() if name != "pods" and amount}
+    if {name: amount for name, amount in units.pod_request(spec).items() if name != "pods" and amount} == asked:
+        return template
+    limits = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in asked.items()}
+    container = {"name": "reserved", "image": "none", "resources": {"requests": limits, "limits": limits}}
+    kept = {name: value for name, value in spec.items() if name not in ("containers", "initContainers", "volumes")}
+    return {**template, "spec": {**kept, "containers": [container]}}
 
 
 def _short(marks: Mapping[str, str]) -> str:

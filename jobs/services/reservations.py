@@ -1,18 +1,19 @@
 """Holds a gang's capacity in the member before the job is sent: all of its reservations, or none and another cluster.
 
 Idempotent like everything that is sent: names follow from the job and the attempt, so a worker that takes over finds what is
-there. What is left behind by a lost member ends there by itself. No database here.
+there. What is left behind by a lost member ends there by itself. Nothing is read from the database or written to it here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from fleet.core import marks
+from fleet.core import fits, marks
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberExists, MemberMissing
+from fleet.models import Cluster
 from jobs.kinds import reservations
-from jobs.kinds.base import Kind, Manifest
+from jobs.kinds.base import Kind, Manifest, Role
 from jobs.kinds.reservations import PATIENCE, Progress
 from jobs.services.copies import NotYet
 
@@ -23,11 +24,22 @@ class CannotReserve(Exception):
     """The member does not hold the gang in time, or holds it no more."""
 
 
-def secure(client: MemberClient, kind: Kind, made: Manifest, replicas: Mapping[str, int], *, now: datetime) -> None:
+def asked(cluster: Cluster, fit: str) -> bool:
+    """Whether the cluster is to hold a gang whose policy asks for ``fit``; `CannotReserve` when it is and cannot."""
+    if fits.chosen(cluster.labels, cluster.offer, fit) != fits.RESERVATION:
+        return False
+    if why := cluster.offer.refusal:
+        raise CannotReserve(f"it {why}")
+    return True
+
+
+def secure(
+    client: MemberClient, cluster: Cluster, kind: Kind, made: Manifest, roles: Sequence[Role], *, now: datetime
+) -> None:
     """Returns when the member holds every pod of ``made``; raises `NotYet` while it is at it."""
     labels = made["metadata"]["labels"]
-    reservations.bind(kind, made)
-    wanted = reservations.bodies(kind, made, replicas, {key: labels[key] for key in MARKS})
+    reservations.bind(kind, made, fits.KOORDINATOR if cluster.offer.scheduler.startswith(fits.KOORDINATOR) else "")
+    wanted = reservations.bodies(kind, made, roles, {key: labels[key] for key in MARKS})
     found = _found(client, labels[marks.JOB_UID], labels[marks.ATTEMPT])
     there = {each["metadata"]["name"] for each in found}
     for body in wanted:

@@ -105,3 +105,36 @@ def test_room_that_nobody_takes_is_given_back_when_its_time_is_over(world):
     world.until(lambda: held(world, "north") == [("theirs", "Failed")], "it has ended")
     world.apply(POLICY, pytorch_job("llama", workers=0, gpus=2, duration="10h"))
     world.expect("llama", "Running", on="north")
+
+
+def test_where_nobody_says_how_it_is_held_by_members_that_are_certain_to_and_fitted_by_the_fleet_elsewhere(world):
+    world.member("north", 4, serves=SERVED, scheduler="koord-scheduler:v1.6.0")
+    world.apply(POLICY, pytorch_job("held", duration="10h"))
+    world.expect("held", "Running", on="north")
+    world.until(lambda: [phase for _, phase in held(world, "north")] == ["Succeeded"] * 3, "each is taken")
+    assert {pod["spec"].get("schedulerName") for pod in pods_of(world, "held")} == {"koord-scheduler"}
+    world.member("south", 8, serves=SERVED)
+    world.apply(pytorch_job("fitted", duration="10h", workers=4))
+    world.expect("fitted", "Running", on="south")
+    assert held(world, "south") == []
+
+
+def pods_of(world, job: str) -> list[dict]:
+    return [pod for pod in world.pods("north") if pod["metadata"]["name"].startswith(f"{job}-")]
+
+
+def test_a_policy_that_wants_reservations_passes_over_members_that_cannot_hold_them_and_says_why(world):
+    world.member("old", 8, serves=SERVED, scheduler="kube-scheduler:v1.31.0-aliyun.6.5.4.fcac2bdf")
+    world.member("plain", 8)
+    policy = POLICY.replace(
+        "{name: example-policy}", '{name: example-policy, annotations: {"convoy.dev/fit": Reservation}}'
+    )
+    world.apply(policy, pytorch_job("llama", duration="10h"))
+    world.until(lambda: (world.job("llama").reason or {}).get("code") == "NoClusterFits", "it is told")
+    told = {each["cluster"]: (each["code"], each["message"]) for each in world.job("llama").reason["clusters"]}
+    assert {code for code, _ in told.values()} == {"CannotReserve"}
+    assert "runs scheduler 6.5.4: holding reservations takes 6.8.0 or later" in told["old"][1]
+    assert "does not serve scheduling.koordinator.sh/v1alpha1 Reservation" in told["plain"][1]
+    world.member("north", 4, serves=SERVED)
+    world.expect("llama", "Running", on="north")
+    assert len(held(world, "north")) == 3

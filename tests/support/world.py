@@ -66,10 +66,12 @@ class World:
         self.members: dict[str, SimulatedMember] = {}
         self.clients: dict[str, MemberClient] = {}
 
-    def member(self, name: str, *nodes: int, time_scale: float = 20.0, **options: Any) -> SimulatedMember:
+    def member(
+        self, name: str, *nodes: int, time_scale: float = 20.0, scheduler: str = "", **options: Any
+    ) -> SimulatedMember:
         """A running member with one node for each number of GPUs, joined to the fleet and known in full."""
         pools = tuple(Pool(f"pool{i}", 1, "64", "512Gi", gpus) for i, gpus in enumerate(nodes))
-        made = SimulatedMember(name, self.home / name, Shape(pools, {}), time_scale=time_scale, **options)
+        made = SimulatedMember(name, self.home / name, Shape(pools, {}, scheduler), time_scale=time_scale, **options)
         made.start()
         self.members[name] = made
         self.clients[name] = MemberClient(made.access())

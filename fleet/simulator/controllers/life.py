@@ -18,6 +18,7 @@ from .kubelet import Kubelet
 from .logs import Logs
 from .nodes import POWER, NodeLifecycle, Pool, make_nodes
 from .operators import Operators
+from .reservations import show_scheduler
 from .scheduler import Scheduler
 
 
@@ -28,6 +29,8 @@ class Shape:
     pools: tuple[Pool, ...]
     labels: dict[str, str] = field(default_factory=dict)
     """On every node: region, zone ..."""
+    scheduler: str = ""
+    """The image that its scheduler is seen to run, ``koord-scheduler:v1.6.0``; empty: it is not seen."""
 
 
 class Life:
@@ -74,6 +77,8 @@ class Life:
         self._cluster.start()
         for controller in self._controllers:
             controller.start()
+        if self._shape.scheduler:
+            show_scheduler(self._client, self._shape.scheduler, self._cluster.clock.now())
 
     def leave(self) -> None:
         """Tells the caches to end with their next word from the server: call before the server stops."""

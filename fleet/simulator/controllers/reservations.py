@@ -3,16 +3,18 @@
 The scheduler's ledger is the only one: a reservation holds there under its own uid, as a bound pod does.
 """
 
+import contextlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from fleet.kube import selectors
-from fleet.kube.resources import RESERVATIONS
-from fleet.member.client import Object
+from fleet.kube.resources import PODS, RESERVATIONS
+from fleet.member.client import MemberClient, Object
+from fleet.member.errors import MemberExists
 
-from .clock import parse_stamp
+from .clock import parse_stamp, stamp
 from .controller import Cluster, Controller
 from .fit import Ask, ask_of
 from .objects import key_of, labels_of, name_of, uid_of
@@ -42,6 +44,22 @@ class Ledger(Protocol):
     def hand_over(self, uid: str, heir: str) -> None: ...
 
     def wake(self) -> None: ...
+
+
+def show_scheduler(client: MemberClient, image: str, now: float) -> None:
+    """The pod by which the scheduler of a cluster is seen; what it would do is done here."""
+    name = image.partition(":")[0]
+    labels = {"koord-app": name} if name == "koord-scheduler" else {"component": name}
+    body = {
+        "apiVersion": PODS.api_version,
+        "kind": PODS.kind,
+        "metadata": {"name": name, "namespace": "kube-system", "labels": labels},
+        "spec": {"nodeName": "control-plane", "containers": [{"name": name, "image": f"example.com/{image}"}]},
+    }
+    with contextlib.suppress(MemberExists):
+        client.create(PODS.path("kube-system"), body)
+        status = {"phase": "Running", "startTime": stamp(now)}
+        client.merge_patch(PODS.path("kube-system", name, "status"), {"status": status})
 
 
 class Reservations(Controller):

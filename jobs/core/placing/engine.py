@@ -146,7 +146,7 @@ class Engine:
         prepared = self.prepared(demand)
         if not prepared.possible:
             return None
-        holding = self.holding(prepared)
+        holding = self.holding(prepared, gang.fit)
         for mask in self.masks(gang):
             allowed = mask & holding
             for name, until in gang.excluded.items():
@@ -154,7 +154,7 @@ class Engine:
                     allowed[self.fleet.sites[name].index] = False
             candidates = allowed.nonzero()[0]
             for index in self._ranked(prepared, candidates, weights or self.weights):
-                found = self._place(index, prepared)
+                found = self._place(index, prepared, gang.fit)
                 if found is not None:
                     return found
         return None
@@ -173,14 +173,21 @@ class Engine:
             found = self._prepared[demand] = prepare(self.fleet, demand)
         return found
 
-    def holding(self, gang: Prepared) -> Mask:
+    def aggregates(self, cluster: str, fit: str) -> bool:
+        """Whether the sum alone counts there, for gangs of this fit (empty: the cluster's own)."""
+        return fit == Mode.AGGREGATE if fit else self.members[cluster].mode is Mode.AGGREGATE
+
+    def holding(self, gang: Prepared, fit: str = "") -> Mask:
         """Clusters that have enough, by the counts: exact for pods that ask alike, necessary for others."""
         fleet, aggregate = self.fleet, self.standing.aggregate
+        if fit:
+            aggregate = np.full(len(fleet.slots), fit == Mode.AGGREGATE)
+        mixed = fit == Mode.AGGREGATE if fit else self.standing.mixed
         enough = np.ones(len(fleet.slots), dtype=np.bool_)
         for group in gang.groups:
-            need = np.where(aggregate, 1, group.need) if self.standing.mixed else group.need
+            need = np.where(aggregate, 1, group.need) if mixed else group.need
             enough &= fleet.slots[:, 2 * group.column] >= need
-        if len(gang.groups) > 1 or self.standing.mixed or self._sums:
+        if len(gang.groups) > 1 or mixed or self._sums:
             width = len(gang.total)
             enough &= (fleet.room[:, :width] - fleet.promised[:, :width] >= gang.total).all(axis=1)
         return enough
@@ -239,11 +246,11 @@ class Engine:
         site = self.fleet.order[index]
         return site.name if site is not None else ""
 
-    def _place(self, index: int, gang: Prepared) -> Assignment | None:
+    def _place(self, index: int, gang: Prepared, fit: str) -> Assignment | None:
         site = self.fleet.order[index]
         if site is None:
             return None
-        if self.members[site.name].mode is Mode.AGGREGATE:
+        if self.aggregates(site.name, fit):
             return Assignment(site.name, Mode.AGGREGATE, gang.demand)
         try:
             loads = place(self.fleet, site, gang, self._expected)

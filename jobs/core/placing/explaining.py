@@ -103,7 +103,7 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
             (r for r in refusals if r and r[0] is not Code.NOT_SELECTED), refusals[0] or (Code.NOT_READY, "")
         )
         return Look(cluster, code, Cause.FILTER, message)
-    aggregate = member.mode is Mode.AGGREGATE
+    aggregate = engine.aggregates(cluster, gang.fit)
     for obstacle in _obstacles(engine.fleet, site, prepared, aggregate=aggregate):
         return obstacle
     if not aggregate:

@@ -29,6 +29,10 @@ class Member:
     taints: tuple[Taint, ...] = ()
     apis: Mapping[str, Any] = field(default_factory=dict)
     mode: Mode = Mode.NODE_FIT
+    reserves: bool = False
+    """Whether it is to hold a gang's capacity itself, unless the gang's policy says otherwise."""
+    no_reservations: str = ""
+    """Why it cannot; empty: it can."""
     cost: float = 0.0
     """Per GPU hour; 0: not known."""
     failures: float = 0.0

@@ -109,7 +109,7 @@ def test_it_answers_who_one_is_and_what_one_may(kubectl, ada, viewer):
 
 def test_it_lists_clusters_namespaces_and_what_it_serves(ada, north):
     header, row = ada.says("get", "clusters").splitlines()
-    assert header.split() == ["NAME", "VERSION", "MODE", "READY", "AGE"]
+    assert header.split() == ["NAME", "VERSION", "SCHEDULER", "RESERVATION", "MODE", "READY", "AGE"]
     assert row.split()[0] == "north" and "True" in row
     assert "default" in ada.says("get", "ns")
     assert "pytorchjobs" in ada.says("api-resources")

@@ -1307,6 +1307,9 @@ export interface components {
                     [key: string]: string;
                 };
             };
+            readonly scheduler: string;
+            /** @description why it cannot hold capacity before a job is sent; empty: it can */
+            readonly reservations: string;
             readonly resource_version: number;
         };
         /** @description Wants clusters that went through `fleet.api.supply.attach`. */
@@ -1344,6 +1347,9 @@ export interface components {
                     [key: string]: string;
                 };
             };
+            readonly scheduler: string;
+            /** @description why it cannot hold capacity before a job is sent; empty: it can */
+            readonly reservations: string;
             readonly resource_version: number;
             readonly permissions: components["schemas"]["Permission"][];
         };
