@@ -16,6 +16,7 @@ from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, Member
 from fleet.models import Cluster, Identity
 from fleet.services import links
 from jobs.core import policy as policies
+from jobs.core import shares as parts
 from jobs.core.failover import Outcome
 from jobs.core.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
@@ -23,7 +24,18 @@ from jobs.events import announce_jobs, announce_works, say
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import Role
 from jobs.models import Job, Work
-from jobs.services import charges, copies, dependents, moves, overrides, reservations, scheduling, topology, works
+from jobs.services import (
+    charges,
+    copies,
+    dependents,
+    division,
+    moves,
+    overrides,
+    reservations,
+    scheduling,
+    topology,
+    works,
+)
 from jobs.services.copies import NotYet
 from jobs.services.reservations import CannotReserve
 from jobs.snapshot import known_kinds
@@ -69,6 +81,7 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
     """
     older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
     older = older.exclude(state__in=[State.GONE, State.KEPT])
+    older = older.exclude(attempt__in=parts.counting(job.shares, job.attempt))
     blocker = older.filter(Q(cluster__state=Cluster.State.READY) | Q(cluster=work.cluster)).first()
     if blocker is not None:
         works.give_back(work, now, wait_s=2.0)
@@ -94,11 +107,15 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
             dependents.send(client, dependents.of(job))
         written, said = overrides.manifest(job, kind, work.cluster)
         body = copies.manifest(kind, written, marks)
+        share = division.share_of(job, attempt)
+        if share is not None:
+            kind.take_share(body, share.replicas, share.completions)
         topology.write(client, kind, body, job, work)
         if reservations.asked(work.cluster, spec.fit):
-            roles = [Role(role["name"], role["replicas"], role["request"]) for role in job.roles]
+            pods = share.replicas if share else None
+            roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]
             reservations.secure(client, work.cluster, kind, body, roles, now=clock())
-        if group := gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves):
+        if group := gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves):
             copies.create(client, *group, uid, attempt)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
     except (CannotOverride, CannotReserve) as e:
@@ -115,6 +132,10 @@ def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> 
     recorded = works.advance(work, to=State.APPLIED, claim="", claimed_at=None, applied_at=now, tries=0, message="")
     if not recorded:
         works.give_back(work, now, wait_s=0)
+        return
+    if job.shares:
+        division.sent(job, work.attempt, now)
+        announce_works([work], now)
         return
     pods = sum(role["replicas"] for role in job.roles)
     reason = Reason(Code.WAITING_FOR_PODS, f"{work.cluster.name} has the job; 0 of {pods} pods run")
@@ -136,9 +157,12 @@ def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
         works.give_back(work, now, wait_s=0)
         return
     works.give_back(work, now, message=message, wait_s=0)
-    if moves.is_current(job, work):
+    reason = Reason(Code.MEMBER_REFUSED, message)
+    if job.shares:
+        division.leave(job, work.attempt, Outcome.REFUSED, reason, now)
+    elif moves.is_current(job, work):
         say(job, "SyncWorkFailed", message, now, warning=True)
-        moves.leave(job, Outcome.REFUSED, Reason(Code.MEMBER_REFUSED, message), now)
+        moves.leave(job, Outcome.REFUSED, reason, now)
     announce_works([work], now)
 
 
@@ -199,7 +223,8 @@ def _gone(work: Work, now: datetime) -> None:
 def _tell(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
     """Writes why the job is not running yet, when that changed."""
     reason = Reason(code, message).as_json()
-    current = Job.objects.filter(pk=job.pk, attempt=work.attempt, state=Job.State.PLACED)
+    number = job.attempt if work.attempt in parts.counting(job.shares, job.attempt) else work.attempt
+    current = Job.objects.filter(pk=job.pk, attempt=number, state=Job.State.PLACED)
     if (job.reason or {}).get("message") == message:
         return
     with transaction.atomic():

@@ -21,6 +21,7 @@ from django.db.models import F, Q
 from fleet import bulk, events
 from fleet.models import Cluster, Hold, Lease
 from jobs import snapshot
+from jobs.core import shares as parts
 from jobs.core import takeback, timeline, topology_placed
 from jobs.core.plans import Placed, Plan, Waits
 from jobs.core.reasons import Code, QuotaVerdict, Reason
@@ -29,7 +30,7 @@ from jobs.core.takeback import Takeback
 from jobs.core.world import Gang, Runner
 from jobs.events import announce_jobs, line, say
 from jobs.models import Attempt, Binding, Job, Work
-from jobs.services import entitlements, reclaiming
+from jobs.services import entitlements, reclaiming, shares
 from jobs.services.picture import Picture
 from jobs.services.reclaiming import Leaving
 from quotas import queries
@@ -139,13 +140,17 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
     untold = _untold(plan.waits, orders, now)
     _lock(plan, orders, untold)
     closed = _closed()
-    open_ = [each for each in plan.placed if each.spot.cluster_id in standing and not closed(each)]
+    open_ = [each for each in plan.placed if _on(each) <= standing and not closed(each)]
     won = _claim(open_)
     if won:
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
     _write_waiting([_waits_for(each, waits) for each in untold], now)
     return {each.gang.job_id for each in won}
+
+
+def _on(placed: Placed) -> set[int]:
+    return {share.cluster_id for share in placed.spot.shares}
 
 
 def _same_tree(plan: Plan) -> bool:
@@ -211,42 +216,50 @@ _CLAIMED = ("reclaim", "state", "cluster", "attempt", "reason", "status", "unhea
 def _claimed(placed: Placed) -> Job:
     """The columns a claim writes."""
     gang, spot = placed.gang, placed.spot
-    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.cluster}, being sent there").as_json()
+    where = ", ".join(share.cluster for share in spot.shares)
+    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {where}, being sent there").as_json()
     charge = gang.charge.amounts if gang.asks_quota else None
-    placed_at = {"state": Job.State.PLACED, "cluster_id": spot.cluster_id, "attempt": gang.attempt + 1}
+    placed_at = {"state": Job.State.PLACED, "cluster_id": spot.cluster_id, "attempt": gang.attempt + len(spot.shares)}
     return Job(pk=gang.job_id, reason=reason, charge=charge, reclaim=None, status={}, unhealthy_since=None, **placed_at)
 
 
 def _write_placed(won: Sequence[Placed], now: datetime) -> None:
     jobs = Job.objects.in_bulk([each.gang.job_id for each in won])
     pairs = [(jobs[each.gang.job_id], each) for each in won]
+    rows = [
+        (job, number, share, p.gang)
+        for job, p in pairs
+        for number, share in enumerate(p.spot.shares, start=p.gang.attempt + 1)
+    ]
     Attempt.objects.bulk_create(
         [
             Attempt(
                 job=job,
-                number=job.attempt,
-                cluster_name=p.spot.cluster,
-                explanation=[verdict.as_json() for verdict in p.spot.verdicts],
+                number=number,
+                cluster_name=share.cluster,
+                explanation=[verdict.as_json() for verdict in share.verdicts],
                 placed_at=now,
             )
-            for job, p in pairs
+            for job, number, share, _ in rows
         ]
     )
     Hold.objects.bulk_create(
         [
             Hold(
-                cluster_id=p.spot.cluster_id,
+                cluster_id=share.cluster_id,
                 job_uid=job.uid,
-                attempt=job.attempt,
-                amounts=dict(p.gang.total),
-                nodes=[[amounts, list(names)] for amounts, names in p.spot.promise(None).nodes],
-                pods=p.gang.pods,
+                attempt=number,
+                amounts=dict(share.found.demand.total if gang.division else gang.total),
+                nodes=[[amounts, list(names)] for amounts, names in share.promise(None).nodes],
+                pods=share.pods,
                 made_at=now,
             )
-            for job, p in pairs
+            for job, number, share, gang in rows
         ]
     )
-    works = Work.objects.bulk_create([_work(job, p, now) for job, p in pairs])
+    works = Work.objects.bulk_create([_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
+    for job, p in pairs:
+        shares.settle_placed(job, p, now)
     _write_bindings(pairs, now)
     _tell_far_apart(pairs, now)
     _withdraw_former(pairs, now)
@@ -267,11 +280,11 @@ def _send_out(works: Sequence[Work]) -> None:
             events.enqueue("jobs.push", *pks[start : start + together])
 
 
-def _work(job: Job, placed: Placed, now: datetime) -> Work:
+def _work(job: Job, attempt: int, cluster_id: int, now: datetime) -> Work:
     return Work(
         job_uid=job.uid,
-        attempt=job.attempt,
-        cluster_id=placed.spot.cluster_id,
+        attempt=attempt,
+        cluster_id=cluster_id,
         api_version=job.api_version,
         kind=job.kind,
         namespace=job.namespace,
@@ -314,7 +327,8 @@ def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None
     former = Q()
     for job, _ in pairs:
         if job.attempt > 1:
-            former |= Q(job_uid=job.uid, attempt__lt=job.attempt)
+            counting = parts.counting(job.shares, job.attempt)
+            former |= Q(job_uid=job.uid, attempt__lt=job.attempt) & ~Q(attempt__in=counting)
     if not moved:
         return
     left = Work.objects.filter(former).exclude(state__in=[Work.State.GONE, Work.State.KEPT])

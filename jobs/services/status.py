@@ -19,13 +19,14 @@ from fleet.core import marks
 from fleet.kube.resources import Resource
 from fleet.models import Identity, Pod
 from fleet.services import following
+from jobs.core import shares as parts
 from jobs.core.failover import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, line
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Job, Work
-from jobs.services import charges, health, moves, scheduling, works
+from jobs.services import charges, division, health, moves, scheduling, works
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
@@ -82,7 +83,9 @@ class JobsFollower:
         news = News(now)
         for (uid, attempt), found in copies:
             job = jobs.get(uid)
-            if job is None or job.attempt != attempt or not _stands(job, attempt, cluster_id):
+            if job is not None and division.wants(job, attempt):
+                division.report(job, attempt, found.get("status") or {}, running[job.uid, attempt], now)
+            elif job is None or job.shares or job.attempt != attempt or not _stands(job, attempt, cluster_id):
                 _remove_leftover(cluster_id, resource, found, uid, attempt, now)
             else:
                 _take(job, found.get("status") or {}, running[job.uid, attempt], news)
@@ -117,7 +120,11 @@ class JobsFollower:
         running = _running(jobs)
         news = News(now)
         for job in jobs.values():
-            if (job.uid, job.attempt) in keys and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
+            numbers = parts.counting(job.shares, job.attempt)
+            told = [number for number in numbers if (job.uid, number) in keys]
+            if job.shares:
+                division.report_pods(job, {number: running[job.uid, number] for number in told}, now)
+            elif told and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
                 _take(job, job.status, running[job.uid, job.attempt], news)
         news.write()
         charged = [job.uid for job in jobs.values() if job.charge is not None]
@@ -241,8 +248,13 @@ def _missing(cluster_id: int, key: Key, now: datetime) -> None:
     for pk in list(withdrawn.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True)):
         Work.objects.filter(pk=pk).update(due_at=now)
         events.enqueue("jobs.push", pk)
-    job = Job.objects.select_related("cluster").filter(uid=uid, attempt=attempt).first()
+    job = Job.objects.select_related("cluster").filter(uid=uid).first()
     if job is None or not mine.filter(state=Work.State.APPLIED).exists():
+        return
+    if job.shares:
+        division.vanished(job, attempt, now)
+        return
+    if job.attempt != attempt:
         return
     with transaction.atomic():
         message = f"the copy on {job.cluster or 'its member'} was deleted by somebody else"
