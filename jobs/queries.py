@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, TextField
-from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from fleet.kube.selectors import Selector
 from jobs.models import Job
-from jobs.models.listed import Walked
+from jobs.models.listed import Label, Walked
 
 BY: Mapping[str, str] = {
     "state": "state",
@@ -38,7 +37,7 @@ def labelled(rows: QuerySet[Job], selector: Selector) -> QuerySet[Job]:
     """Those whose labels match, decided by the database."""
     for number, requirement in enumerate(selector):
         name = f"label_{number}"
-        rows = rows.alias(**{name: _text(requirement.key, "labels")})
+        rows = rows.alias(**{name: _label(requirement.key)})
         missing = Q(**{f"{name}__isnull": True})
         among = Q(**{f"{name}__in": requirement.values})
         wanted = {"Exists": ~missing, "DoesNotExist": missing, "In": among, "NotIn": missing | ~among}
@@ -66,12 +65,12 @@ def event_of(jobs: QuerySet[Job]) -> Q:
 
 def groups(rows: QuerySet[Job], by: str) -> list[Group]:
     """How many jobs and GPUs there are of each value, the largest first; at most `GROUPS` of them."""
-    value = _text(by.removeprefix(LABEL), "labels") if by.startswith(LABEL) else Walked(F(BY[by]))
+    value = _label(by.removeprefix(LABEL)) if by.startswith(LABEL) else Walked(F(BY[by]))
     counted = rows.order_by().annotate(value=value).values("value").annotate(count=Count("pk"), held=Sum("gpus"))
     found = counted.order_by("-count", "value").values_list("value", "count", "held")[:GROUPS]
     return [Group(value or "", count, gpus) for value, count, gpus in found]
 
 
-def _text(key: str, field: str) -> Cast:
+def _label(key: str) -> Cast:
     """As plain text: the lookups of a JSON key compare with JSON."""
-    return Cast(KeyTextTransform(key, field), TextField())
+    return Cast(Label(key, "labels"), TextField())

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.models.fields.json import KeyTextTransform, compile_json_path
 from django.db.models.query_utils import DeferredAttribute
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -35,6 +36,14 @@ class Walked(models.Func):
 
     def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **given: Any) -> Any:
         return self.as_sql(compiler, connection, template="+%(expressions)s", **given)
+
+
+class Label(KeyTextTransform):
+    """A label as plain text. Labels are texts: SQLite need not ask of each what it is."""
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> Any:
+        sql, params, keys = self.preprocess_lhs(compiler, connection)
+        return f"JSON_EXTRACT({sql}, %s)", (*params, compile_json_path(keys))
 
 
 class _Code(DeferredAttribute):
