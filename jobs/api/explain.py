@@ -20,13 +20,14 @@ from jobs.services import explaining
 
 
 class ClaimSerializer(serializers.Serializer[Any]):
-    """Capacity promised to a job whose pods are not seen yet."""
+    """Capacity promised to a job whose pods are not seen yet, or kept for a big gang that waits."""
 
     job = serializers.CharField()
     amounts = serializers.DictField(child=serializers.IntegerField())
     pods = serializers.IntegerField()
     made_at = serializers.DateTimeField()
     ends = serializers.CharField(help_text="in words: a promise has no time, it ends with what it was made for")
+    until = serializers.DateTimeField(allow_null=True, help_text="when that is expected, where it is known")
 
 
 @extend_schema_field({"allOf": [{"type": "string", "enum": [cause.value for cause in Cause]}]})

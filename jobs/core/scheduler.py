@@ -118,7 +118,7 @@ class Scheduler:
 
         Who runs is asked for only when a big gang has waited long."""
         plan = Plan(tree_version=self.quota.version if self.quota else 0)
-        running = self._keep(now, runs)
+        running = self.keep_nodes(now, runs)
         self._recall(now)
         patience = max(_PATIENCE, timedelta(seconds=len(self.gangs) / _TOLD_A_SECOND))
         with ExitStack() as supposed:
@@ -174,7 +174,7 @@ class Scheduler:
                 line.nowhere = False
                 self._open[line] = None
 
-    def _keep(self, now: datetime, runs: Callable[[], Runs]) -> Runs:
+    def keep_nodes(self, now: datetime, runs: Callable[[], Runs]) -> Runs:
         """Keeps nodes for the big gang that has waited longest, of those that only lack a place."""
         running, before, kept = Runs(), self.places.kept, None
         for gang in self._starving(now):

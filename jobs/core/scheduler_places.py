@@ -199,7 +199,7 @@ class Places:
         known = self._looked.get(shape)
         if known is None or known[0] != self._stamp or self._beside:
             verdicts = self._verdicts(self._barring(gang, only), now)
-            told = tuple(self._held_back(_barred(each, gang.leaf, only), gang, only, now) for each in verdicts)
+            told = tuple(self.held_back(_barred(each, gang.leaf, only), gang, only, now) for each in verdicts)
             known = (self._stamp, told)
             if not self._beside:
                 self._looked[shape] = known
@@ -232,7 +232,7 @@ class Places:
         asking = self._barring(gang, only)
         return self.engine.find(replace(asking, excluded={**asking.excluded, **others}), gang.demand, now)
 
-    def _held_back(self, verdict: Verdict, gang: Gang, only: tuple[str, ...], now: datetime) -> Verdict:
+    def held_back(self, verdict: Verdict, gang: Gang, only: tuple[str, ...], now: datetime) -> Verdict:
         """Names the gang for which the cluster keeps nodes, if that is what is in the way, and to that one how many."""
         kept = self.kept
         if kept is None or self._beside or verdict.cluster != kept.drain.cluster or not verdict.is_crowded:

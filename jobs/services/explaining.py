@@ -5,26 +5,28 @@ written down when it was given. Only looks. Whether the scheduler has its turn n
 everywhere may wait for its quota, and that is told beside.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from fleet.models import Cluster, Hold, Node, Pod
+from fleet.models import Hold, Node, Pod
 from jobs import snapshot
 from jobs.core import changes, reasons, topology_asked
 from jobs.core.changes import Change, Occupant
 from jobs.core.faults import Faults
 from jobs.core.placing import asks
 from jobs.core.placing.asks import Ask, Demand
-from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import Cause, Look, explain, never
-from jobs.core.reasons import Code
+from jobs.core.reasons import Code, Verdict
+from jobs.core.scheduler import Scheduler
+from jobs.core.scheduler_places import Kept
 from jobs.core.world import Gang
 from jobs.kinds import registry
 from jobs.models import Job
+from jobs.services import running
 from jobs.snapshot_topology import whereabouts
 
 _HOLDS_TOLD = 20
@@ -32,13 +34,15 @@ _HOLDS_TOLD = 20
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is promised on a cluster to a job whose pods are not seen there yet."""
+    """What is promised on a cluster to a job whose pods are not seen there yet, or kept for one that waits."""
 
     job: str
     amounts: Mapping[str, int]
     pods: int
     made_at: datetime
     ends: str = "when its pods are bound and visible, or its placement is undone"
+    until: datetime | None = None
+    """When that is expected; None: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +109,16 @@ def _written(row: Mapping[str, Any], chosen: str) -> ClusterExplained:
 
 
 def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None) -> Explanation:
-    engine, gang, demand = engine_of_now(), gang_of(job), demand_of(job)
-    looks = explain(engine, gang, demand, now)
-    found = changes.nearest(engine, gang, demand, now, _occupants)
+    places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
+    with places.turn_of(job.pk):
+        looks = explain(places.engine, gang, demand, now)
+        found = changes.nearest(places.engine, gang, demand, now, _occupants)
+    looks = tuple(_told(look, places.held_back(look.verdict, gang, (), now)) for look in looks)
     if quota and (raised := _raise(quota)):
         found = [raised, *found]
     claims = _claims()
+    if places.kept and not places.is_kept_for(job.pk):
+        claims[places.kept.drain.cluster].insert(0, _kept(places.kept))
     clusters = [_looked(look, claims.get(look.cluster, ())) for look in looks]
     fits, lost = any(each.fits for each in clusters), never(looks)
     return Explanation(
@@ -131,9 +139,25 @@ def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
     return reasons.no_cluster_fits([look.verdict for look in looks]).message
 
 
+def _told(look: Look, verdict: Verdict) -> Look:
+    """With what the scheduler adds to it."""
+    cause = Cause.KEPT if verdict.code is Code.KEPT_FOR_GANG else look.cause
+    return replace(look, code=verdict.code, message=verdict.message, cause=cause)
+
+
+def _kept(kept: Kept) -> Claim:
+    amounts: Counter[str] = Counter()
+    for each, names in kept.promise.nodes:
+        amounts.update({resource: amount * len(names) for resource, amount in each.items()})
+    until = f"{kept.until:%H:%M:%S} UTC"
+    ends = f"when it starts on the {len(kept.drain.nodes)} nodes kept for it, expected at {until}"
+    return Claim(kept.gang.name, amounts, kept.gang.pods, kept.gang.queued_at, ends, kept.until)
+
+
 def _looked(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
     shown = {name: value for name, value in asdict(look).items() if name not in ("cluster", "code", "cause", "message")}
-    mine = [claim for claim in claims if any(claim.amounts.get(resource) for resource in look.short)]
+    wanted = {resource for resource in look.short} or ({"pods"} if look.cause is Cause.KEPT else set())
+    mine = [claim for claim in claims if any(claim.amounts.get(resource) for resource in wanted)]
     fits = look.code is Code.FITS
     return ClusterExplained(
         look.cluster, fits, False, look.code.value, look.cause.value, look.message, held=mine[:_HOLDS_TOLD], **shown
@@ -180,20 +204,11 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
     return replace(found, parts=parts)
 
 
-def engine_of_now() -> Engine:
-    """A placement engine of its own, told of every cluster, node and promise."""
-    engine = Engine()
-    names = {}
-    for row in Cluster.objects.defer("access", "permissions").order_by("name"):
-        names[row.pk] = row.name
-        engine.set_cluster(snapshot.member_of(row))
-    where = whereabouts()
-    for node in Node.objects.order_by("cluster_id", "name").iterator():
-        engine.set_node(names[node.cluster_id], snapshot.facts_of(node, where))
-    for hold in Hold.objects.filter(released_at__isnull=True).order_by("pk"):
-        promise = snapshot.promise_of(hold, names[hold.cluster_id])
-        engine.hold(replace(promise, key=(hold.job_uid, hold.attempt)))
-    return engine
+def _scheduler_of_now(now: datetime) -> Scheduler:
+    """A scheduler of its own, told of everything, that keeps the nodes which its next cycle would keep."""
+    made = Scheduler.of(snapshot.load())
+    made.keep_nodes(now, running.load)
+    return made
 
 
 def _claims() -> dict[str, list[Claim]]:

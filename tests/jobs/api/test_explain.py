@@ -4,6 +4,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster, Hold, Pod
+from jobs.core import drain
 from jobs.models import Binding, Job
 from jobs.services import explaining, manifests, scheduling, submit
 from tests.support.books import a_cluster
@@ -74,6 +75,33 @@ def test_it_tells_what_was_decided_of_a_job_that_has_its_place(as_admin):
     assert (told["outcome"], told["cluster"]) == ("Placed", "north")
     assert [(each["cluster"], each["chosen"]) for each in told["clusters"]] == [("north", True), ("small", False)]
     assert told["at"] == Binding.objects.get().scheduled_at.isoformat().replace("+00:00", "Z")
+
+
+def test_it_keeps_the_score_by_part_and_what_stood_in_the_way_with_the_decision(as_admin):
+    a_cluster("north", gpus=8)
+    a_cluster("small", gpus=1)
+    job = submitted("llama")
+    before = explained(as_admin, job)["clusters"]
+    scheduling.run(timezone.now)
+    kept = ("cause", "role", "nodes", "never", "parts", "short", "score")
+    north, small = before
+    told = explained(as_admin, job)["clusters"]
+    assert told[0]["parts"] == north["parts"] and north["parts"]
+    assert [told[1][name] for name in kept] == [small[name] for name in kept] and small["cause"] == "Short"
+
+
+def test_it_tells_for_whom_nodes_are_kept_and_until_when(as_admin, monkeypatch):
+    monkeypatch.setattr(drain, "PATIENCE", 0.0)
+    a_cluster("north", gpus=8)
+    submitted("whisper", workers=0, gpus=6)
+    scheduling.run(timezone.now)
+    submitted("big", workers=0, gpus=8)
+    [told] = explained(as_admin, job := submitted("llama", workers=0, gpus=1, duration="9h"))["clusters"]
+    assert (told["code"], told["cause"], told["held"][0]["job"]) == ("KeptForGang", "Kept", "default/big")
+    assert "keeps 1 node for default/big until it starts, expected at " in told["message"] and told["held"][0]["until"]
+    scheduling.run(timezone.now)
+    job.refresh_from_db()
+    assert [each["code"] for each in job.reason["clusters"]] == ["KeptForGang"]
 
 
 def test_it_tells_a_job_that_fits_that_only_its_turn_is_missing(as_admin):
