@@ -9,10 +9,12 @@ import { api } from '../api/client.ts';
 import { useMay } from '../api/me.ts';
 import type { Grant, User } from '../api/types.ts';
 import { Age } from '../ui/Age.tsx';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { commandsOfTokens, commandsOfUsers, commandsToGrant } from './commands.ts';
 import classes from './admin.module.css';
 import { useAccessChange, usersQuery } from './queries.ts';
 import { Tokens } from './Tokens.tsx';
@@ -24,7 +26,9 @@ export default function AccessPage() {
   const may = useMay('grant');
   return (
     <>
-      <PageHeader title={t('access.title')} />
+      <PageHeader title={t('access.title')}>
+        <CopyAs commands={may ? commandsOfUsers() : commandsOfTokens()} />
+      </PageHeader>
       <div className={classes['stack']}>
         {may ? <Users /> : <Panel title={t('access.users')}>{t('access.notYours')}</Panel>}
         <Tokens />
@@ -120,6 +124,7 @@ function GrantForm({ users }: { users: string[] }) {
         onChange={({ currentTarget: { value } }) => setWanted({ ...wanted, namespace: value })}
         error={give.error?.message}
       />
+      <CopyAs commands={commandsToGrant(wanted)} />
       <Button type="submit" size="xs" disabled={wanted.user === ''} loading={give.isPending}>
         {t('access.give')}
       </Button>

@@ -8,12 +8,14 @@ import { useTranslation } from 'react-i18next';
 import type { AuditLine } from '../api/types.ts';
 import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Pager } from '../ui/Pager.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { SettledInput } from '../ui/SettledInput.tsx';
+import { commandsOfAudit } from './commands.ts';
 import classes from './admin.module.css';
 import { PAGE_SIZE, useListState } from './list.ts';
 import { auditEntryQuery, auditQuery } from './queries.ts';
@@ -30,6 +32,7 @@ export default function AuditPage() {
       <PageHeader title={t('audit.title')} note={data && t('audit.count', { count: data.count })}>
         <SettledInput label={t('audit.search')} value={list.search} onSettle={(search) => list.set({ search })} />
         <SettledInput label={t('audit.actor')} value={list.get('actor')} onSettle={(actor) => list.set({ actor })} />
+        <CopyAs commands={commandsOfAudit(query)} />
       </PageHeader>
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}

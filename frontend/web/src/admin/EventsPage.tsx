@@ -6,10 +6,12 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { JobEvent } from '../api/types.ts';
+import { commandsOfEvents } from '../fleet/commands.ts';
 import { whereOf } from '../fleet/Ticker.tsx';
 import { Link } from '../scope/Link.tsx';
 import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
@@ -23,7 +25,8 @@ export default function EventsPage() {
   const { t } = useTranslation();
   const list = useListState();
   const type = list.get('type');
-  const query = { ...useScope(), search: list.search, type, page: list.page, page_size: PAGE_SIZE };
+  const scope = useScope();
+  const query = { ...scope, search: list.search, type, page: list.page, page_size: PAGE_SIZE };
   const { data, error, refetch } = useQuery(eventsQuery(query));
   const [held, setHeld] = useState<JobEvent[] | null>(null);
   const rows = held ?? data?.results;
@@ -46,6 +49,7 @@ export default function EventsPage() {
         >
           {t(held ? 'events.resume' : 'events.pause')}
         </Button>
+        <CopyAs commands={commandsOfEvents(scope, { search: list.search, type })} />
       </PageHeader>
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}

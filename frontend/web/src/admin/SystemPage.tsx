@@ -4,11 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { CircleCheck, CircleX } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
+import { commandsOfSystem } from './commands.ts';
 import { healthQuery } from './queries.ts';
 
 export default function SystemPage() {
@@ -16,7 +18,9 @@ export default function SystemPage() {
   const { data, error, refetch } = useQuery(healthQuery);
   return (
     <>
-      <PageHeader title={t('system.title')} note={data && t(data.ok ? 'system.well' : 'system.unwell')} />
+      <PageHeader title={t('system.title')} note={data && t(data.ok ? 'system.well' : 'system.unwell')}>
+        <CopyAs commands={commandsOfSystem()} />
+      </PageHeader>
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
         {!data && !error && <Skeleton height={220} />}

@@ -8,20 +8,16 @@ import { api } from '../api/client.ts';
 import { useMay } from '../api/me.ts';
 import type { Cluster } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
+import { commandsToSteer } from './commands.ts';
 import { lossQuery } from './queries.ts';
-
-type Action = 'cordon' | 'uncordon' | 'drain';
-
-/** The heartbeat keeps these; people cannot change them. */
-const OF_HEALTH = ['cluster.karmada.io/not-ready', 'cluster.karmada.io/unreachable'];
-const DRAINED = { key: 'convoy.dev/drained', effect: 'NoExecute' };
+import { DRAINED, isDrained, peoplesTaints, type Steering } from './steering.ts';
 
 export function ClusterActions({ cluster }: { cluster: Cluster }) {
   const { t } = useTranslation();
-  const [asked, setAsked] = useState<Action | null>(null);
-  const drained = cluster.taints.some(({ key }) => key === DRAINED.key);
+  const [asked, setAsked] = useState<Steering | null>(null);
+  const drained = isDrained(cluster);
   const may = useMay('cordon');
-  const shown: Action[] = [cluster.cordoned || drained ? 'uncordon' : 'cordon', ...(drained ? [] : ['drain' as const])];
+  const shown: Steering[] = [cluster.cordoned || drained ? 'uncordon' : 'cordon', ...(drained ? [] : ['drain' as const])];
   return (
     <Group gap="xs">
       {shown.map((action) => (
@@ -41,7 +37,7 @@ export function ClusterActions({ cluster }: { cluster: Cluster }) {
   );
 }
 
-function Ask({ action, cluster, onClose }: { action: Action; cluster: Cluster; onClose: () => void }) {
+function Ask({ action, cluster, onClose }: { action: Steering; cluster: Cluster; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const loss = useQuery({ ...lossQuery(cluster.name), enabled: action === 'drain' });
@@ -66,6 +62,7 @@ function Ask({ action, cluster, onClose }: { action: Action; cluster: Cluster; o
       body={`${t(`cluster.ask.${action}.body`)} ${effect}`}
       action={t(`cluster.action.${action}`)}
       dangerous={action === 'drain'}
+      commands={commandsToSteer(action, cluster)}
       pending={act.isPending}
       error={act.error}
       onConfirm={() => act.mutate()}
@@ -74,13 +71,13 @@ function Ask({ action, cluster, onClose }: { action: Action; cluster: Cluster; o
   );
 }
 
-async function send(action: Action, cluster: Cluster): Promise<void> {
+async function send(action: Steering, cluster: Cluster): Promise<void> {
   const path = `clusters/${encodeURIComponent(cluster.name)}/`;
-  const others = cluster.taints.filter(({ key }) => key !== DRAINED.key && !OF_HEALTH.includes(key));
+  const others = peoplesTaints(cluster);
   if (action === 'cordon') await api.post(`${path}cordon/`);
   if (action === 'drain') await api.patch(path, { taints: [...others, DRAINED] });
   if (action === 'uncordon') {
-    if (others.length < cluster.taints.length) await api.patch(path, { taints: others });
+    if (isDrained(cluster)) await api.patch(path, { taints: others });
     await api.post(`${path}uncordon/`);
   }
 }

@@ -6,11 +6,13 @@ import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 
 import { Link } from '../scope/Link.tsx';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { ClusterActions } from './ClusterActions.tsx';
 import { ClusterCard } from './ClusterCard.tsx';
+import { commandsOfCluster } from './commands.ts';
 import { GpuMap } from './GpuMap.tsx';
 import { NodeTable } from './NodeTable.tsx';
 import { clustersQuery, nodesQuery } from './queries.ts';
@@ -25,6 +27,7 @@ export default function ClusterPage() {
   return (
     <>
       <PageHeader title={name} note={nodes.data && t('cluster.nodeCount', { count: nodes.data.count })}>
+        <CopyAs commands={commandsOfCluster(name)} />
         {cluster && <ClusterActions cluster={cluster} />}
         <Anchor component={Link} to="/fleet" size="sm">
           {t('cluster.back')}

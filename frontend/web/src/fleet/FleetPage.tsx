@@ -8,12 +8,14 @@ import { useSearchParams } from 'react-router';
 import type { Cluster } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { useChangeParams, useScope } from '../scope/useScope.ts';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { Blockers } from './Blockers.tsx';
 import { ClusterCard } from './ClusterCard.tsx';
 import { ClusterTable } from './ClusterTable.tsx';
+import { commandsOfFleet } from './commands.ts';
 import panels from './FleetPanels.module.css';
 import { FleetTiles } from './FleetTiles.tsx';
 import { GpuModels } from './GpuModels.tsx';
@@ -39,6 +41,7 @@ export default function FleetPage() {
         <Button component={Link} to="/join" size="xs" variant="default" leftSection={<Plus size={14} aria-hidden />}>
           {t('join.title')}
         </Button>
+        <CopyAs commands={commandsOfFleet()} />
         <SegmentedControl
           size="xs"
           aria-label={t('fleet.view')}

@@ -8,9 +8,11 @@ import { api } from '../api/client.ts';
 import { useMay } from '../api/me.ts';
 import type { Checks, Cluster } from '../api/types.ts';
 import { useGo } from '../scope/useScope.ts';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { CheckList } from './CheckList.tsx';
+import { commandsToJoin } from './commands.ts';
 import classes from './JoinPage.module.css';
 
 interface Wanted {
@@ -41,7 +43,9 @@ export default function JoinPage() {
   const why = may ? undefined : t('jobs.notAllowed');
   return (
     <>
-      <PageHeader title={t('join.title')} />
+      <PageHeader title={t('join.title')}>
+        <CopyAs commands={commandsToJoin(wanted.name)} />
+      </PageHeader>
       <div className={classes['columns']}>
         <Panel title={t('join.step1')}>
           <form

@@ -3,7 +3,9 @@ import { Alert, Button, Group, Modal, Skeleton, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { Failed } from '../ui/Message.tsx';
+import { commandsToActOnMany } from './commands.ts';
 import { actOnMany } from './queries.ts';
 import type { Action } from './states.ts';
 import type { BulkDone } from './types.ts';
@@ -35,6 +37,7 @@ export function BulkDialog({ action, ids, onClose }: Props) {
         </Alert>
       )}
       <Group justify="flex-end" mt="lg" gap="xs">
+        {!act.isSuccess && <CopyAs commands={commandsToActOnMany(action, ids)} />}
         <Button variant="default" onClick={close}>
           {t(act.isSuccess ? 'common.close' : 'common.cancel')}
         </Button>

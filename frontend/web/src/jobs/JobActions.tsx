@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from '../api/me.ts';
 import type { Job } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
+import { commandsToAct } from './commands.ts';
 import { useJobAction } from './queries.ts';
 import type { Action } from './states.ts';
 import classes from './JobActions.module.css';
@@ -81,6 +82,7 @@ function Ask({ action, job, onClose, onDeleted }: AskProps) {
       body={t(`jobs.ask.${action}.body`)}
       action={t(`jobs.action.${action}`)}
       dangerous={action === 'delete'}
+      commands={commandsToAct(action, job)}
       pending={isPending}
       error={error}
       onConfirm={() => mutate()}

@@ -5,16 +5,18 @@ import { ScrollText, Search } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-import type { Pod } from '../api/types.ts';
+import type { JobDetail, Pod } from '../api/types.ts';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { commandsOfLog } from './commands.ts';
 import { jobPodsQuery } from './queries.ts';
 import { useLog } from './useLog.ts';
 import classes from './JobLogs.module.css';
 
-export function JobLogs({ id }: { id: string }) {
+export function JobLogs({ job }: { job: JobDetail }) {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(jobPodsQuery(id));
+  const { data, error, refetch } = useQuery(jobPodsQuery(job.id));
   const [asked, setAsked] = useState('');
   if (error && !data) return <Failed error={error} onRetry={() => void refetch()} />;
   if (!data) return <Skeleton height={320} aria-busy />;
@@ -29,22 +31,22 @@ export function JobLogs({ id }: { id: string }) {
       </Panel>
     );
   }
-  return <PodLog key={pod.name} id={id} pod={pod} pods={started} onPod={setAsked} />;
+  return <PodLog key={pod.name} job={job} pod={pod} pods={started} onPod={setAsked} />;
 }
 
 interface Props {
-  id: string;
+  job: JobDetail;
   pod: Pod;
   pods: Pod[];
   onPod: (name: string) => void;
 }
 
-function PodLog({ id, pod, pods, onPod }: Props) {
+function PodLog({ job, pod, pods, onPod }: Props) {
   const { t } = useTranslation();
   const [find, setFind] = useState('');
   const [tries, setTries] = useState(0);
   const [follow, setFollow] = useState(true);
-  const { lines, error } = useLog(id, pod.name, follow, tries);
+  const { lines, error } = useLog(job.id, pod.name, follow, tries);
   const wanted = find.trim().toLowerCase();
   const shown = wanted ? lines.filter((line) => line.toLowerCase().includes(wanted)) : lines;
   return (
@@ -69,6 +71,7 @@ function PodLog({ id, pod, pods, onPod }: Props) {
         />
         <Switch size="xs" label={t('job.logFollow')} checked={follow} onChange={(e) => setFollow(e.currentTarget.checked)} />
         <span className="cv-soft cv-numbers">{t('job.logMatches', { count: shown.length })}</span>
+        <CopyAs commands={commandsOfLog(job, pod.name)} />
       </div>
       {error && lines.length === 0 ? (
         <Failed error={error} onRetry={() => setTries(tries + 1)} />

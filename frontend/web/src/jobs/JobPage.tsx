@@ -75,7 +75,7 @@ function JobTabs({ job }: { job: JobDetail }) {
         <JobPlacement id={job.id} />
       </Tabs.Panel>
       <Tabs.Panel value="logs">
-        <JobLogs id={job.id} />
+        <JobLogs job={job} />
       </Tabs.Panel>
       <Tabs.Panel value="events">
         <Panel title={t('job.events')}>

@@ -1,24 +1,67 @@
 /** The same job, list or action on a command line. */
-import type { JobDetail } from '../api/types.ts';
-import { type Commands, curl, quoted } from '../ui/CopyAs.tsx';
-import { type JobFilters, searchOf } from './filters.ts';
+import type { Job } from '../api/types.ts';
+import { type Commands, convoy, curl, kubectl, kubectlPatch, listOf, within } from '../ui/commands.ts';
+import type { JobFilters } from './filters.ts';
+import type { Action } from './states.ts';
 
-export function commandsOf({ id, kind, namespace, name }: JobDetail): Commands {
-  const where = `-n ${quoted(namespace)}`;
+type Named = Pick<Job, 'id' | 'api_version' | 'kind' | 'namespace' | 'name'>;
+
+const KUBEFLOW = 'kubeflow.org';
+/** Their definitions know no switch: an annotation is it. */
+const BY_ANNOTATION = ['kai.alibabacloud.com', 'batch.volcano.sh'];
+
+export function commandsOf({ id, ...job }: Named): Commands {
+  const words = ['describe', wordOf(job), job.name, '-n', job.namespace];
+  return { kubectl: kubectl(...words), cli: convoy(...words), curl: curl(`jobs/${id}/`) };
+}
+
+export function commandsOfLog(job: Named, pod: string): Commands {
+  const words = [wordOf(job), job.name, '-n', job.namespace];
   return {
-    kubectl: `kubectl --kubeconfig .convoy/kubeconfig describe ${kind.toLowerCase()} ${quoted(name)} ${where}`,
-    cli: `convoy describe ${quoted(name)} ${where}`,
-    curl: curl(`jobs/${id}/`),
+    cli: convoy('logs', '-f', ...words, '--pod', pod),
+    curl: curl(listOf(`jobs/${job.id}/logs/`, { pod, follow: 'true' })),
   };
 }
 
+export function commandsToAct(action: Action, job: Named): Commands {
+  const target = [wordOf(job), job.name, '-n', job.namespace];
+  if (action === 'delete') {
+    return { kubectl: kubectl('delete', ...target), cli: convoy('delete', ...target), curl: curl(`jobs/${job.id}/`, 'DELETE') };
+  }
+  return {
+    kubectl: kubectlPatch(target, switched(job, action === 'suspend')),
+    cli: convoy(action, ...target),
+    curl: curl(`jobs/${job.id}/${action}/`, 'POST'),
+  };
+}
+
+export function commandsToActOnMany(action: Action, ids: string[]): Commands {
+  return { curl: curl('jobs/bulk/', 'POST', { action, ids, preview: false }) };
+}
+
+/** kubectl and the command line narrow by namespace, kind and labels; only REST by all. */
 export function commandsOfList(filters: JobFilters): Commands {
-  const scope = filters.namespace ? `-n ${quoted(filters.namespace)}` : '-A';
-  const chosen = filters.labels ? ` -l ${quoted(filters.labels)}` : '';
-  const kind = filters.kind.toLowerCase();
+  const { namespace, kind, labels, ordering: _, ...others } = filters;
+  const words = [...within(namespace), ...(labels ? ['-l', labels] : [])];
+  const narrower = Object.values(others).some((value) => value !== '');
   return {
-    ...(kind ? { kubectl: `kubectl --kubeconfig .convoy/kubeconfig get ${quoted(kind)} ${scope}${chosen}` } : {}),
-    cli: `convoy get jobs ${scope}${chosen}`,
-    curl: curl(`jobs/?${searchOf(filters)}`),
+    kubectl: narrower ? undefined : kubectl('get', kind.toLowerCase() || 'all', ...words),
+    cli: narrower ? undefined : convoy('get', kind.toLowerCase() || 'jobs', ...words),
+    curl: curl(listOf('jobs/', { ...filters })),
   };
 }
+
+/** A kind's word for kubectl and the command line alike. */
+function wordOf({ api_version: version, kind }: Pick<Job, 'api_version' | 'kind'>): string {
+  if (kind !== 'Job') return kind.toLowerCase();
+  return groupOf(version) === 'batch' ? 'job.batch' : `jobs.${groupOf(version)}`;
+}
+
+function switched({ api_version: version }: Pick<Job, 'api_version'>, suspend: boolean): unknown {
+  const group = groupOf(version);
+  if (group === KUBEFLOW) return { spec: { runPolicy: { suspend } } };
+  if (BY_ANNOTATION.includes(group)) return { metadata: { annotations: { 'scheduling.x-k8s.io/suspend': String(suspend) } } };
+  return { spec: { suspend } };
+}
+
+const groupOf = (version: string) => version.split('/')[0] ?? '';

@@ -6,10 +6,12 @@ import { useTranslation } from 'react-i18next';
 
 import { api } from '../api/client.ts';
 import type { JobEvent, Page } from '../api/types.ts';
+import { commandsOfEvents } from '../fleet/commands.ts';
 import { Link } from '../scope/Link.tsx';
 import type { Scope } from '../scope/scope.ts';
 import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
@@ -33,12 +35,15 @@ const storyQuery = (uid: string) =>
 
 export default function FailoversPage() {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(movedQuery(useScope()));
+  const scope = useScope();
+  const { data, error, refetch } = useQuery(movedQuery(scope));
   const moved = data?.results ?? [];
   const jobs = moved.filter(({ regarding }, i) => moved.findIndex((each) => each.regarding.uid === regarding.uid) === i);
   return (
     <>
-      <PageHeader title={t('failovers.title')} note={data && t('failovers.count', { count: jobs.length })} />
+      <PageHeader title={t('failovers.title')} note={data && t('failovers.count', { count: jobs.length })}>
+        <CopyAs commands={commandsOfEvents(scope, { reason: 'Moving' })} />
+      </PageHeader>
       {!data && error && (
         <Panel>
           <Failed error={error} onRetry={() => void refetch()} />

@@ -11,10 +11,12 @@ import type { Page, Policy } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { commandsOfPolicies, commandsOfPolicy } from './commands.ts';
 import classes from './PoliciesPage.module.css';
 
 const policiesQuery = (namespace: string) =>
@@ -26,11 +28,14 @@ const policiesQuery = (namespace: string) =>
 
 export default function PoliciesPage() {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(policiesQuery(useScope().namespace));
+  const { namespace } = useScope();
+  const { data, error, refetch } = useQuery(policiesQuery(namespace));
   const [open, setOpen] = useState<Policy | null>(null);
   return (
     <>
-      <PageHeader title={t('policies.title')} note={data && t('policies.count', { count: data.count })} />
+      <PageHeader title={t('policies.title')} note={data && t('policies.count', { count: data.count })}>
+        <CopyAs commands={commandsOfPolicies(namespace)} />
+      </PageHeader>
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
         {data?.count === 0 && (
@@ -42,6 +47,7 @@ export default function PoliciesPage() {
       </Panel>
       {open && (
         <Modal opened onClose={() => setOpen(null)} title={`${open.kind} ${open.name}`} size="lg" closeButtonProps={{ 'aria-label': t('common.close') }}>
+          <CopyAs commands={commandsOfPolicy(open)} />
           <pre className={classes['manifest']}>{stringify(open.manifest)}</pre>
         </Modal>
       )}

@@ -4,7 +4,9 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { QuotaPreview, QuotaSaved } from '../api/types.ts';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { commandsToSave } from './commands.ts';
 import { DifferenceList } from './DifferenceList.tsx';
 import { overlaps } from './draft.ts';
 import { EffectList } from './EffectList.tsx';
@@ -30,6 +32,7 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
     onSaved(saved);
   });
   const { base, changes, theirs } = draft;
+  const saving = { generation: base.generation, changes, comment };
   const obstacle = theirs
     ? t('quotas.rebaseFirst')
     : preview && !looking && !preview.saves
@@ -63,6 +66,7 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
           maxLength={500}
           onChange={(event) => setComment(event.currentTarget.value)}
         />
+        <CopyAs commands={commandsToSave(saving)} />
         <Button variant="subtle" color="gray" onClick={draft.discard}>
           {t('quotas.discard')}
         </Button>
@@ -74,7 +78,7 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
           data-disabled={obstacle !== '' || undefined}
           aria-disabled={obstacle !== ''}
           title={obstacle || undefined}
-          onClick={() => obstacle === '' && mutate({ generation: base.generation, changes, comment })}
+          onClick={() => obstacle === '' && mutate(saving)}
         >
           {t('quotas.apply')}
         </Button>

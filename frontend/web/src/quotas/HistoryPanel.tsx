@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Pager } from '../ui/Pager.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { commandsToRevert } from './commands.ts';
 import { DifferenceList } from './DifferenceList.tsx';
 import { fieldsOf } from './draft.ts';
 import { generationQuery, historyQuery, useRevert } from './queries.ts';
@@ -116,14 +117,16 @@ function Ask({ tree, to, onClose, onReverted }: AskProps) {
     onClose();
     onReverted(saved);
   });
+  const body = { to, generation: tree.generation, comment: t('quotas.revertComment', { generation: to }) };
   return (
     <ConfirmDialog
       title={t('quotas.askRevert', { generation: to })}
       body={t('quotas.askRevertBody')}
       action={t('quotas.revert', { generation: to })}
+      commands={commandsToRevert(body)}
       pending={isPending}
       error={error}
-      onConfirm={() => mutate({ to, generation: tree.generation, comment: t('quotas.revertComment', { generation: to }) })}
+      onConfirm={() => mutate(body)}
       onClose={onClose}
     />
   );

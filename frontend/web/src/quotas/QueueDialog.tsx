@@ -4,6 +4,8 @@ import { type SubmitEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { QuotaNode } from '../api/types.ts';
+import { CopyAs } from '../ui/CopyAs.tsx';
+import { commandsToSwitch } from './commands.ts';
 import { type QueueVerb, useQueueVerb } from './queries.ts';
 
 interface Props {
@@ -40,6 +42,7 @@ export function QueueDialog({ node, verb, onClose }: Props) {
           </Alert>
         )}
         <Group justify="flex-end" mt="lg" gap="xs">
+          <CopyAs commands={commandsToSwitch(verb, node, comment)} />
           <Button variant="default" onClick={onClose}>
             {t('common.cancel')}
           </Button>

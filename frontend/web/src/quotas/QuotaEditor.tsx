@@ -8,9 +8,11 @@ import { useSearchParams } from 'react-router';
 
 import type { QuotaTree } from '../api/types.ts';
 import { useChangeParams } from '../scope/useScope.ts';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { inOrder } from './amounts.ts';
+import { commandsOfTree } from './commands.ts';
 import { DraftPanel } from './DraftPanel.tsx';
 import { HistoryPanel } from './HistoryPanel.tsx';
 import { Legend } from './Legend.tsx';
@@ -50,6 +52,7 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
         title={t('quotas.title')}
         note={t('quotas.generation', { generation: tree.generation, who: tree.changed_by })}
       >
+        <CopyAs commands={commandsOfTree()} />
         <ResourcePicker resources={resources} shown={shown} onShow={show} />
         <Button component="a" href="/api/v1/quota/tree/manifest/" size="xs" variant="default" leftSection={<Download size={14} />}>
           {t('quotas.export')}

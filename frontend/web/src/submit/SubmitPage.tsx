@@ -10,6 +10,8 @@ import { useMay } from '../api/me.ts';
 import { Problem } from '../api/problem.ts';
 import type { Applied } from '../api/types.ts';
 import { useGo } from '../scope/useScope.ts';
+import { convoy, curlFile, kubectl } from '../ui/commands.ts';
+import { CopyAs } from '../ui/CopyAs.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { Editor } from './Editor.tsx';
@@ -21,6 +23,13 @@ import { previewQuery, useApply } from './queries.ts';
 import classes from './SubmitPage.module.css';
 
 const REST_MS = 500;
+
+/** Once the text is saved as a file. */
+const COMMANDS = {
+  kubectl: kubectl('apply', '-f', 'job.yaml'),
+  cli: convoy('apply', '-f', 'job.yaml'),
+  curl: curlFile('apply/', 'job.yaml'),
+};
 
 export default function SubmitPage() {
   const { t } = useTranslation();
@@ -50,6 +59,7 @@ export default function SubmitPage() {
           allowDeselect={false}
           searchable
         />
+        <CopyAs commands={COMMANDS} />
         <Button
           size="xs"
           leftSection={<Send size={14} aria-hidden />}

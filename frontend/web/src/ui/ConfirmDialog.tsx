@@ -2,18 +2,23 @@
 import { Alert, Button, Group, Modal, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 
+import { CopyAs } from './CopyAs.tsx';
+import type { Commands } from './commands.ts';
+
 interface Props {
   title: string;
   body: string;
   action: string;
   dangerous?: boolean;
+  /** The same on a command line. */
+  commands?: Commands;
   pending: boolean;
   error: Error | null;
   onConfirm: () => void;
   onClose: () => void;
 }
 
-export function ConfirmDialog({ title, body, action, dangerous = false, pending, error, onConfirm, onClose }: Props) {
+export function ConfirmDialog({ title, body, action, dangerous = false, commands, pending, error, onConfirm, onClose }: Props) {
   const { t } = useTranslation();
   return (
     <Modal opened onClose={onClose} title={title} size={440}>
@@ -24,6 +29,7 @@ export function ConfirmDialog({ title, body, action, dangerous = false, pending,
         </Alert>
       )}
       <Group justify="flex-end" mt="lg" gap="xs">
+        {commands && <CopyAs commands={commands} />}
         <Button variant="default" onClick={onClose}>
           {t('common.cancel')}
         </Button>

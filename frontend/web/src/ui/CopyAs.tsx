@@ -4,13 +4,9 @@ import { Check, Copy, Terminal } from 'lucide-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
+import { intoClipboard } from './clipboard.ts';
+import type { Commands } from './commands.ts';
 import classes from './CopyAs.module.css';
-
-export interface Commands {
-  kubectl?: string;
-  cli?: string;
-  curl?: string;
-}
 
 const ORDER = ['kubectl', 'cli', 'curl'] as const;
 const SHOWN_MS = 1_500;
@@ -59,28 +55,15 @@ export function CopyText({ text }: { text: string }) {
   );
 }
 
-/** Without a clipboard (plain HTTP on another machine) the text is still there to be selected. */
+/** By the clipboard; by a selection where the browser gives none (plain HTTP on another machine). */
 function useCopy() {
   const [copied, setCopied] = useState('');
   const copy = (text: string) => {
-    if (!window.isSecureContext) return;
-    void navigator.clipboard.writeText(text).then(() => {
+    void intoClipboard(text).then((done) => {
+      if (!done) return;
       setCopied(text);
       setTimeout(() => setCopied((now) => (now === text ? '' : now)), SHOWN_MS);
     });
   };
   return { copied, copy };
-}
-
-/** As one word of a shell, whatever is in it. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
-/** A call of the REST API by curl, with the token from the environment. */
-export function curl(path: string, method = 'GET', body?: unknown): string {
-  const parts = ['curl', '-sS', '-H', '"Authorization: Bearer $CONVOY_TOKEN"'];
-  if (method !== 'GET') parts.push('-X', method);
-  if (body !== undefined) parts.push('-H', "'Content-Type: application/json'", '-d', quoted(JSON.stringify(body)));
-  return [...parts, quoted(`${window.location.origin}/api/v1/${path}`)].join(' ');
 }

@@ -1,0 +1,43 @@
+/** The fleet, its clusters and what is done to them, on a command line. */
+import type { Cluster } from '../api/types.ts';
+import type { Scope } from '../scope/scope.ts';
+import { type Commands, convoy, curl, kubectl, kubectlPatch, listOf, quoted, within } from '../ui/commands.ts';
+import { CORDONED, DRAINED, isDrained, peoplesTaints, type Steering } from './steering.ts';
+
+const pathOf = (name: string) => `clusters/${encodeURIComponent(name)}/`;
+
+export function commandsOfFleet(): Commands {
+  return { kubectl: kubectl('get', 'clusters'), cli: convoy('get', 'clusters'), curl: curl('clusters/') };
+}
+
+export function commandsOfCluster(name: string): Commands {
+  return { kubectl: kubectl('describe', 'cluster', name), cli: convoy('describe', 'cluster', name), curl: curl(pathOf(name)) };
+}
+
+/** Draining is a taint that nothing tolerates; the command line has no word for it yet. */
+export function commandsToSteer(action: Steering, cluster: Cluster): Commands {
+  const { name } = cluster;
+  const others = peoplesTaints(cluster);
+  const cordon = cluster.cordoned ? [CORDONED] : [];
+  const taints = { cordon: [...others, CORDONED], drain: [...others, ...cordon, DRAINED], uncordon: others }[action];
+  const patch = kubectlPatch(['cluster', name], { spec: { taints } });
+  if (action === 'drain') return { kubectl: patch, curl: curl(pathOf(name), 'PATCH', { taints: [...others, DRAINED] }) };
+  const open = curl(`${pathOf(name)}${action}/`, 'POST');
+  const first = action === 'uncordon' && isDrained(cluster) ? `${curl(pathOf(name), 'PATCH', { taints: others })} && ` : '';
+  return { kubectl: patch, cli: first ? undefined : convoy('cluster', action, name), curl: first + open };
+}
+
+export function commandsToJoin(name: string): Commands {
+  return { cli: `convoy cluster join ${quoted(name || 'NAME')} --kubeconfig FILE` };
+}
+
+export function commandsOfEvents(scope: Scope, query: { search?: string; type?: string; reason?: string }): Commands {
+  const told = Object.entries({ type: query.type, reason: query.reason }).filter(([, value]) => value);
+  const chosen = told.map(([key, value]) => `${key}=${value ?? ''}`).join(',');
+  const where = within(scope.namespace);
+  return {
+    kubectl: kubectl('get', 'events', ...where, ...(chosen ? ['--field-selector', chosen] : [])),
+    cli: chosen ? undefined : convoy('get', 'events', ...where),
+    curl: curl(listOf('events/', { ...scope, ...query })),
+  };
+}
