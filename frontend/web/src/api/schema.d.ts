@@ -1260,7 +1260,7 @@ export interface components {
             ok: boolean;
             checks: components["schemas"]["Check"][];
         };
-        /** @description Capacity promised to a job whose pods are not seen yet. */
+        /** @description Capacity promised to a job whose pods are not seen yet, or kept for a big gang that waits. */
         Claim: {
             job: string;
             amounts: {
@@ -1271,6 +1271,11 @@ export interface components {
             made_at: string;
             /** @description in words: a promise has no time, it ends with what it was made for */
             ends: string;
+            /**
+             * Format: date-time
+             * @description when that is expected, where it is known
+             */
+            until: string | null;
         };
         /** @description Wants clusters that went through `fleet.api.supply.attach`. */
         Cluster: {
@@ -1360,7 +1365,7 @@ export interface components {
             chosen: boolean;
             code: string;
             /** @description what stands in the way, finer than the code */
-            cause: "None" | "Filter" | "NoNodeAllowed" | "NodeTooSmall" | "Short" | "Fragmented" | "NotTogether" | "NoDomain" | "Unsure";
+            cause: "None" | "Filter" | "NoNodeAllowed" | "NodeTooSmall" | "Short" | "Fragmented" | "NotTogether" | "NoDomain" | "Kept" | "Unsure";
             message: string;
             /** @description what is missing, in whole units */
             short: {
