@@ -48,7 +48,7 @@ def _inner(draw, low, ceiling, levels, crowded):
 @st.composite
 def crowds(draw):
     """A ledger with what came to run while there was room, the running jobs, and one more that asks, mostly by right."""
-    found = Ledger(draw(trees(crowded=True, deepest=3)))
+    found = Ledger(draw(trees(crowded=True)))
     leaf = draw(st.sampled_from(found.tree.leaves))
     jobs = []
     sizes = st.tuples(st.sampled_from([4, 2, 1, 0, 6]), st.sampled_from([2, 1, 0, 4]))

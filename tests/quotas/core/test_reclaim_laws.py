@@ -12,6 +12,7 @@ from quotas.core.admission import Admitted, Code, ask
 from quotas.core.amounts import MAX_JOBS
 from quotas.core.ledger import Ledger
 from quotas.core.settling import Job, settle
+from quotas.core.tree import QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import NOON
 
@@ -124,24 +125,35 @@ def test_it_makes_one_plan_of_one_state(data):
 
 @SOME
 @given(st.data())
-def test_it_takes_a_place_only_where_that_makes_one(data):
-    """Against every choice of the jobs it could see: a plan exists only where the claimant is placed by it."""
+def test_it_takes_a_place_only_where_that_makes_one_and_nobody_who_could_stay(data):
+    """The clusters have room once certain jobs are gone: they go, and by trying every smaller choice nobody goes beside."""
     ledger, running, claimant = data.draw(forests.crowds())
     needed = frozenset(data.draw(st.sets(st.sampled_from([job.key for job in running] or ["none"]), max_size=3)))
     made = reclaim.plan(ledger, claimant, running, needed.issubset)
-    if made is not None:
-        assert needed <= {victim.key for victim in made.victims}
+    taken = [job for job in running if made and job.key in {victim.key for victim in made.victims}]
+    assert made is None or needed <= {job.key for job in taken}
+    for size in range(len(taken)):
+        for fewer in combinations(taken, size):
+            enough = needed <= {job.key for job in fewer} and fits_without(ledger, claimant, fewer)
+            assert not (enough and in_its_right(ledger, claimant, fewer))
 
 
 @SOME
 @given(st.data())
 def test_it_starves_nobody_when_those_before_it_are_finite(data):
-    """Under Priority: as long as what runs ends, everybody who can ever fit runs in the end, higher priorities or not."""
-    tree = data.draw(forests.trees())
-    ledger, jobs = Ledger(tree), {unit.id: Job(unit) for unit in data.draw(forests.units(tree))}
-    for _ in range(len(jobs) + 1):
+    """More urgent ones keep coming, for a while; one ends at a time. Everybody who can ever fit runs in the end."""
+    tree = data.draw(forests.trees(crowded=data.draw(st.booleans())))
+    ledger, jobs = Ledger(tree), {unit.id: Job(unit) for unit in data.draw(forests.units(tree, most=6))}
+    urgent = [replace(unit, priority=9) for unit in data.draw(forests.units(tree, most=6, prefix="urgent"))]
+    made = settle(ledger, jobs.values(), NOON)
+    while urgent or made.running:
+        jobs = {key: replace(job, started_at=None) for key, job in jobs.items()} | made.running
+        for key in data.draw(st.sampled_from(sorted(made.running) or [""])).split():
+            ledger.release(jobs.pop(key).unit.charge)
+        jobs |= {unit.id: Job(unit) for unit in urgent[-1:]}
+        urgent = urgent[:-1]
         made = settle(ledger, jobs.values(), NOON)
-        for key, job in made.running.items():
-            ledger.release(job.unit.charge)
-            del jobs[key]
-    assert {answer.code for _, answer in made.waits if answer.code != "BehindInQueue"} <= {Code.NEVER_FITS}
+    allowed = {Code.NEVER_FITS} | (
+        {"BehindInQueue"} if tree.nodes[0].attributes.queue_policy is QueuePolicy.BLOCK else set()
+    )
+    assert {answer.code for _, answer in made.waits} <= allowed
