@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from fleet.api.permissions import ByRole, Guarded
 from fleet.models import Cluster
 from fleet.services import access
-from jobs.services import gpu_map
+from jobs.services import gpu_map, topology_shown
 
 
 class PodOnNodeSerializer(serializers.Serializer[Any]):
@@ -81,3 +81,38 @@ class GpuMapView(Guarded, APIView):
         cluster = get_object_or_404(rows, name=name)
         found = gpu_map.of_cluster(cluster, access.visible_namespaces(request.user))
         return Response(GpuMapSerializer({"cluster": cluster.name, "nodes": found}).data)
+
+
+class GpuSerializer(serializers.Serializer[Any]):
+    """Names are empty for a pod of a namespace that the caller may not read."""
+
+    index = serializers.IntegerField()
+    healthy = serializers.BooleanField()
+    taken = serializers.BooleanField()
+    namespace = serializers.CharField()
+    pod = serializers.CharField()
+
+
+class NodeDevicesSerializer(serializers.Serializer[Any]):
+    cluster = serializers.CharField()
+    node = serializers.CharField()
+    topology = serializers.BooleanField(help_text="hands out its GPUs by their links; else nothing below is told")
+    links = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField()), help_text="between each two: NV2, PHB, SYS"
+    )
+    bandwidth = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField()), help_text="measured both ways, GB/s"
+    )
+    gpus = GpuSerializer(many=True)
+
+
+class NodeDevicesView(Guarded, APIView):
+    kind = "Node"
+    permission_classes = [ByRole]
+
+    @extend_schema(responses=NodeDevicesSerializer)
+    def get(self, request: Request, name: str, node: str) -> Response:
+        """How the GPUs of one node are linked and which pod has which, asked of its cluster now."""
+        cluster = get_object_or_404(Cluster.objects.all(), name=name)
+        found = topology_shown.of_node(cluster, node, access.visible_namespaces(request.user))
+        return Response(NodeDevicesSerializer(found).data)

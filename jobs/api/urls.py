@@ -6,7 +6,7 @@ from rest_framework.routers import SimpleRouter
 from jobs.api.bulk import BulkView
 from jobs.api.dry_runs import DryRunView
 from jobs.api.explain import ExplainView
-from jobs.api.gpus import GpuMapView, GpuModelsView
+from jobs.api.gpus import GpuMapView, GpuModelsView, NodeDevicesView
 from jobs.api.manifests import ApplyView, DeleteView
 from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
@@ -24,6 +24,7 @@ urlpatterns = [
     re_path("^apply/preview/?$", ApplyPreviewView.as_view(), name="apply-preview"),
     re_path("^gpus/?$", GpuModelsView.as_view(), name="gpus"),
     re_path("^gpus/(?P<name>[^/]+)/?$", GpuMapView.as_view(), name="gpu-map"),
+    re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),

@@ -26,15 +26,15 @@ def placement(job: Job, attempt: int) -> dict[str, Any]:
 
 
 def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work) -> None:
-    """Into ``body``, in place. Nothing for a gang on nodes that do not tell where they are."""
+    """Into ``body``, in place. Nothing for a gang on nodes that tell neither where they are nor of their links."""
     found = placement(job, work.attempt)
     within = within_of(job.roles)
     if within.required and found and (nodes := _names(found)):
         key, values = _pin(work.cluster, within, found["shared"], nodes)
         ranks.pin(kind, body, key, values)
-    if found.get("switches"):
+    sets = topology_gpus.settle(client, job, work.attempt, work.cluster)
+    if found.get("switches") or sets:
         ranks.write(kind, body, found["nodes"])
-    if sets := topology_gpus.settle(client, job, work.attempt, work.cluster):
         ranks.write_gpus(kind, body, found["nodes"], sets)
 
 

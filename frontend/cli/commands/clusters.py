@@ -8,7 +8,7 @@ import typer
 
 from frontend.cli import human, session
 from frontend.cli.client import Item, at
-from frontend.cli.commands import get
+from frontend.cli.commands import get, nodes
 from frontend.cli.output import bar
 from frontend.cli.problems import Exit, Problem, usage
 
@@ -71,10 +71,16 @@ def detach(
 
 def top(
     context: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[node NAME]", help="One node in place of all.")] = None,
     resource: Annotated[str, typer.Option(help="Which resource to show.")] = human.GPU,
+    cluster: Annotated[str, typer.Option(help="Where the node is; all clusters are asked without it.")] = "",
+    details: Annotated[bool, typer.Option("-d", "--details", help="Of a node: how its GPUs are linked.")] = False,
 ) -> None:
-    """Show how full the clusters are: used, held for gangs on their way, free."""
+    """Show how full the clusters are: used, held for gangs on their way, free. Or one node, with its GPUs."""
     run = session.of(context)
+    if words:
+        nodes.top(run, words, cluster, details=details)
+        return
     items = run.api.list("clusters/")
     if not items:
         run.screen.note("No clusters found.")
