@@ -13,7 +13,7 @@ from typing import Any
 
 BIG = 8
 """Whole nodes from which on a gang is big: smaller ones find room often enough without nodes being kept for them."""
-PATIENCE = 600.0
+PATIENCE = 300.0
 """Nothing is kept for a gang that has waited less: most find room by themselves."""
 TRUST = 86400.0
 """A gang that has waited longer lets nobody onto its nodes whose run time is only guessed."""
