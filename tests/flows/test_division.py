@@ -37,8 +37,8 @@ def shares(name: str = "sweep") -> dict[str, int]:
     return {share["cluster"]: share["replicas"] for share in live}
 
 
-def copies(world: World) -> dict[str, list[tuple[int, int | None]]]:
-    found = {name: world.clients[name].list("/apis/batch/v1/jobs")["items"] for name in world.members}
+def copies(world: World, *names: str) -> dict[str, list[tuple[int, int | None]]]:
+    found = {name: world.clients[name].list("/apis/batch/v1/jobs")["items"] for name in names or world.members}
     return {
         name: [(each["spec"]["parallelism"], each["spec"].get("completions")) for each in items]
         for name, items in found.items()
@@ -46,7 +46,7 @@ def copies(world: World) -> dict[str, list[tuple[int, int | None]]]:
 
 
 def test_it_runs_a_job_on_two_clusters_and_ends_when_both_shares_have(world: World):
-    world.member("north", 4)
+    world.member("north", 5)
     world.member("south", 2)
     world.apply(BY_ROOM, sweep_job(pods=6, completions=9, duration="3s"))
     world.until(lambda: world.job("sweep").state == "Running", "both shares run")
@@ -59,7 +59,7 @@ def test_it_runs_a_job_on_two_clusters_and_ends_when_both_shares_have(world: Wor
 
 
 def test_it_moves_only_the_share_of_a_cluster_that_is_lost(world: World):
-    for name, gpus in (("north", 4), ("south", 2), ("west", 0)):
+    for name, gpus in (("north", 5), ("south", 2), ("west", 0)):
         world.member(name, gpus)
     world.apply(BY_ROOM, sweep_job(pods=6, duration="600s"))
     world.until(lambda: world.job("sweep").state == "Running", "both shares run")
@@ -69,27 +69,22 @@ def test_it_moves_only_the_share_of_a_cluster_that_is_lost(world: World):
     world.until(lambda: shares() == {"north": 4, "east": 2}, "the share of south goes to east")
     world.until(lambda: world.job("sweep").state == "Running", "all shares run again")
     assert Work.objects.get(pk=kept.pk).state == "Applied"
-    assert copies_of(world, "north") == [(4, None)]
+    assert copies(world, "north") == {"north": [(4, None)]}
     assert Attempt.objects.get(cluster_name="south").outcome == "Lost"
 
 
-def copies_of(world: World, name: str) -> list[tuple[int, int | None]]:
-    items = world.clients[name].list("/apis/batch/v1/jobs")["items"]
-    return [(each["spec"]["parallelism"], each["spec"].get("completions")) for each in items]
-
-
 def test_it_says_what_is_missing_and_goes_on_when_there_is_room(world: World):
-    world.member("north", 4)
+    world.member("north", 5)
     world.apply(AGGREGATED, sweep_job(pods=6))
     reason = lambda: (world.job("sweep").reason or {}).get("message", "")  # noqa: E731
-    world.until(lambda: "north has room for 4 of 6 pods" in reason(), "the reason names the room")
+    world.until(lambda: "north has room for 5 of 6 pods" in reason(), "the reason names the room")
     world.member("south", 2)
     world.until(lambda: world.job("sweep").state == "Running", "both shares run")
     assert shares() == {"north": 4, "south": 2}
 
 
 def test_it_never_divides_an_indexed_job(world: World):
-    world.member("north", 4)
+    world.member("north", 5)
     world.member("south", 4)
     world.apply(AGGREGATED, sweep_job(pods=6, completions=6, completionMode="Indexed"))
     world.until(lambda: (world.job("sweep").reason or {}).get("code") == "NoClusterFits", "it waits for one cluster")
@@ -97,7 +92,7 @@ def test_it_never_divides_an_indexed_job(world: World):
 
 
 def test_it_removes_every_share_of_a_job_that_is_deleted(world: World):
-    world.member("north", 4)
+    world.member("north", 5)
     world.member("south", 2)
     world.apply(BY_ROOM, sweep_job(pods=6, duration="600s"))
     world.until(lambda: world.job("sweep").state == "Running", "both shares run")
@@ -108,7 +103,7 @@ def test_it_removes_every_share_of_a_job_that_is_deleted(world: World):
 
 
 def test_it_suspends_every_share_and_starts_afresh(world: World):
-    world.member("north", 4)
+    world.member("north", 5)
     world.member("south", 2)
     world.apply(BY_ROOM, sweep_job(pods=6, duration="600s"))
     world.until(lambda: world.job("sweep").state == "Running", "both shares run")
