@@ -66,7 +66,7 @@ def _services(plan: Plan, has_broker: bool) -> list[Spec]:
     worker = ("worker", "--pool=threads", "--concurrency=8", "--without-gossip", "--without-mingle", "--loglevel=INFO")
     beat = ("beat", "--schedule", schedule, "--pidfile=", "--loglevel=INFO")
     return [
-        Spec("web", _web(plan.port), ready.of("database", "broker"), env, after=first),
+        Spec("web", web_command(plan.port), ready.of("database", "broker"), env, after=first),
         Spec(
             "kube",
             _kube(plan.kube_port),
@@ -80,7 +80,7 @@ def _services(plan: Plan, has_broker: bool) -> list[Spec]:
     ]
 
 
-def _web(port: int) -> tuple[str, ...]:
+def web_command(port: int) -> tuple[str, ...]:
     return _python(
         *("-m", "uvicorn", "deploy.config.asgi:application", "--host", "127.0.0.1", "--port", str(port)),
         *("--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "5"),

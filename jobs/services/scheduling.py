@@ -201,8 +201,8 @@ def _claim(placed: Sequence[Placed]) -> list[Placed]:
     columns = ("attempt", "generation", "leaf", "preemptible", "charge")
     found = {pk: (*known, charge is not None) for pk, *known, charge in seen.values_list("pk", *columns)}
     won = [each for each in placed if found.get(each.gang.job_id) == _as_planned(each.gang)]
-    bulk.update([_claimed(each) for each in won], _CLAIMED)
-    bulk.update([_claimed(each) for each in won if each.gang.asks_quota], ["charge"])
+    bulk.update([_claimed(each) for each in won if each.gang.asks_quota], (*_CLAIMED, "charge"))
+    bulk.update([_claimed(each) for each in won if not each.gang.asks_quota], _CLAIMED)
     return won
 
 
@@ -224,7 +224,7 @@ def _claimed(placed: Placed) -> Job:
 
 
 def _write_placed(won: Sequence[Placed], now: datetime) -> None:
-    jobs = Job.objects.in_bulk([each.gang.job_id for each in won])
+    jobs = Job.objects.defer("manifest", "reason", "waited").in_bulk([each.gang.job_id for each in won])
     pairs = [(jobs[each.gang.job_id], each) for each in won]
     rows = [
         (job, number, share, p.gang)

@@ -19,7 +19,7 @@ from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
 from jobs import snapshot, snapshot_topology
-from jobs.core import drain, entitlement, overrides, topology_asked
+from jobs.core import drain, entitlement, overrides, topology_asked, topology_speed
 from jobs.core import policy as policies
 from jobs.core.faults import Faults
 from jobs.core.placing import asks
@@ -107,7 +107,8 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
         created = _create_jobs([read[i][0] for i in fresh], by, now)
         results |= dict(zip(fresh, created, strict=True))
         results |= {i: read[i][0].write(read[i][0], by, now) for i in order if i not in results}
-        _claim_unclaimed(now)
+        if any(document.kind in policies.KINDS for document, _ in read) or len(fresh) < len(read):
+            claim_unclaimed(now)
         scheduling.request()
     return [results[i] for i in range(len(read))]
 
@@ -169,6 +170,7 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
 def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     faults = Faults()
     topology_asked.read(manifest, (template for _, template in kind.templates(manifest)), faults)
+    topology_speed.read(manifest["metadata"].get("annotations") or {}, faults)
     return faults.found
 
 
@@ -240,8 +242,10 @@ def _key(document: _Document) -> tuple[str, str, str, str]:
 
 def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:
     """In a fixed number of statements, however many they are."""
-    tree = snapshot.tree_in_force()
+    tree, candidates = snapshot.tree_in_force(), _candidates() if documents else []
     jobs = [_new_job(document, tree, now) for document in documents]
+    for job in jobs:
+        job.policy = _claimant(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
     Job.objects.bulk_create(jobs, batch_size=200)
     versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now)
@@ -358,28 +362,33 @@ def _announced(document: _Document, row: Policy | Dependent, action: journal.Act
     return document.applied(row.uid, "created" if action is journal.Action.ADDED else "configured")
 
 
-def _claim_unclaimed(now: datetime) -> None:
-    """Gives every job without a policy the one that claims it, if there is one now."""
-    rows = list(Policy.objects.filter(kind__in=policies.KINDS))
-    specs = snapshot.specs_of(rows)
-    candidates = [policies.Candidate(row, row.namespace, row.name, specs[row.pk]) for row in rows]
+@transaction.atomic
+def claim_unclaimed(now: datetime) -> None:
+    """Gives every job without a policy the one that claims it, if there is one now. Rows that others hold are for the sweep."""
+    candidates = _candidates()
     if not candidates:
         return
+    unclaimed = Job.objects.filter(policy__isnull=True, deleting_at__isnull=True, state__in=_UNPLACED).order_by("pk")
     claimed = []
-    for job in Job.objects.filter(policy__isnull=True, deleting_at__isnull=True, state__in=_UNPLACED):
-        found = policies.match(
-            candidates,
-            api_version=job.api_version,
-            kind=job.kind,
-            namespace=job.namespace,
-            name=job.name,
-            labels=job.labels,
-        )
-        if found is not None:
-            job.policy = found.ref
+    for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
+        job.policy = _claimant(candidates, job)
+        if job.policy is not None:
             claimed.append(job)
     bulk.update(claimed, ["policy"])
     announce_jobs(claimed, now)
+
+
+def _candidates() -> list[policies.Candidate]:
+    rows = list(Policy.objects.filter(kind__in=policies.KINDS))
+    specs = snapshot.specs_of(rows)
+    return [policies.Candidate(row, row.namespace, row.name, specs[row.pk]) for row in rows]
+
+
+def _claimant(candidates: Sequence[policies.Candidate], job: Job) -> Policy | None:
+    """The policy that claims the job."""
+    known = {"api_version": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
+    found = policies.match(candidates, labels=job.labels, **known)
+    return found.ref if found else None
 
 
 _UNPLACED = (Job.State.QUEUED, Job.State.SUSPENDED, Job.State.MOVING)

@@ -10,13 +10,14 @@ from django.db import transaction
 from fleet import events
 from jobs import snapshot
 from jobs.models import Job, Work
-from jobs.services import charges, health, moves, scheduling, works
+from jobs.services import charges, health, moves, scheduling, submit, works
 
 
 def run(now: datetime) -> None:
     health.check(now)
     _push_due(now)
     _finish_deletions(now)
+    submit.claim_unclaimed(now)
     charges.release(now)
     scheduling.let_go(now)
     if snapshot.waiting_jobs().exists():

@@ -1,0 +1,247 @@
+"""Drives the load of the benchmark ``admission`` in a process with the product's own settings, and prints what came of it.
+
+Objects go in by REST through the web process that `up` starts; the scheduler and what members report run here, as in a worker
+and a watcher. Members are capacity alone: what is measured ends when the placement is committed, and a job ends when its time
+is over, as its member would report it. Wall clock.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import django
+import httpx
+
+AT_ONCE, AHEAD = 100, 4000
+"""Jobs in one request, and how many may wait at a time: who sends them watches the queues, as Kueue's generator does not."""
+RUNS_S = {1: 0.2, 5: 0.5, 20: 1.0}
+PRIORITY = {1: 50, 5: 100, 20: 200}
+OF_TEN = (1,) * 7 + (5,) * 2 + (20,)
+"""CPUs of ten jobs in a row: Kueue's 350 small, 100 medium and 50 large ones a queue."""
+NOMINAL = 20
+Report = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    cohorts: int
+    queues: int
+    """Of a cohort."""
+    jobs: int
+
+    @property
+    def leaves(self) -> int:
+        return self.cohorts * self.queues
+
+    def job(self, number: int) -> dict[str, Any]:
+        cohort, queue = number % self.cohorts, number // self.cohorts % self.queues
+        cpu = OF_TEN[number // self.leaves % 10]
+        container = {"name": "main", "image": "example.com/x", "resources": {"requests": {"cpu": cpu}}}
+        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+        metadata = {
+            "name": f"job-{number}",
+            "namespace": f"q{cohort}-{queue}",
+            "annotations": {"convoy.dev/priority": str(PRIORITY[cpu])},
+            "labels": {"cpu": str(cpu)},
+        }
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+
+
+def prepare(shape: Shape) -> str:
+    """Database, quota tree, policy and a member of rows; returns the token of somebody who may submit."""
+    from django.contrib.auth import get_user_model
+    from django.core.management import call_command
+    from django.utils import timezone
+
+    from fleet.models import Cluster
+    from fleet.services import access
+    from jobs.services import manifests, submit
+    from quotas.services import trees
+    from tests.quotas.core.builders import manifest, quota
+    from tests.support.world import POLICY
+
+    call_command("migrate", verbosity=0)
+    now = timezone.now()
+    top = {"cpu": NOMINAL * shape.queues}
+
+    def leaf(name: str) -> Any:
+        return quota(name, {"cpu": NOMINAL}, top, namespaces=[name])
+
+    cohorts = [
+        quota(f"c{c}", top, top, *(leaf(f"q{c}-{q}") for q in range(shape.queues))) for c in range(shape.cohorts)
+    ]
+    whole = {"cpu": NOMINAL * shape.leaves}
+    trees.apply(manifest(quota("root", whole, whole, *cohorts)), by="bench", now=now)
+    north = Cluster.objects.create(
+        name="north", access={}, state=Cluster.State.READY, apis={"batch/v1": {"Job": "jobs"}}, state_since=now,
+        joined_at=now, synced_at=now,
+    )  # fmt: skip
+    for i in range(shape.leaves):
+        offered = {"cpu": NOMINAL * 1000, "memory": 2**40, "pods": 10_000}
+        north.nodes.create(name=f"node-{i}", ready=True, allocatable=offered)
+    policy = POLICY.replace("kind: PropagationPolicy", "kind: ClusterPropagationPolicy")
+    submit.apply(manifests.parse(policy.encode()), by="bench", now=now)
+    user = get_user_model().objects.create_superuser("bench", password=None)
+    return access.mint(user, "bench", life=None, now=now)[1]
+
+
+@contextmanager
+def web() -> Iterator[str]:
+    """The web process as `up` starts it; its address."""
+    from deploy.bootstrap import ports
+    from deploy.supervisor import product
+
+    port = ports.any_free(0)
+    with subprocess.Popen(product.web_command(port), env={**os.environ, "CONVOY_PORT": str(port)}) as server:
+        address = f"http://127.0.0.1:{port}"
+        try:
+            for _ in range(300):
+                try:
+                    httpx.get(f"{address}/healthz").raise_for_status()
+                    break
+                except httpx.HTTPError:
+                    time.sleep(0.1)
+            yield address
+        finally:
+            server.terminate()
+
+
+@dataclass
+class Load:
+    shape: Shape
+    ended: int = 0
+    submitted: int = 0
+    submitted_s: float = 0.0
+    cycles: int = 0
+    used: list[int] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    _looked_at: float = 0.0
+
+    def send(self, address: str, token: str) -> None:
+        began = time.perf_counter()
+        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+            for start in range(0, self.shape.jobs, AT_ONCE):
+                while self.submitted - self.ended > max(AHEAD, 40 * self.shape.leaves // 10):
+                    time.sleep(0.005)
+                numbers = range(start, min(start + AT_ONCE, self.shape.jobs))
+                body = {"apiVersion": "v1", "kind": "List", "items": [self.shape.job(n) for n in numbers]}
+                answer = client.post("/api/v1/apply/", json=body)
+                if answer.status_code != 200:
+                    self.failed.append(answer.text[:500])
+                    return
+                self.submitted += len(numbers)
+        self.submitted_s = time.perf_counter() - began
+
+    def run(self, patience_s: float) -> None:
+        from django.utils import timezone
+
+        from jobs.services import scheduling
+
+        began = time.monotonic()
+        while self.ended < self.shape.jobs and not self.failed and time.monotonic() - began < patience_s:
+            scheduling.run(timezone.now)
+            self.cycles += 1
+            self.ended += end_those_whose_time_is_over(timezone.now())
+            self._look()
+
+    def _look(self) -> None:
+        """Once in a while how much of what the queues have is used."""
+        from jobs.models import Job
+
+        if time.monotonic() - self._looked_at > 0.5:
+            self._looked_at = time.monotonic()
+            charges = Job.objects.filter(charge__isnull=False).values_list("charge", flat=True)
+            self.used.append(sum(charge["cpu"] for charge in charges))
+
+
+def end_those_whose_time_is_over(now: datetime) -> int:
+    from jobs.kinds import registry
+    from jobs.models import Attempt, Job, Work
+    from jobs.services.status import JobsFollower
+
+    placed = Attempt.objects.filter(ended_at__isnull=True, job__state=Job.State.PLACED)
+    columns = ("placed_at", "number", "job__cluster", "job__uid", "job__name", "job__namespace", "job__labels__cpu")
+    over: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for at, attempt, cluster, uid, name, space, cpu in placed.values_list(*columns):
+        if at + timedelta(seconds=RUNS_S[int(cpu)]) <= now:
+            labels = {"convoy.dev/job-uid": str(uid), "convoy.dev/attempt": str(attempt)}
+            status = {"conditions": [{"type": "Complete", "status": "True"}]}
+            over[cluster].append({"metadata": {"name": name, "namespace": space, "labels": labels}, "status": status})
+    for cluster, copies in over.items():
+        Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
+        JobsFollower().observed(cluster, registry.of("batch/v1", "Job").resource, copies, now)
+    _leave(now)
+    return sum(map(len, over.values()))
+
+
+def _leave(now: datetime) -> None:
+    """Whoever is taken back from stops at once."""
+    from fleet.models import Hold
+    from jobs.models import Work
+    from jobs.services import scheduling
+
+    stopping = Work.objects.filter(state__in=[Work.State.SUSPENDING, Work.State.WITHDRAWING])
+    uids = list(stopping.values_list("job_uid", flat=True))
+    if uids:
+        stopping.update(state=Work.State.GONE)
+        Hold.objects.filter(job_uid__in=uids).update(released_at=now)
+        scheduling.let_go(now)
+
+
+def result(load: Load, began: datetime) -> Report:
+    from django.db import connection
+
+    from jobs.models import Attempt
+
+    rows = Attempt.objects.values_list("placed_at", "job__queued_at", "job__labels__cpu", "number").order_by(
+        "placed_at"
+    )
+    waits: dict[str, list[float]] = defaultdict(list)
+    last, attempts = began, Counter[bool]()
+    for placed_at, queued_at, cpu, number in rows:
+        last = placed_at
+        attempts[number > 1] += 1
+        if number == 1:
+            waits[{"1": "small", "5": "medium", "20": "large"}[cpu]].append((placed_at - queued_at).total_seconds())
+    seconds, jobs = (last - began).total_seconds(), load.shape.jobs
+    return {
+        "jobs": jobs, "queues": load.shape.leaves, "ended": load.ended, "failed": load.failed,
+        "seconds": round(seconds, 1), "per_second": round(jobs / seconds, 1), "submitted_in_s": round(load.submitted_s, 1),
+        "cycles": load.cycles, "placed_again": attempts[True],
+        "mean_use": round(sum(load.used) / len(load.used) / (NOMINAL * 1000 * load.shape.leaves), 3),
+        "mean_wait_s": {name: round(sum(each) / len(each), 2) for name, each in waits.items()},
+        "database": f"{connection.vendor} {connection.pg_version if connection.vendor == 'postgresql' else ''}".strip(),
+    }  # fmt: skip
+
+
+def in_thread(deed: Callable[[], None]) -> threading.Thread:
+    made = threading.Thread(target=deed, daemon=True)
+    made.start()
+    return made
+
+
+def main() -> None:
+    from django.utils import timezone
+
+    shape, patience_s = Shape(*(int(each) for each in sys.argv[1:4])), float(sys.argv[4])
+    token = prepare(shape)
+    with web() as address:
+        load, began = Load(shape), timezone.now()
+        sender = in_thread(lambda: load.send(address, token))
+        load.run(patience_s)
+        sender.join(timeout=60)
+    print(json.dumps(result(load, began)))
+
+
+if __name__ == "__main__":
+    django.setup()
+    main()
