@@ -218,6 +218,33 @@ def test_it_imports_a_file_once_it_was_looked_at(visit, aside):
     expect(page.get_by_text("Imported as generation 2.")).to_be_visible()
 
 
+def test_it_exports_the_file_that_it_imports(visit, aside):
+    page = visit("lea")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export YAML").click()
+    text = download.value.path().read_text()
+    assert download.value.suggested_filename.endswith(".yaml")
+    assert documents.write(aside(queries.row).manifest) == text and "kind: ElasticQuotaTree" in text
+
+
+def test_it_follows_what_comes_to_use_and_what_others_save(visit, aside, monkeypatch):
+    page = visit("ada")
+    expect(row(page, "night")).to_contain_text("0 used")
+    monkeypatch.setattr(usage, "_admitted", [lambda: [Charge("root/vision/night", {GPU: 3})]])
+    expect(row(page, "night")).to_contain_text("3 used")
+    change = [{"op": "edit", "path": "root/speech", "set": {"max": {GPU: 5}}}]
+    aside(trees.edit, change, trees.Saving("eve", NOON))
+    expect(page.get_by_role("status")).to_contain_text("eve changed the tree meanwhile")
+    expect(field(page, "max", "root/speech")).to_have_value("5")
+
+
+def test_it_lets_a_lead_move_nothing_out_of_their_node(visit, aside):
+    page = visit("lea")
+    row(page, "night").locator(".q-label").drag_to(row(page, "speech").locator(".q-label"))
+    assert page.get_by_text("is now root/speech/night").count() == 0
+    assert aside(queries.row).generation == 1
+
+
 def test_it_adds_names_and_removes_quotas(visit, aside):
     page = visit("ada")
     page.get_by_role("button", name="Add a quota below root/vision", exact=True).click()
