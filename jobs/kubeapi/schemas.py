@@ -11,7 +11,6 @@ from fleet.kube.resources import Resource
 from fleet.kube.schemas import Schema
 
 Document = dict[str, Any]
-_POLICIES = ("PropagationPolicy", "ClusterPropagationPolicy")
 _STATUS = {
     "type": "object",
     "description": "How the job is doing: what its member says of it, and under convoy what the fleet says.",
@@ -69,15 +68,29 @@ _LABEL_SELECTOR = _object(
 )
 
 
+_AFFINITY = {
+    "clusterNames": _list("Only these clusters."),
+    "exclude": _list("None of these clusters."),
+    "labelSelector": _LABEL_SELECTOR,
+    "fieldSelector": _object(
+        "Which provider, region and zone.", matchExpressions=_list("The conditions.", _REQUIREMENT)
+    ),
+}
+_SELECTORS = _list(
+    "Which jobs the policy is for.",
+    _object(
+        "Jobs of one kind, by name, by labels, or all.",
+        apiVersion=_text("The group and version of the kind."),
+        kind=_text("The kind."),
+        namespace=_text("The namespace; empty for that of the policy."),
+        name=_text("The name; empty for all."),
+        labelSelector=_LABEL_SELECTOR,
+    ),
+)
+_GROUP = {"affinityName": _text("What the group is called."), **_AFFINITY}
+
+
 def _placement() -> Document:
-    affinity = {
-        "clusterNames": _list("Only these clusters."),
-        "exclude": _list("None of these clusters."),
-        "labelSelector": _LABEL_SELECTOR,
-        "fieldSelector": _object(
-            "Which provider, region and zone.", matchExpressions=_list("The conditions.", _REQUIREMENT)
-        ),
-    }
     toleration = _object(
         "A taint of clusters that is put up with.",
         key=_text("The key of the taint; empty for all."),
@@ -88,20 +101,32 @@ def _placement() -> Document:
     )
     return _object(
         "Where the jobs may go.",
-        clusterAffinity=_object("The clusters in question.", **affinity),
+        clusterAffinity=_object("The clusters in question.", **_AFFINITY),
         clusterAffinities=_list(
             "Groups of clusters in order: the next is asked only when no cluster of the one before fits.",
-            _object("One group.", affinityName=_text("What the group is called."), **affinity),
+            _object(
+                "One group.",
+                **_GROUP,
+                overflowAffinities=_list(
+                    "Groups beside it for what it has no room for.", _object("A group.", **_GROUP)
+                ),
+            ),
         ),
         clusterTolerations=_list("Taints of clusters that are put up with.", toleration),
-        spreadConstraints=_list("Over how many clusters a job is spread; here always one.", _open("One constraint.")),
+        spreadConstraints=_list(
+            "Over how many clusters, regions, zones or providers a job is spread that may be divided.",
+            _open("One constraint."),
+        ),
         replicaScheduling=_object(
             "How the pods of a job are shared out.",
-            replicaSchedulingType=_text("Whether they are divided.", "Divided", "Duplicated"),
+            replicaSchedulingType=_text(
+                "Whether they are divided over clusters; only batch Jobs may be.", "Divided", "Duplicated"
+            ),
             replicaDivisionPreference=_text("How they are divided.", "Aggregated", "Weighted"),
             customSchedulingType=_text("Gang keeps all pods of a job together in one cluster.", "Gang"),
             weightPreference=_open("Weights of clusters."),
         ),
+        workloadAffinity=_open("Has no effect here."),
     )
 
 
@@ -123,17 +148,9 @@ def _failover() -> Document:
 
 
 def _policy() -> Document:
-    selector = _object(
-        "Jobs of one kind, by name, by labels, or all.",
-        apiVersion=_text("The group and version of the kind."),
-        kind=_text("The kind."),
-        namespace=_text("The namespace; empty for that of the policy."),
-        name=_text("The name; empty for all."),
-        labelSelector=_LABEL_SELECTOR,
-    )
     return _object(
         "What the policy asks for.",
-        resourceSelectors=_list("Which jobs the policy is for.", selector),
+        resourceSelectors=_SELECTORS,
         placement=_placement(),
         failover=_failover(),
         suspension=_object(
@@ -145,24 +162,80 @@ def _policy() -> Document:
         priority=_whole("Which of several policies a job gets: the highest."),
         propagateDeps=_flag("Whether what a job refers to goes along."),
         conflictResolution=_text("What to do about an object that is there already.", "Abort", "Overwrite"),
-        **{name: _open("Has no effect here.") for name in ("association", "dependentOverrides")},
+        **{name: _open("Has no effect here.") for name in ("association", "dependentOverrides", "schedulePriority")},
         **{name: _text("Has no effect here.") for name in ("activationPreference", "preemption", "schedulerName")},
         preserveResourcesOnDeletion=_flag("Has no effect here."),
     )
 
 
+def _override() -> Document:
+    """What `jobs.core.overrides` does not do it refuses by its name."""
+    change = _text("What is done.", "add", "remove", "replace")
+    anything = {"description": "The value.", "x-kubernetes-preserve-unknown-fields": True}
+    image = _object(
+        "A part of images.",
+        component=_text("Which part.", "Registry", "Repository", "Tag"),
+        operator=change,
+        value=_text("The part as it is to be."),
+        predicate=_object("Of which image; of all, if it is not given.", path=_text("Where the image stands.")),
+    )
+    words = _object(
+        "Words of one container.",
+        containerName=_text("The container."),
+        operator=_text("What is done.", "add", "remove"),
+        value=_list("The words."),
+    )
+    notes = _object("Several at once.", operator=change, value=_map("By key."))
+    patch = _object("One place.", path=_text("A JSON pointer."), operator=change, value=anything)
+    overriders = _object(
+        "What is written otherwise.",
+        imageOverrider=_list("Parts of images.", image),
+        **{f"{part}Overrider": _list(f"The {part} of containers.", words) for part in ("command", "args")},
+        **{f"{part}Overrider": _list(f"The {part} of the job.", notes) for part in ("labels", "annotations")},
+        plaintext=_list("Anything else below spec.", patch),
+        fieldOverrider=_list("Has no effect here.", _open("A document inside a field.")),
+    )
+    target = _object("In which clusters; in all, if it is not given.", **_AFFINITY)
+    rule = _object("What is written otherwise in some clusters.", targetCluster=target, overriders=overriders)
+    return _object(
+        "What the policy asks for.",
+        resourceSelectors=_SELECTORS,
+        overrideRules=_list("One after the other.", rule),
+        targetCluster=target,
+        overriders=overriders,
+    )
+
+
+@cache
+def policy(kind: str) -> Document | None:
+    """None for what is no policy."""
+    kind = kind.removeprefix("Cluster")
+    if kind == "PropagationPolicy":
+        told = "A policy that claims jobs and says where they may run, and when they move."
+        return _a("object", told, properties={"spec": _policy(), "status": _open("Nothing yet.")}, required=["spec"])
+    if kind == "OverridePolicy":
+        told = "What is written otherwise in the copies of jobs that go to some clusters."
+        return _a("object", told, properties={"spec": _override()}, required=["spec"])
+    return None
+
+
 @cache
 def document(resource: Resource) -> Document | None:
     """None for a kind that is taken as it is."""
-    if resource.kind in _POLICIES:
-        told = "A policy that claims jobs and says where they may run, and when they move."
-        return _a("object", told, properties={"spec": _policy(), "status": _open("Nothing yet.")}, required=["spec"])
+    if found := policy(resource.kind):
+        return found
     found = crds.document(resource)
     return found and {**found, "properties": {**found["properties"], "status": _STATUS}}
 
 
 @cache
 def schema(resource: Resource) -> Schema | None:
-    if resource.kind in _POLICIES:
-        return schemas.of_kind(document(resource))
+    """By this, fields nobody knows are told."""
+    if found := policy(resource.kind):
+        return schemas.of_kind(found)
     return crds.schema(resource) or builtin.schema(resource)
+
+
+def kept(resource: Resource) -> Schema | None:
+    """By this, they are dropped."""
+    return schema(resource) if policy(resource.kind) else crds.kept(resource)

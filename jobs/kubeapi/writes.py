@@ -23,7 +23,7 @@ class ManifestKind(RowKind):
 
     @property
     def kept(self) -> Schema:
-        return crds.kept(self.served.resource) or super().kept
+        return schemas.kept(self.served.resource) or super().kept
 
     @cached_property
     def defaults(self) -> Schema | None:

@@ -14,6 +14,7 @@ from quotas import queries
 from quotas.core import reading
 from quotas.core.amounts import quantity
 from quotas.core.tree import Tree
+from quotas.kubeapi import schemas
 from quotas.models import Queue, QuotaTree
 from quotas.services import queues, trees, usage
 
@@ -27,7 +28,8 @@ SOURCE = "kubectl"
 class QuotaTrees(RowKind):
     """Its status is the use of now, node by node, under the names koord-queue gives it."""
 
-    served = Served(TREES, ("eqt",))
+    served = Served(TREES, ("eqt",), document=schemas.DOCUMENT)
+    schema, kept = schemas.SCHEMA, schemas.KEPT
     verbs = ("create", "delete", "get", "list", "patch", "update", "watch")
     columns = (
         AGE,

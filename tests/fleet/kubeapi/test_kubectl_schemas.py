@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.models import Job
+from jobs.models import Job, Policy
+from quotas.models import QuotaTree
 from tests.support.kubectl import served
-from tests.support.world import pytorch_job
+from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,6 +21,8 @@ EXPLAINED = {
     "jobset.spec.replicatedJobs.template.spec": "completions",
     "sparkapplication.spec.executor": "instances",
     "job.spec.tasks --api-version=batch.volcano.sh/v1alpha1": "minAvailable",
+    "overridepolicy.spec.overrideRules.overriders.imageOverrider": "component",
+    "elasticquotatree.spec.root.children": "namespaces",
     "tfjob.spec.runPolicy.schedulingPolicy": "minResources",
 }
 
@@ -42,6 +45,49 @@ def test_it_drops_what_nobody_knows_and_says_so(ada):
     assert "colour" not in Job.objects.get().manifest["spec"]
     assert "unknown" not in ada.says("apply", "--validate=ignore", "-f", "-", given=odd.replace("colour", "shape"))
     assert "shape" not in Job.objects.get().manifest["spec"]
+
+
+OVERRIDE = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata: {name: mirror}
+spec:
+  overrideRules:
+    - overriders: {imageOverrider: [{component: Registry, operator: replace, value: mirror.example.com}]}
+"""
+
+
+@pytest.mark.parametrize("text", [POLICY, OVERRIDE], ids=["propagation", "override"])
+def test_it_drops_what_nobody_knows_of_policies(ada, text):
+    odd = text.replace("spec:\n", "spec:\n  colour: red\n", 1)
+    assert 'unknown field "spec.colour"' in ada.refused("create", "-f", "-", given=odd)
+    assert not Policy.objects.exists()
+    assert 'unknown field "spec.colour"' in ada.says("create", "--validate=warn", "-f", "-", given=odd)
+    assert "unknown" not in ada.says("apply", "--validate=ignore", "-f", "-", given=odd.replace("colour", "shape"))
+    assert Policy.objects.get().manifest["spec"].keys().isdisjoint({"colour", "shape"})
+
+
+TREE = """
+apiVersion: scheduling.sigs.k8s.io/v1beta1
+kind: ElasticQuotaTree
+metadata: {name: tree, namespace: kube-system}
+spec:
+  root: {name: root, min: {cpu: 8}, max: {cpu: 8}, children: [{name: vision, min: {cpu: 1}, max: {cpu: 4}}]}
+"""
+
+
+def test_it_drops_what_nobody_knows_of_the_quota_tree(ada):
+    odd = TREE.replace("spec:\n", "spec:\n  colour: red\n", 1)
+    assert 'unknown field "spec.colour"' in ada.refused("create", "-f", "-", given=odd)
+    assert 'unknown field "spec.colour"' in ada.says("create", "--validate=warn", "-f", "-", given=odd)
+    assert "colour" not in QuotaTree.objects.get().manifest["spec"]
+
+
+def test_it_never_drops_what_may_be_meant_as_a_limit(ada):
+    odd = TREE.replace("max: {cpu: 4}", "maxx: {cpu: 4}")
+    assert 'unknown field "spec.root.children[0].maxx"' in ada.refused("create", "-f", "-", given=odd)
+    assert "is no field of a quota" in ada.refused("create", "--validate=ignore", "-f", "-", given=odd)
+    assert not QuotaTree.objects.exists()
 
 
 def test_it_keeps_what_is_new_in_pods(ada):

@@ -1,0 +1,47 @@
+"""What a quota tree is made of, as an OpenAPI document: `kubectl explain` shows it, and fields nobody knows are told by it.
+
+Dropped is no field of a quota, whatever the client says of validation: ``maxx``, dropped, would lift a limit. The reader of
+trees refuses it. What stands elsewhere is dropped as it is of any kind.
+"""
+
+from typing import Any
+
+from fleet.kube import schemas
+from quotas.core.reading import DEEPEST
+
+Document = dict[str, Any]
+_AMOUNTS = {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}}
+_OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _quota(depth: int) -> Document:
+    child = _quota(depth - 1) if depth > 1 else _OPEN
+    fields = {
+        "name": {"type": "string", "description": "What it is called among its siblings; the root is called root."},
+        "min": {**_AMOUNTS, "description": "What is guaranteed, by resource; 0 where nothing is said."},
+        "max": {**_AMOUNTS, "description": "What is never exceeded, by resource; no limit where nothing is said."},
+        "namespaces": {
+            "type": "array",
+            "description": "Whose jobs use it; of leaves only.",
+            "items": {"type": "string"},
+        },
+        "attributes": {
+            "type": "object",
+            "description": "Lending, weight, preemption and order of its queue, as text.",
+            "additionalProperties": {"type": "string"},
+        },
+        "children": {"type": "array", "description": "The quotas it is divided into.", "items": child},
+    }
+    return {"type": "object", "description": "A quota and those below it.", "properties": fields}
+
+
+def _tree(root: Document) -> Document:
+    spec = {"type": "object", "description": "The tree.", "required": ["root"], "properties": {"root": root}}
+    status = {**_OPEN, "description": "The use of now, quota by quota, and who changed the tree last."}
+    told = "Who is promised what, and may use how much: a tree of quotas for the whole fleet."
+    return {"type": "object", "description": told, "properties": {"spec": spec, "status": status}, "required": ["spec"]}
+
+
+DOCUMENT = _tree(_quota(DEEPEST))
+SCHEMA = schemas.of_kind(DOCUMENT)
+KEPT = schemas.of_kind(_tree(_OPEN))
