@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
@@ -22,11 +23,20 @@ QUIET = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 PATIENCE_MS = 15_000
+AXE = settings.ROOT / "frontend/web/node_modules/axe-core/axe.min.js"
 FINDINGS = """async () => (await axe.run()).violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])"""
 ANSWERS = ("401 (Unauthorized)", "422 (Unprocessable Entity)")
 """What the browser itself writes when the session has ended, and when what somebody typed is refused."""
+SHIFTS = """window.shifts = [];
+new PerformanceObserver((seen) => {
+  for (const { value, hadRecentInput, sources } of seen.getEntries()) {
+    if (!hadRecentInput) shifts.push([value, sources.map(({ node }) => node?.outerHTML?.slice(0, 200))]);
+  }
+}).observe({ type: "layout-shift", buffered: true });"""
+UNSEEN = 0.01
+"""Of the window, moved: less than a line of text."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,20 +66,35 @@ def aside(transactional_db: None) -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def axe() -> Callable[[Page], list[Any]]:
     """What of a page keeps people out: serious and critical findings, each with where it is."""
-    script = settings.ROOT / "frontend/web/node_modules/axe-core/axe.min.js"
-    if not script.is_file():
+    if not AXE.is_file():
         pytest.skip("axe is not there: npm ci")
+    return findings
 
-    def look(page: Page) -> list[Any]:
-        page.evaluate(script.read_text())
-        return list(page.evaluate(FINDINGS))
 
-    return look
+def findings(page: Page) -> list[Any]:
+    page.evaluate(AXE.read_text())
+    return list(page.evaluate(FINDINGS))
+
+
+@pytest.fixture
+def still() -> Callable[[Page], AbstractContextManager[None]]:
+    """While news comes in, nothing that was there moves."""
+
+    @contextmanager
+    def watched(page: Page) -> Iterator[None]:
+        page.evaluate("shifts.length = 0")
+        yield
+        assert [each for each in page.evaluate("shifts") if each[0] > UNSEEN] == []
+
+    return watched
 
 
 @pytest.fixture
 def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
-    """The console's first page, as a stranger sees it. Fails the test when the browser's console has a word to say."""
+    """The console's first page, as a stranger sees it.
+
+    Fails the test when the browser's console has a word to say, or what the story ends with keeps people out.
+    """
     person("ada", superuser=True)
     complaints: list[str] = []
 
@@ -83,7 +108,9 @@ def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
         shown.set_default_timeout(PATIENCE_MS)
         shown.on("console", listen)
         shown.on("pageerror", lambda error: complaints.append(str(error)))
+        shown.add_init_script(SHIFTS)
         shown.goto("/")
         yield shown
+        found = findings(shown) if AXE.is_file() else []
         browser.close()
-    assert complaints == []
+    assert (complaints, found) == ([], [])

@@ -1,0 +1,35 @@
+"""A cluster dies before somebody's eyes: the fleet says so, its jobs move, and the move is told as one story."""
+
+import pytest
+from playwright.sync_api import expect
+
+from fleet.models import Event
+from tests.console.test_stories import north, sign_in
+from tests.support.world import pytorch_job
+
+__all__ = ["north"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_it_follows_the_moves_when_a_cluster_dies(world, page, aside, north, still, settings):
+    aside(world.apply, pytorch_job("llama", duration="10h"))
+    aside(world.expect, "llama", "Running", on="north")
+    aside(world.member, "south", 4)
+    settings.CONVOY_CLUSTER_TOLERATION_S = 0.1
+    sign_in(page)
+    lost, other = page.get_by_role("article", name="north"), page.get_by_role("article", name="south")
+    expect(lost.get_by_role("img", name="GPUs of north: 3 used")).to_be_visible()
+    expect(page.get_by_text("Nothing moves")).to_be_visible()
+    with still(page):
+        aside(world.members["north"].stop)
+        expect(lost).to_contain_text("Unknown")
+        aside(world.expect, "llama", "Running", on="south")
+        expect(other.get_by_role("img", name="GPUs of south: 3 used")).to_be_visible()
+    page.get_by_role("link", name="Failovers", exact=True).click()
+    story = page.get_by_role("article", name="default/llama")
+    expect(story).to_contain_text("Moving")
+    expect(story).to_contain_text("Running")
+    story.get_by_role("link", name="default/llama").click()
+    expect(page.get_by_role("heading", name="llama", level=1)).to_be_visible()
+    expect(page.get_by_role("main")).to_contain_text("south")
+    assert aside(Event.objects.filter(reason="Moving").count) == 1
