@@ -1,7 +1,7 @@
 """When waiting jobs may start: a guess from how long finished jobs of their queues ran, with what it rests on.
 
 The same for everybody who asks within a few seconds: it takes a look at all that run and wait. Whoever is too far back in a
-long queue gets no guess; `quotas.core.estimate` says what else is not guessed about.
+long queue, or in one that admits nobody, gets no guess; `quotas.core.estimate` says what else is not guessed about.
 """
 
 from collections import defaultdict
@@ -50,7 +50,8 @@ def starts_now(now: datetime) -> Mapping[str, Estimate | None]:
     running, waiting = population.of(tree)
     ledger = Ledger.of(tree, (each.charge for each in running))
     ran = estimate.RunTimes(ledger, _run_times(now))
-    nearest = sorted(waiting, key=lambda unit: unit.place)[:_FARTHEST]
+    closed = snapshot.closed_leaves(tree)
+    nearest = sorted((unit for unit in waiting if unit.leaf not in closed), key=lambda unit: unit.place)[:_FARTHEST]
     return estimate.starts(ledger, running, nearest, ran, now)
 
 
