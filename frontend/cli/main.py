@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from frontend.cli.commands import apply, clusters, describe, explain, get, jobs, kubeconfig, login, queue, whatif
+from frontend.cli.commands import (
+    apply,
+    clusters,
+    describe,
+    explain,
+    get,
+    jobs,
+    kubeconfig,
+    login,
+    queue,
+    simulate,
+    whatif,
+)
 from frontend.cli.output import screen
 from frontend.cli.problems import Exit, Problem
 from frontend.cli.session import Session
@@ -45,6 +57,7 @@ app.command("list")(get.listing)
 app.command("describe")(describe.describe)
 app.command("explain")(explain.explain)
 app.command("whatif")(whatif.whatif)
+app.command("simulate")(simulate.simulate)
 app.command("logs")(jobs.logs)
 app.command("wait")(jobs.wait)
 app.command("suspend")(jobs.suspend)

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from fleet.api.clusters import visible
 from fleet.api.permissions import ByRole, Guarded
 from fleet.errors import NotFound
+from jobs.api.placement import SpeedSerializer
 from jobs.api.serializers import QuotaVerdictSerializer, ReasonSerializer
 from jobs.core.placing.explaining import Cause
 from jobs.models import Job
@@ -86,6 +87,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     never = serializers.BooleanField(help_text="no cluster that its policy allows could hold it even empty")
     reason = ReasonSerializer(source="job.reason", allow_null=True, help_text="as the scheduler last wrote it")
     quota = QuotaVerdictSerializer(allow_null=True)
+    speed = SpeedSerializer(allow_null=True, help_text="where it is or would go now, if it tells what its model weighs")
     clusters = ClusterExplainedSerializer(many=True, help_text="those that hold it first, as they would be chosen")
     changes = ChangeSerializer(many=True, help_text="what would let it start, what costs least first")
 

@@ -8,6 +8,7 @@ from jobs.api.dry_runs import DryRunView
 from jobs.api.explain import ExplainView
 from jobs.api.gpus import GpuMapView, GpuModelsView, NodeDevicesView
 from jobs.api.manifests import ApplyView, DeleteView
+from jobs.api.placement import SpeedsView
 from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
 from jobs.api.views import UID, BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
@@ -25,6 +26,7 @@ urlpatterns = [
     re_path("^gpus/?$", GpuModelsView.as_view(), name="gpus"),
     re_path("^gpus/(?P<name>[^/]+)/?$", GpuMapView.as_view(), name="gpu-map"),
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
+    re_path("^speeds/?$", SpeedsView.as_view(), name="speeds"),
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),

@@ -7,7 +7,7 @@ from fleet.services import access
 from frontend.cli import human
 from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
 from tests.acceptance.test_1_3_mpijobs import mpi_job
-from tests.acceptance.test_1_3_topology import by_links, gpus_of, linked, occupied
+from tests.acceptance.test_1_3_topology import by_links, gpus_of, linked, near, occupied
 from tests.cli.conftest import Convoy
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,3 +65,24 @@ def test_1_3_7_convoy_top_node_prints_both_matrices_and_which_pod_has_which_gpu(
     [mine] = [line for line in lines if line[:1] == ["GPU0"] and line[-1].startswith("default/")]
     assert mine[1:3] == ["using", "true"] and mine[3].startswith("default/vgg16-worker-")
     assert ["GPU7", "idle", "true", human.NONE] in lines
+
+
+def test_1_3_8_convoy_simulate_foretells_the_speed_with_links_and_without(convoy):
+    for model, linked_speed, plain_speed in (("vgg16", 205, 109), ("resnet50", 330.5, 313)):
+        said = convoy("simulate", "--model", model, "--gpus", "4")
+        assert said.code == 0, said.err
+        lines = [line.split() for line in said.out.splitlines()]
+        speeds = {line[0]: float(line[-2]) for line in lines[1:]}
+        assert speeds["NVLink"] == pytest.approx(linked_speed, rel=0.1)
+        assert speeds["one"] == pytest.approx(plain_speed, rel=0.1)
+
+
+def test_1_3_8_a_jobs_place_and_explanation_tell_the_speed_of_its_links(world, as_admin, convoy):
+    linked(world, "north", 8)
+    world.apply(POLICY, near(by_links(mpi_job(workers=4)), model="vgg16"))
+    job = world.expect("vgg16", "Running")
+    placement = as_admin.get(f"/api/v1/jobs/{job.uid}/").json()["placement"]
+    assert placement["gpus"] == {"north-pool0-0": [0, 1, 2, 3]} and placement["speed"]["per_gpu"] == 205.1
+    assert as_admin.get(f"/api/v1/jobs/{job.uid}/explain/").json()["speed"] == placement["speed"]
+    said = convoy("explain", "mpijob/vgg16")
+    assert "205.1/s per GPU, 820.4/s in all, over the links of GPUs 0,1,2,3 of north-pool0-0 (80 GB/s)" in said.out

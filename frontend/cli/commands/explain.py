@@ -7,6 +7,7 @@ import typer
 
 from frontend.cli import human, session
 from frontend.cli.client import Item
+from frontend.cli.commands import simulate
 from frontend.cli.commands.jobs import Words, job_of
 from frontend.cli.problems import usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
@@ -43,6 +44,8 @@ def _tell(run: Session, found: Item) -> None:
     if found["clusters"]:
         run.screen.line("Clusters:")
         run.screen.table(["NAME", "VERDICT", "CAUSE", "SCORE", "WHY"], map(_row, found["clusters"]), indent=2)
+    if speed := found.get("speed"):
+        run.screen.line(f"Foretold speed: {simulate.told(speed)}")
     _held(run, found["clusters"])
     if found["changes"]:
         run.screen.line("It would start if you:")

@@ -1,0 +1,42 @@
+"""``convoy simulate``: how fast a model trains on so many GPUs, by where they are in the network."""
+
+from typing import Annotated
+
+import typer
+
+from frontend.cli import session
+from frontend.cli.client import Item
+
+
+def simulate(
+    context: typer.Context,
+    gpus: Annotated[int, typer.Option(help="How many together.")],
+    model: Annotated[str, typer.Option(help="One that was measured: vgg16, resnet50.")] = "",
+    step_seconds: Annotated[float | None, typer.Option(help="Of another model: a step without the network.")] = None,
+    gradient_bytes: Annotated[float | None, typer.Option(help="And what its gradients weigh.")] = None,
+) -> None:
+    """Foretell the speed of a model for every place its GPUs can be in."""
+    run = session.of(context)
+    given = {"model": model, "gpus": gpus, "step_seconds": step_seconds, "gradient_bytes": gradient_bytes}
+    asked = {key: str(value) for key, value in given.items() if value not in (None, "")}
+    found = run.api.get("speeds", asked)["results"]
+    unit = "SAMPLES/S" if model and step_seconds is None else "STEPS/S"
+    rows = [
+        [
+            each["over"],
+            f"{each['gbs']:g}",
+            f"{each['step_s'] * 1000:.1f}",
+            f"{each['per_gpu']:.1f}",
+            f"{each['total']:.1f}",
+        ]
+        for each in found
+    ]
+    run.screen.table(["PLACE", "GB/S", "STEP (MS)", f"{unit}/GPU", unit], rows)
+
+
+def told(speed: Item) -> str:
+    """One line of what is foretold for a job."""
+    return (
+        f"{speed['per_gpu']:.1f}/s per GPU, {speed['total']:.1f}/s in all, over {speed['over']} ({speed['gbs']:g} GB/s);"
+        f" {speed['speedup']:.2f} times the slowest place"
+    )
