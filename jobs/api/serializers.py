@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from fleet.models import Pod
+from jobs.api.placement import PlacementSerializer, placement_of
 from jobs.core.lifecycle import Action
 from jobs.kinds import registry
 from jobs.models import Attempt, Binding, Dependent, Job, Policy
@@ -119,10 +120,15 @@ class JobDetailSerializer(JobSerializer):
     manifest = serializers.DictField(read_only=True)
     status = serializers.DictField(read_only=True)
     binding = serializers.SerializerMethodField()
+    placement = serializers.SerializerMethodField(help_text="where its ranks are; null where no nodes were chosen")
 
     class Meta(JobSerializer.Meta):
-        fields = (*JobSerializer.Meta.fields, "generation", "manifest", "status", "binding")
+        fields = (*JobSerializer.Meta.fields, "generation", "manifest", "status", "binding", "placement")
         read_only_fields = fields
+
+    @extend_schema_field(PlacementSerializer(allow_null=True))
+    def get_placement(self, job: Job) -> dict[str, Any] | None:
+        return placement_of(job)
 
     @extend_schema_field(JobBindingSerializer(allow_null=True))
     def get_binding(self, job: Job) -> dict[str, Any] | None:
