@@ -23,10 +23,11 @@ from jobs.core.placing.explaining import Cause, Look, explain, never
 from jobs.core.reasons import Code, Verdict
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_places import Kept
+from jobs.core.topology_speed import Speed
 from jobs.core.world import Gang
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.services import running
+from jobs.services import running, topology_speeds
 from jobs.snapshot_topology import whereabouts
 
 _HOLDS_TOLD = 20
@@ -77,6 +78,7 @@ class Explanation:
     clusters: Sequence[ClusterExplained]
     changes: Sequence[Change]
     quota: Mapping[str, Any] | None
+    speed: Speed | None = None
 
 
 def of(job: Job, now: datetime) -> Explanation:
@@ -97,7 +99,8 @@ def _placed(job: Job, now: datetime) -> Explanation:
     clusters = [_written(row, chosen) for row in rows]
     told = (job.reason or {}).get("message") or f"it runs on {chosen}"
     at = binding.scheduled_at if binding and binding.scheduled_at else now
-    return Explanation(job, at, "Placed", told, False, clusters, (), None)
+    speed = topology_speeds.of_placed(job, binding.placement) if binding else None
+    return Explanation(job, at, "Placed", told, False, clusters, (), None, speed)
 
 
 def _written(row: Mapping[str, Any], chosen: str) -> ClusterExplained:
@@ -121,9 +124,9 @@ def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None) -> Explan
         claims[places.kept.drain.cluster].insert(0, _kept(places.kept))
     clusters = [_looked(look, claims.get(look.cluster, ())) for look in looks]
     fits, lost = any(each.fits for each in clusters), never(looks)
-    return Explanation(
-        job, now, "Fits" if fits else "Waits", _message(job, looks, fits=fits, lost=lost), lost, clusters, found, quota
-    )
+    told = _message(job, looks, fits=fits, lost=lost)
+    speed = topology_speeds.of_found(job, places.engine.find(gang, demand, now)) if fits else None
+    return Explanation(job, now, "Fits" if fits else "Waits", told, lost, clusters, found, quota, speed)
 
 
 def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
