@@ -8,6 +8,7 @@ from rest_framework import serializers
 from fleet.models import Pod
 from jobs.api.placement import PlacementSerializer, placement_of
 from jobs.core.lifecycle import Action
+from jobs.core.shares import ShareState
 from jobs.kinds import registry
 from jobs.models import Attempt, Binding, Dependent, Job, Policy
 from jobs.services import lifecycle
@@ -106,6 +107,11 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         return {name: {"allowed": not why, "reason": why} for name, why in refusals.items()}
 
 
+@extend_schema_field({"allOf": [{"type": "string", "enum": [state.value for state in ShareState]}]})
+class ShareStateField(serializers.CharField):
+    """As `StateField`."""
+
+
 class JobBindingSerializer(serializers.ModelSerializer[Binding]):
     cluster = serializers.CharField(source="cluster.name", default=None, read_only=True, allow_null=True)
     explanation = ShortSerializer(many=True, read_only=True)
@@ -116,14 +122,25 @@ class JobBindingSerializer(serializers.ModelSerializer[Binding]):
         read_only_fields = fields
 
 
+class ShareSerializer(serializers.Serializer[Any]):
+    """What one cluster has of a job that is divided."""
+
+    attempt = serializers.IntegerField()
+    cluster = serializers.CharField()
+    replicas = serializers.IntegerField(help_text="pods at a time; 0 once it is lost")
+    completions = serializers.IntegerField(help_text="pods that have to succeed there; 0: not counted")
+    state = ShareStateField(help_text="Lost: it has left; what it had completed counts")
+
+
 class JobDetailSerializer(JobSerializer):
     manifest = serializers.DictField(read_only=True)
     status = serializers.DictField(read_only=True)
+    shares = ShareSerializer(many=True, read_only=True, help_text="of a job that is divided over clusters; else empty")
     binding = serializers.SerializerMethodField()
     placement = serializers.SerializerMethodField(help_text="where its ranks are; null where no nodes were chosen")
 
     class Meta(JobSerializer.Meta):
-        fields = (*JobSerializer.Meta.fields, "generation", "manifest", "status", "binding", "placement")
+        fields = (*JobSerializer.Meta.fields, "generation", "manifest", "status", "shares", "binding", "placement")
         read_only_fields = fields
 
     @extend_schema_field(PlacementSerializer(allow_null=True))

@@ -103,6 +103,11 @@ def divisible(roles: Sequence[Mapping[str, Any]]) -> int | None:
     return roles[0].get("divides") if roles else None
 
 
+def standing(entries: Iterable[Mapping[str, Any]]) -> list[Share]:
+    """The shares that are not lost, of stored ones."""
+    return [share for share in of_stored(entries) if share.state is not ShareState.LOST]
+
+
 def find(shares: Iterable[Share], attempt: int) -> Share | None:
     """The live share of that attempt."""
     return next((share for share in shares if share.attempt == attempt and share.is_live), None)

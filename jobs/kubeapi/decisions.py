@@ -19,9 +19,11 @@ from fleet.kube.resources import Resource
 from fleet.kubeapi.kinds import Change, Column, Object, RowKind, stamp
 from fleet.kubeapi.tables import AGE
 from fleet.models import Cluster, JournalEntry
+from jobs.core import shares as parts
+from jobs.core.shares import ShareState
 from jobs.events import WORK, work_name
 from jobs.kinds import registry
-from jobs.models import Binding, Work
+from jobs.models import Binding, Job, Work
 
 BINDINGS = Resource("work.karmada.io", "v1alpha2", "resourcebindings", "ResourceBinding")
 WORKS = Resource("work.karmada.io", "v1alpha1", "works", "Work")
@@ -120,21 +122,43 @@ class Bindings(_OfJobs):
             "creationTimestamp": stamp(row.scheduled_at or job.created_at),
         }
         resource = {"apiVersion": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
-        replicas = sum(role["replicas"] for role in job.roles)
         return {
             "apiVersion": BINDINGS.api_version,
             "kind": BINDINGS.kind,
             "metadata": metadata,
             "spec": {
                 "resource": {**resource, "uid": str(job.uid)},
-                "clusters": [{"name": row.cluster.name, "replicas": replicas}] if row.cluster else [],
+                "clusters": _shares(row),
             },
             "status": {
                 "schedulerObservedGeneration": row.attempt,
                 "result": row.result,
                 "explanation": row.explanation,
+                **({"aggregatedStatus": _aggregated(job)} if job.shares else {}),
             },
         }
+
+
+def _shares(row: Binding) -> list[Object]:
+    """Which cluster has how many of the job's pods."""
+    if row.job.shares:
+        standing = parts.standing(row.job.shares)
+        return [{"name": share.cluster, "replicas": share.replicas} for share in standing]
+    replicas = sum(role["replicas"] for role in row.job.roles)
+    return [{"name": row.cluster.name, "replicas": replicas}] if row.cluster else []
+
+
+def _aggregated(job: Job) -> list[Object]:
+    """How every share stands, in Karmada's words."""
+    return [
+        {
+            "clusterName": share.cluster,
+            "applied": share.state is not ShareState.PLACED,
+            "health": "Unhealthy" if share.state is ShareState.BACKOFF else "Healthy",
+            "status": dict(share.status),
+        }
+        for share in parts.standing(job.shares)
+    ]
 
 
 class Works(_OfJobs):

@@ -14,11 +14,13 @@ from uuid import UUID
 
 from fleet.models import Hold, Node, Pod
 from jobs import snapshot
-from jobs.core import changes, reasons, topology_asked
+from jobs.core import changes, division_places, reasons, topology_asked
+from jobs.core import shares as parts
 from jobs.core.changes import Change, Occupant
 from jobs.core.faults import Faults
 from jobs.core.placing import asks
 from jobs.core.placing.asks import Ask, Demand
+from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import Cause, Look, explain, never
 from jobs.core.reasons import Code, Verdict
 from jobs.core.scheduler import Scheduler
@@ -94,27 +96,27 @@ def of(job: Job, now: datetime) -> Explanation:
 
 def _placed(job: Job, now: datetime) -> Explanation:
     binding = getattr(job, "binding", None)
-    chosen = job.cluster.name if job.cluster else ""
+    chosen = {share.cluster for share in parts.standing(job.shares)} or ({job.cluster.name} if job.cluster else set())
     rows = binding.explanation if binding else []
     clusters = [_written(row, chosen) for row in rows]
-    told = (job.reason or {}).get("message") or f"it runs on {chosen}"
+    told = (job.reason or {}).get("message") or f"it runs on {', '.join(sorted(chosen))}"
     at = binding.scheduled_at if binding and binding.scheduled_at else now
     speed = topology_speeds.of_placed(job, binding.placement) if binding else None
     return Explanation(job, at, "Placed", told, False, clusters, (), None, speed)
 
 
-def _written(row: Mapping[str, Any], chosen: str) -> ClusterExplained:
+def _written(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:
     known = {name: row[name] for name in ("short", "role", "nodes", "never", "term", "score", "parts") if name in row}
     fits, cause = bool(row.get("fits")), row.get("cause") or (Cause.NONE if row.get("fits") else Cause.FILTER)
     return ClusterExplained(
-        row["cluster"], fits, row["cluster"] == chosen, row["code"], str(cause), row["message"], **known
+        row["cluster"], fits, row["cluster"] in chosen, row["code"], str(cause), row["message"], **known
     )
 
 
 def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None) -> Explanation:
     places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
     with places.turn_of(job.pk):
-        looks = explain(places.engine, gang, demand, now)
+        looks = _look(places.engine, gang, demand, now)
         found = changes.nearest(places.engine, gang, demand, now, _occupants)
     looks = tuple(_told(look, places.held_back(look.verdict, gang, (), now)) for look in looks)
     if quota and (raised := _raise(quota)):
@@ -140,6 +142,15 @@ def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
     if job.policy is None and waits:
         return str(waits)
     return reasons.no_cluster_fits([look.verdict for look in looks]).message
+
+
+def _look(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
+    """Of a job that may be divided, what each cluster has room for."""
+    if gang.division is None:
+        return tuple(explain(engine, gang, demand, now))
+    looks = {look.cluster: look for look in explain(engine, gang, division_places.demand_of(gang, 1), now)}
+    told = division_places.explain(engine, gang, now)
+    return tuple(replace(_told(looks[each.cluster], each), short=each.short) for each in told)
 
 
 def _told(look: Look, verdict: Verdict) -> Look:
