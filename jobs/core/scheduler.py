@@ -199,10 +199,9 @@ class Scheduler:
 
     def _starving(self, now: datetime) -> Iterable[Gang]:
         """Big gangs that have waited long and that the quota would have, by their place; the first ones."""
-        long = self._lines.long(now - timedelta(seconds=drain.PATIENCE), ALIKE)
-        whole = (job for job in long if self.gangs[job].division is None)
-        big = (job for job in whole if scheduler_drain.is_big(self.places.engine, self.gangs[job].demand))
-        for job in islice(big, DRAINED):
+        big = scheduler_drain.bigness(self.places.engine)
+        long = self._lines.long(now - timedelta(seconds=drain.PATIENCE), ALIKE, *big)
+        for job in islice((job for job in long if self.gangs[job].division is None), DRAINED):
             gang, line = self.gangs[job], self._lines.of[job]
             if job in self._claimants or (self._blocks(line.leaf) and job != self._lines.first(line.leaf)):
                 continue

@@ -5,9 +5,9 @@ process, or this one started again, plans the same. Only clusters that are fitte
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from operator import add
 
 import numpy as np
@@ -25,6 +25,8 @@ from jobs.core.reasons import Amounts
 from jobs.core.scheduler_places import Kept, Places
 from jobs.core.world import Gang, Promise
 
+LOOKED_AT = 50_000
+"""Nodes looked at a second: in a fleet with more of them what is kept stays so for longer, before it is planned anew."""
 Slots = tuple[int, ...]
 """How many pods of each group fit."""
 
@@ -83,10 +85,11 @@ def lets(kept: Kept, gang: Gang, runs: Runs, now: float) -> bool:
     return trusted and kept.drain.lets(runs.lasts(gang), now)
 
 
-def is_big(engine: Engine, demand: Demand) -> bool:
-    """Whether it needs so many whole nodes that it would not find them by itself."""
+def bigness(engine: Engine) -> tuple[Hashable, Callable[[Demand], bool]]:
+    """Whether a demand needs so many whole nodes that it would not find them by itself; true as long as the first stays."""
     largest = max((len(site.base) for site in engine.fleet.sites.values()), default=0)
-    return drain.is_big(_whole_nodes(engine, demand), largest)
+    stays = (largest, len(engine.fleet.states.classes))
+    return stays, lambda demand: drain.is_big(_whole_nodes(engine, demand), largest)
 
 
 def _whole_nodes(engine: Engine, demand: Demand) -> float:
@@ -115,6 +118,9 @@ def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
 
 def plan(places: Places, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime) -> Kept | None:
     """What is to be kept for it: the nodes that are whole first, of the cluster where enough of them are."""
+    kept, nodes = places.kept, sum(len(site.base) for site in places.engine.fleet.sites.values())
+    if kept and kept.gang == gang and timedelta() <= now - kept.planned < timedelta(seconds=nodes / LOOKED_AT):
+        return kept
     return _Plan(places, runs, now.timestamp()).best(gang, only, now)
 
 
@@ -149,7 +155,7 @@ class _Plan:
             there = self.first(cluster, gang, prepared)
             if there is not None and (found is None or there.starts < found.starts):
                 found = there
-        return self._kept(gang, found) if found else None
+        return self._kept(gang, found, now) if found else None
 
     def _allowed(self, gang: Gang, prepared: Prepared, only: tuple[str, ...], now: datetime) -> list[str]:
         """Clusters that no filter refuses and that would hold it in sum if they were empty."""
@@ -207,14 +213,14 @@ class _Plan:
         found = trial.find(replace(gang, excluded={}), gang.demand, datetime.fromtimestamp(self.now, UTC))
         return {name for _, load in found.loads for name in load.names} if found else set()
 
-    def _kept(self, gang: Gang, found: Drain) -> Kept:
+    def _kept(self, gang: Gang, found: Drain, now: datetime) -> Kept:
         """All of each node: whatever is left beside the gang might be in its way."""
         alike: dict[tuple[tuple[str, int], ...], list[str]] = defaultdict(list)
         for name in found.nodes:
             facts = self.places.node(found.cluster, name)
             alike[tuple(sorted(facts.allocatable.items())) if facts else ()].append(name)
         nodes = tuple((dict(amounts), tuple(names)) for amounts, names in alike.items())
-        return Kept(gang, found, Promise(("kept", gang.job_id), found.cluster, {}, nodes))
+        return Kept(gang, found, Promise(("kept", gang.job_id), found.cluster, {}, nodes), now)
 
 
 def _enough(entries: Sequence[tuple[float, str, Vector, Slots]], prepared: Prepared) -> int:

@@ -4,11 +4,11 @@ A line remembers its answer until something that could change it has happened; w
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice
 
+from jobs.core.placing.asks import Demand
 from jobs.core.reasons import Reason
 from jobs.core.world import Gang
 from quotas.core.admission import Refused
@@ -37,9 +37,17 @@ class Line:
     hopeless: int = -1
     """When nobody was found to take a place back from, as the scheduler counts."""
 
+    sized: tuple[Hashable, bool] = (None, False)
+    """Whether its gangs are big, and while what that stays true."""
+
     @property
     def refused(self) -> bool:
         return self.refusal is not None or self.nowhere
+
+    def is_big(self, stays: Hashable, big: Callable[[Demand], bool]) -> bool:
+        if self.sized[0] != stays:
+            self.sized = (stays, big(self.sample.demand))
+        return self.sized[1]
 
     def tell(self, reason: Reason, now: datetime, patience: timedelta) -> list[int]:
         """Who is to be told: all of them when it is another reason, or amounts have changed and the last word is old."""
@@ -86,12 +94,14 @@ class Lines:
         """Who is first of a leaf where somebody waits."""
         return min(line.members[0] for line in self.by_leaf[leaf].values())[1]
 
-    def long(self, since: datetime, looked_at: int) -> list[int]:
-        """Of each line the first who has waited since then, among so many; by their place."""
+    def long(self, since: datetime, looked_at: int, stays: Hashable, big: Callable[[Demand], bool]) -> list[int]:
+        """Of each line of big gangs the first that has waited since then, among so many; by their place."""
         found: list[tuple[Place, int]] = []
         for line in self.by_key.values():
             old = (member for member in line.members[:looked_at] if self.unit[member[1]].queued_at <= since)
-            found += [*islice(old, 1)]
+            first = next(old, None)
+            if first is not None and line.is_big(stays, big):
+                found.append(first)
         return [job for _, job in sorted(found)]
 
     def in_order(self, leaf: str) -> Iterator[tuple[Place, int]]:

@@ -6,7 +6,7 @@ got room, has changed, or has served its time as one they failed on. Quotas are 
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from jobs.core import division_places
@@ -29,6 +29,7 @@ class Kept:
     gang: Gang
     drain: Drain
     promise: Promise
+    planned: datetime = field(compare=False)
 
     @property
     def until(self) -> datetime:
