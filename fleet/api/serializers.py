@@ -48,7 +48,9 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
 
     scheduler = serializers.CharField(source="offer.scheduler", read_only=True)
     reservations = serializers.CharField(
-        source="offer.refusal", read_only=True, help_text="why it cannot hold capacity before a job is sent; empty: it can"
+        source="offer.refusal",
+        read_only=True,
+        help_text="why it cannot hold capacity before a job is sent; empty: it can",
     )
 
     class Meta:

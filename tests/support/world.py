@@ -79,9 +79,9 @@ class World:
         self.until(lambda: Cluster.objects.get(name=name).nodes.count() == len(nodes), f"{name} shows its nodes")
         return made
 
-    def still(self, name: str, gpus: int) -> None:
+    def still(self, name: str, gpus: int, **options: Any) -> None:
         """A joined member that serves its API and does nothing else; its one node is written down, not watched."""
-        made = SimulatedMember(name, self.home / name, Shape((), {}))
+        made = SimulatedMember(name, self.home / name, Shape((), {}), **options)
         made.start()
         self.members[name] = made
         self.clients[name] = MemberClient(made.access())

@@ -16,7 +16,6 @@ from jobs.core import placement, reasons
 from jobs.core.placing import scoring
 from jobs.core.placing.asks import Demand, NodeClass
 from jobs.core.placing.engine import Engine
-from jobs.core.placing.facts import Mode
 from jobs.core.placing.fit import Prepared, place
 from jobs.core.placing.fleet import Bucket, Fleet, Site
 from jobs.core.placing.packing import Unsure
