@@ -2,7 +2,8 @@
 
 A forecast of the quota alone: running jobs end after the median run time of their queue (or of the nearest node above that
 has seen enough), and whoever waits at a full node goes in by place as soon as it has room. It knows nothing of clusters, of
-jobs yet to come, or of reclaim. A job that has outlived all that were ever seen is not guessed about, nor is what waits for it.
+jobs yet to come, of reclaim, or of run times that jobs declare. A job that has outlived all that were ever seen is not guessed
+about, nor is what waits for it.
 """
 
 from bisect import bisect_right
@@ -18,6 +19,7 @@ from quotas.core.admission import Admitted, Code
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Place, Unit
 from quotas.core.reclaim import Running
+from quotas.core.tree import QueuePolicy
 
 ENOUGH = 3
 """Finished jobs below which a median says nothing."""
@@ -78,7 +80,7 @@ def starts(
         for job in running:
             forecast.runs(job.charge, job.started_at.timestamp(), now.timestamp())
         for unit in sorted(waiting, key=lambda unit: unit.place):
-            forecast.tries(unit, now.timestamp(), None)
+            forecast.comes(unit, now.timestamp(), None)
         forecast.plays()
     return forecast.found
 
@@ -93,11 +95,21 @@ class _Forecast:
         self._serial = count()
         self._at: dict[str, list[tuple[Place, Unit]]] = defaultdict(list)
         """Who waits at which full node."""
+        self._behind: dict[str, list[Unit]] = {}
+        """Of each queue that is held up, who stands behind the one that waits."""
 
     def runs(self, charge: Charge, since_s: float, now_s: float) -> None:
         left = self._ran.left(charge.leaf, max(now_s - since_s, 0.0))
         if left is not None:
             heappush(self._ends, (now_s + left[0], next(self._serial), charge, left[1]))
+
+    def comes(self, unit: Unit, at_s: float, basis: Basis | None) -> None:
+        """It is its turn, unless somebody holds up its queue."""
+        if unit.leaf in self._behind:
+            self.found[unit.id] = None
+            self._behind[unit.leaf].append(unit)
+        else:
+            self.tries(unit, at_s, basis)
 
     def tries(self, unit: Unit, at_s: float, basis: Basis | None) -> str:
         """Starts it, or lets it wait at the node that is full: its path."""
@@ -108,8 +120,12 @@ class _Forecast:
             starts_at = datetime.fromtimestamp(at_s, UTC) if basis else self._now
             self.found[unit.id] = Estimate(starts_at, basis)
             self.runs(charge, at_s, at_s)
+            for each in self._behind.pop(charge.leaf, ()):
+                self.comes(each, at_s, basis)
             return ""
         self.found[unit.id] = None
+        if self._ledger.tree.by_path[charge.leaf].attributes.queue_policy is QueuePolicy.BLOCK:
+            self._behind.setdefault(charge.leaf, [])
         if answer.code is Code.NEVER_FITS:
             return ""
         heappush(self._at[answer.path], (unit.place, unit))

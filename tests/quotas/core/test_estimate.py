@@ -73,6 +73,17 @@ def test_it_never_starts_what_can_never_fit_and_is_not_held_up_by_it():
     assert found["huge"] is None and found["waits"].starts_at == after(60)
 
 
+def test_it_lets_nobody_pass_one_who_holds_up_its_queue():
+    found = ledger(4, quota("a", 0, 4, attributes={"queue-policy": "Block"}))
+    waiting = [unit("large", cores=3), unit("small", after_s=1), unit("last", cores=2, after_s=2)]
+    told = guessed(found, [running("now", cores=2)], waiting, {"root/a": [60] * 3})
+    assert [told[name].starts_at for name in ("large", "small", "last")] == [after(60), after(60), after(120)]
+    told = guessed(
+        found, [running("now", cores=2)], [unit("huge", cores=5), unit("small", after_s=1)], {"root/a": [60] * 3}
+    )
+    assert told == {"huge": None, "small": None}
+
+
 def test_it_leaves_the_ledger_as_it_was():
     found = queue_of_two()
     guessed(found, [running("now")], [unit("waits")], {"root/a": [60] * 3})
