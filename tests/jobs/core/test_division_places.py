@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.core.cycle import run
@@ -96,6 +96,7 @@ _NODES = st.lists(st.integers(0, 4), min_size=1, max_size=3)
 _JOBS = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 3)), min_size=1, max_size=3)
 
 
+@settings(deadline=None)
 @given(_JOBS, _NODES, _NODES, st.sampled_from([AGGREGATED, BY_ROOM]))
 def test_it_places_if_and_only_if_there_is_room_and_never_beyond(asked, north, south, policy):
     """One job after the other, by what they leave on nodes; aggregated or not, room is room."""

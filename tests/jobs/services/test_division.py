@@ -20,8 +20,6 @@ DONE = {"conditions": [{"type": "Complete", "status": "True"}], "completionTime"
 FAILED = {"conditions": [{"type": "Failed", "status": "True", "message": "BackoffLimitExceeded"}]}
 MOST = "spreadConstraints: [{spreadByField: cluster, maxGroups: 2}]"
 SPREAD = BY_ROOM.replace("{replicaScheduling", f"{{{MOST}, replicaScheduling")
-    "{replicaScheduling", "{spreadConstraints: [{spreadByField: cluster, maxGroups: 2}], replicaScheduling"
-)
 NO_FAILOVER = "\n".join(line for line in SPREAD.splitlines() if "failover" not in line)
 LOST = Reason(Code.CLUSTER_LOST, "it is gone")
 
