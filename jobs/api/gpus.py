@@ -110,7 +110,7 @@ class NodeDevicesView(Guarded, APIView):
     kind = "Node"
     permission_classes = [ByRole]
 
-    @extend_schema(responses=NodeDevicesSerializer)
+    @extend_schema(operation_id="gpus_of_node", responses=NodeDevicesSerializer)
     def get(self, request: Request, name: str, node: str) -> Response:
         """How the GPUs of one node are linked and which pod has which, asked of its cluster now."""
         cluster = get_object_or_404(Cluster.objects.all(), name=name)

@@ -314,6 +314,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/gpus/{name}/{node}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How the GPUs of one node are linked and which pod has which, asked of its cluster now. */
+        get: operations["gpus_of_node"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/grants/": {
         parameters: {
             query?: never;
@@ -967,6 +984,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/speeds/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How fast a model trains on so many GPUs, by where they are. */
+        get: operations["speeds_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/system/": {
         parameters: {
             query?: never;
@@ -1542,6 +1576,8 @@ export interface components {
             /** @description as the scheduler last wrote it */
             reason: components["schemas"]["Reason"] | null;
             quota: components["schemas"]["QuotaVerdict"] | null;
+            /** @description where it is or would go now, if it tells what its model weighs */
+            speed: components["schemas"]["Speed"] | null;
             /** @description those that hold it first, as they would be chosen */
             clusters: components["schemas"]["ClusterExplained"][];
             /** @description what would let it start, what costs least first */
@@ -1570,6 +1606,14 @@ export interface components {
          * @enum {string}
          */
         GateEnum: "policy" | "queue" | "quota" | "placement" | "member" | "pods";
+        /** @description Names are empty for a pod of a namespace that the caller may not read. */
+        Gpu: {
+            index: number;
+            healthy: boolean;
+            taken: boolean;
+            namespace: string;
+            pod: string;
+        };
         GpuMap: {
             cluster: string;
             nodes: components["schemas"]["NodeGpus"][];
@@ -1718,7 +1762,11 @@ export interface components {
             readonly status: {
                 [key: string]: unknown;
             };
+            /** @description of a job that is divided over clusters; else empty */
+            readonly shares: components["schemas"]["Share"][];
             readonly binding: components["schemas"]["JobBinding"] | null;
+            /** @description where its ranks are; null where no nodes were chosen */
+            readonly placement: components["schemas"]["Placement"] | null;
         };
         JoinRequest: {
             name: string;
@@ -1830,6 +1878,17 @@ export interface components {
             readonly requested: {
                 [key: string]: number;
             };
+        };
+        NodeDevices: {
+            cluster: string;
+            node: string;
+            /** @description hands out its GPUs by their links; else nothing below is told */
+            topology: boolean;
+            /** @description between each two: NV2, PHB, SYS */
+            links: string[][];
+            /** @description measured both ways, GB/s */
+            bandwidth: number[][];
+            gpus: components["schemas"]["Gpu"][];
         };
         NodeGpus: {
             name: string;
@@ -2172,6 +2231,32 @@ export interface components {
             field: string;
             detail: string;
         };
+        Placement: {
+            /** @description per role, in the order of ranks */
+            nodes: {
+                [key: string]: components["schemas"]["Run"][];
+            };
+            /** @description zone, psw, asw that all of its ring share */
+            shared: {
+                [key: string]: string;
+            };
+            /** @description access switches its ring goes over; 0: not known */
+            switches: number;
+            /** @description steps of the ring from one switch to another */
+            crossings: number;
+            /** @description whether the topology it prefers was found */
+            met: boolean;
+            /** @description chosen by their links, per node */
+            gpus: {
+                [key: string]: number[];
+            };
+            /**
+             * Format: double
+             * @description of the slowest of these sets; 0: none was chosen
+             */
+            ring_gbs: number;
+            speed: components["schemas"]["Speed"] | null;
+        };
         Pod: {
             readonly name: string;
             readonly namespace: string;
@@ -2486,6 +2571,11 @@ export interface components {
          * @enum {string}
          */
         RoleEnum: "fleet-admin" | "quota-admin" | "editor" | "viewer";
+        Run: {
+            node: string;
+            /** @description ranks in a row */
+            pods: number;
+        };
         Saved: {
             /** @description created, configured or unchanged */
             action: string;
@@ -2495,6 +2585,17 @@ export interface components {
         Session: {
             signed_in: boolean;
             username: string;
+        };
+        /** @description What one cluster has of a job that is divided. */
+        Share: {
+            attempt: number;
+            cluster: string;
+            /** @description pods at a time; 0 once it is lost */
+            replicas: number;
+            /** @description pods that have to succeed there; 0: not counted */
+            completions: number;
+            /** @description Lost: it has left; what it had completed counts */
+            state: "Placed" | "Dispatched" | "Running" | "Backoff" | "Succeeded" | "Lost";
         };
         /** @description What was found on one cluster; ``short`` is in whole units, only what is missing. */
         Short: {
@@ -2528,6 +2629,31 @@ export interface components {
             /** @description 0: it was placed nowhere then */
             attempt: number;
             cluster: string;
+        };
+        /** @description Foretold from what the gradients weigh; samples a second, or steps where the batch is not told. */
+        Speed: {
+            /** @description what the ring goes over at its slowest */
+            over: string;
+            /**
+             * Format: double
+             * @description its bus bandwidth, GB/s
+             */
+            gbs: number;
+            /** Format: double */
+            step_s: number;
+            /** Format: double */
+            per_gpu: number;
+            /** Format: double */
+            total: number;
+            /**
+             * Format: double
+             * @description over the slowest place, nodes apart
+             */
+            speedup: number;
+        };
+        Speeds: {
+            /** @description by place, fastest first */
+            results: components["schemas"]["Speed"][];
         };
         Stand: {
             /** @description New: not submitted; Starts: in the next cycle */
@@ -3204,6 +3330,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GpuMap"];
+                };
+            };
+        };
+    };
+    gpus_of_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeDevices"];
                 };
             };
         };
@@ -4349,6 +4497,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    speeds_retrieve: {
+        parameters: {
+            query: {
+                gpus: number;
+                /** @description with step_seconds */
+                gradient_bytes?: number;
+                /** @description one that was measured */
+                model?: string;
+                /** @description instead of a model */
+                step_seconds?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Speeds"];
+                };
             };
         };
     };
