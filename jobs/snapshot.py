@@ -70,14 +70,17 @@ def load_gangs(waiting: QuerySet[Job], known: dict[int, PolicySpec] | None = Non
 
 
 def load_sites() -> tuple[Site, ...]:
-    """Every cluster with its nodes and what is promised there."""
+    """Every cluster with its nodes and what is promised there.
+
+    Promises first: one that is kept meanwhile then counts twice, for once; read later it would not count at all.
+    """
+    promises: dict[int, list[Promise]] = defaultdict(list)
+    for hold in open_holds():
+        promises[hold.cluster_id].append(promise_of(hold, hold.cluster.name))
     nodes: dict[int, list[NodeFacts]] = defaultdict(list)
     where = whereabouts()
     for node in Node.objects.order_by().iterator(chunk_size=5000):
         nodes[node.cluster_id].append(facts_of(node, where))
-    promises: dict[int, list[Promise]] = defaultdict(list)
-    for hold in open_holds():
-        promises[hold.cluster_id].append(promise_of(hold, hold.cluster.name))
     rows = Cluster.objects.defer("access", "permissions").order_by("name")
     return tuple(Site(row.pk, member_of(row), tuple(nodes[row.pk]), tuple(promises[row.pk])) for row in rows)
 
@@ -120,10 +123,10 @@ def member_of(row: Cluster) -> Member:
     )
 
 
-def load_quota() -> Quota | None:
-    """The tree in force, everything charged, and the queues that admit nothing; None without a tree."""
+def load_quota(charges: Iterable[Charge] | None = None) -> Quota | None:
+    """The tree in force, everything charged (these, or what is now), and the queues that admit nothing; None without a tree."""
     tree, version = tree_in_force()
-    return Quota(ledger_of(tree), version, closed_leaves(tree)) if tree else None
+    return Quota(ledger_of(tree, charges), version, closed_leaves(tree)) if tree else None
 
 
 def tree_in_force() -> tuple[Tree | None, int]:
@@ -137,10 +140,11 @@ def _parsed(manifest: str) -> Tree:
     return quotas.parsed(QuotaTree(manifest=json.loads(manifest)))
 
 
-def ledger_of(tree: Tree) -> Ledger:
+def ledger_of(tree: Tree, charges: Iterable[Charge] | None = None) -> Ledger:
     """A leaf that is not in this tree is in a newer one, and whatever is decided by this one will not be written."""
-    rows = charged_jobs().values_list("leaf", "charge", "preemptible")
-    return Ledger.of(tree, (Charge(*row) for row in rows if row[0] in tree.by_path))
+    if charges is None:
+        charges = (Charge(*row) for row in charged_jobs().values_list("leaf", "charge", "preemptible"))
+    return Ledger.of(tree, (each for each in charges if each.leaf in tree.by_path))
 
 
 def charged_jobs() -> QuerySet[Job]:

@@ -6,7 +6,7 @@ what a plan made from it may do is decided by the conditional updates that write
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from jobs.core.policy import PolicySpec
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import Runs
 from jobs.core.scheduler_places import Places
+from jobs.core.world import Promise
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services import running
@@ -84,15 +85,14 @@ class Picture:
 
     def _load(self, now: datetime) -> None:
         last = next(iter(journal.after(journal.head() - 1)), None)
-        found = snapshot.load_quota()
+        charged = list(snapshot.charged_jobs().values_list("pk", "uid", "leaf", "charge", "preemptible"))
+        charges = {pk: Charge(*charge) for pk, _, *charge in charged}
+        found = snapshot.load_quota(charges.values())
         self._where, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
         scheduler = Scheduler(found, Places(sites))
-        self._pks.clear()
-        charged = snapshot.charged_jobs().values_list("pk", "uid", "leaf", "charge", "preemptible")
-        for pk, uid, leaf, charge, preemptible in charged:
-            self._pks[str(uid)] = pk
-            if found and leaf in found.ledger.way:
-                scheduler.charges[pk] = Charge(leaf, charge, preemptible)
+        self._pks = {str(uid): pk for pk, uid, *_ in charged}
+        if found:
+            scheduler.charges |= {pk: charge for pk, charge in charges.items() if charge.leaf in found.ledger.way}
         self._policies.clear()
         self._runs = None
         self.scheduler, self._tree = scheduler, found.version if found else 0
@@ -105,6 +105,7 @@ class Picture:
 
     def _follow(self, last: JournalEntry) -> bool:
         """False when it cannot be told what changed; so when the line read last is not there, or is another one."""
+        holds = self._open_holds()
         entries = journal.after(last.version - 1, _MANY)
         if not entries or len(entries) == _MANY or _identity(entries[0]) != _identity(last):
             return False
@@ -123,7 +124,7 @@ class Picture:
             self._tell_jobs(Job.objects.filter(uid__in=some))
         for uid in gone - {str(u) for u in Job.objects.filter(uid__in=gone).values_list("uid", flat=True)}:
             self._gone(uid)
-        self._tell_holds()
+        self._tell_holds(holds)
         if entries:
             self._last = entries[-1]
         return True
@@ -189,17 +190,32 @@ class Picture:
             self._pks[gang.uid] = gang.job_id
             self.scheduler.put(gang)
 
-    def _tell_holds(self) -> None:
-        """What is held is no news in the journal: all that is open is looked through, which is what has no pods yet."""
-        places = self.scheduler.places
+    def _open_holds(self) -> dict[Hashable, Promise | None]:
+        """What is held is no news in the journal: all that is open is looked through, which is what has no pods yet.
+
+        Read before the journal: a hold that ends because its pods are on their nodes must not go before the nodes are known.
+        None for those that are known.
+        """
         keys = Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "pk")
-        open_now = {(str(uid), attempt): pk for uid, attempt, pk in keys}
-        for key in places.promises.keys() - open_now.keys():
-            places.release(key)
-        made = [pk for key, pk in open_now.items() if key not in places.promises]
+        found: dict[Hashable, Promise | None] = {}
+        made: list[int] = []
+        for uid, attempt, pk in keys:
+            key = (str(uid), attempt)
+            if key in self.scheduler.places.promises:
+                found[key] = None
+            else:
+                made.append(pk)
         for some in _chunks(made):
             for hold in snapshot.open_holds().filter(pk__in=some):
-                places.hold(snapshot.promise_of(hold, hold.cluster.name))
+                promise = snapshot.promise_of(hold, hold.cluster.name)
+                found[promise.key] = promise
+        return found
+
+    def _tell_holds(self, holds: Mapping[Hashable, Promise | None]) -> None:
+        places = self.scheduler.places
+        for key in places.promises.keys() - holds.keys():
+            places.release(key)
+        places.hold_all(promise for promise in holds.values() if promise)
 
     def _gone(self, uid: str) -> None:
         pk = self._pks.pop(uid, None)

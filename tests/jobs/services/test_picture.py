@@ -1,0 +1,100 @@
+"""What the scheduler knows while others write: it may miss room for a moment, and never sees room that is not there."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection, transaction
+
+from fleet import journal
+from fleet.models import Cluster, Hold, Node
+from jobs.events import announce_jobs
+from jobs.models import Job
+from jobs.services.picture import Picture
+from quotas.models import QuotaTree
+from quotas.services import trees
+from tests.quotas.core.builders import manifest, quota
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+GPUS = {"nvidia.com/gpu": 4, "pods": 4}
+
+
+@pytest.fixture
+def held() -> Node:
+    """A node of 4 GPUs, all of them held for a gang whose pods are not there yet."""
+    north = Cluster.objects.create(name="north", state="Ready", state_since=NOW, joined_at=NOW, synced_at=NOW)
+    Hold.objects.create(
+        cluster=north, job_uid=uuid4(), attempt=1, amounts=GPUS, nodes=[[GPUS, ["n1"]]], pods=4, made_at=NOW
+    )
+    return north.nodes.create(name="n1", ready=True, allocatable={"nvidia.com/gpu": 4, "pods": 100})
+
+
+def the_pods_come(node: Node) -> None:
+    """As the watcher writes it: what the node has left, and the hold's end, in one transaction."""
+    with transaction.atomic():
+        Node.objects.filter(pk=node.pk).update(requested=GPUS)
+        Hold.objects.update(released_at=NOW)
+        journal.append([journal.Change("Node", "north", "n1", str(node.cluster.uid), journal.Action.MODIFIED)], NOW)
+
+
+@contextmanager
+def after_each_look_at(table: str, deed: Callable[[], None]) -> Iterator[None]:
+    """The deed is done once, right after the first query of that table."""
+    done = []
+
+    def wrapped(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        found = execute(sql, params, many, context)
+        if f'FROM "{table}"' in sql and not done:
+            done.append(sql)
+            deed()
+        return found
+
+    with connection.execute_wrapper(wrapped):
+        yield
+    assert done
+
+
+def free(picture: Picture) -> int:
+    places = picture.refresh(NOW).places
+    node = places._nodes["north", "n1"]
+    held = sum(amounts["nvidia.com/gpu"] for p in places.promises.values() for amounts, _ in p.nodes)
+    return node.allocatable["nvidia.com/gpu"] - node.requested.get("nvidia.com/gpu", 0) - held
+
+
+@pytest.mark.parametrize("table", ["fleet_node", "fleet_hold", "fleet_journalentry"])
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "new"])
+def test_it_sees_no_room_where_a_gang_s_pods_come_while_it_looks(held, table, kept):
+    picture = Picture()
+    journal.append([journal.Change("Node", "north", "n1", str(held.cluster.uid), journal.Action.ADDED)], NOW)
+    if kept:
+        assert free(picture) == 0
+        journal.append([journal.Change("Node", "north", "n1", str(held.cluster.uid), journal.Action.MODIFIED)], NOW)
+    with after_each_look_at(table, lambda: the_pods_come(held)):
+        assert free(picture) <= 0
+    assert free(picture) == 0
+
+
+def test_it_counts_a_charge_that_ends_while_it_looks_neither_for_ever_nor_twice(db):
+    trees.apply(
+        manifest(quota("root", {"cpu": 4}, {"cpu": 4}, quota("a", {"cpu": 4}, {"cpu": 4}, namespaces=["a"]))),
+        by="t",
+        now=NOW,
+    )
+    job = Job.objects.create(
+        kind="Job", api_version="batch/v1", namespace="a", name="j", manifest={}, roles=[], total={}, leaf="root/a", charge={"cpu": 4000},
+        state=Job.State.RUNNING, created_at=NOW, queued_at=NOW, tree_version=QuotaTree.objects.get().resource_version,
+    )  # fmt: skip
+
+    def ends() -> None:
+        Job.objects.filter(pk=job.pk).update(charge=None, state=Job.State.SUCCEEDED)
+        announce_jobs([Job.objects.get(pk=job.pk)], NOW)
+
+    picture = Picture()
+    with after_each_look_at("jobs_job", ends):
+        picture.refresh(NOW)
+    quota_ = picture.refresh(NOW).quota
+    assert quota_ and not quota_.ledger.held.used.any()
