@@ -12,10 +12,13 @@ import { ROOMS } from './navigation.ts';
 import { ServerBanner } from './ServerBanner.tsx';
 import { Sidebar } from './Sidebar.tsx';
 import { TopBar } from './TopBar.tsx';
+import { useTour } from './tour.ts';
+import { useFirstRun } from './useFirstRun.ts';
 import { useLiveLine } from './useLive.ts';
 import classes from './Frame.module.css';
 
 const Palette = lazy(async () => ({ default: (await import('./Palette.tsx')).Palette }));
+const Tour = lazy(async () => ({ default: (await import('./Tour.tsx')).Tour }));
 const ShortcutHelp = lazy(async () => ({ default: (await import('./ShortcutHelp.tsx')).ShortcutHelp }));
 
 export function Frame({ me }: { me: Me }) {
@@ -24,6 +27,8 @@ export function Frame({ me }: { me: Me }) {
   const [helpShown, help] = useDisclosure(false);
   const [paletteShown, palette] = useDisclosure(false);
   const main = useRef<HTMLElement>(null);
+  const { status, step } = useTour();
+  useFirstRun();
   useLiveLine();
   useHotkeys([['mod+K', palette.toggle]], []);
   useShortcuts({
@@ -46,6 +51,7 @@ export function Frame({ me }: { me: Me }) {
       </div>
       <Suspense>
         {helpShown && <ShortcutHelp onClose={help.close} />}
+        {status === 'open' && <Tour step={step} />}
         {paletteShown && <Palette onClose={palette.close} />}
       </Suspense>
     </div>

@@ -1,6 +1,5 @@
 /** The strip over every page: how live it is, which part of the fleet is looked at, and what is the reader's own (help, colours, language, account). */
-import { ActionIcon } from '@mantine/core';
-import { Keyboard, Search } from 'lucide-react';
+import { Search } from 'lucide-react';
 import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 
@@ -27,11 +26,8 @@ export function TopBar({ me, onHelp, onSearch }: { me: Me; onHelp: () => void; o
         </Suspense>
       </span>
       <div className={classes['reader']}>
-        <ActionIcon variant="subtle" color="gray" size={30} aria-label={t('shortcuts.title')} onClick={onHelp}>
-          <Keyboard size={17} />
-        </ActionIcon>
         <Suspense>
-          <ReaderMenus me={me} />
+          <ReaderMenus me={me} onKeys={onHelp} />
         </Suspense>
       </div>
     </div>

@@ -39,11 +39,13 @@ export function commandsToActOnMany(action: Action, ids: string[]): Commands {
   return { curl: curl('jobs/bulk/', 'POST', { action, ids, preview: false }) };
 }
 
+const ONLY_REST = ['search', 'state', 'cluster', 'queue', 'reason', 'policy'] as const;
+
 /** kubectl and the command line narrow by namespace, kind and labels; only REST by all. */
 export function commandsOfList(filters: JobFilters): Commands {
-  const { namespace, kind, labels, ordering: _, ...others } = filters;
+  const { namespace, kind, labels } = filters;
   const words = [...within(namespace), ...(labels ? ['-l', labels] : [])];
-  const narrower = Object.values(others).some((value) => value !== '');
+  const narrower = ONLY_REST.some((name) => filters[name] !== '');
   return {
     kubectl: narrower ? undefined : kubectl('get', kind.toLowerCase() || 'all', ...words),
     cli: narrower ? undefined : convoy('get', kind.toLowerCase() || 'jobs', ...words),

@@ -53,7 +53,7 @@ export function createEditor({ root, label, text, onChange }: Options): EditorVi
       look,
       // Escape, then Tab, leaves the editor: Tab alone indents.
       keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
-      EditorView.contentAttributes.of({ 'aria-label': label }),
+      EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) onChange(update.state.doc.toString());
       }),
