@@ -29,6 +29,8 @@ FINDINGS = """async () => (await axe.run()).violations
     .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])"""
 ANSWERS = ("401 (Unauthorized)", "422 (Unprocessable Entity)")
 """What the browser itself writes when the session has ended, and when what somebody typed is refused."""
+NO_TREE = "/api/v1/quota/tree/"
+"""Not there, says the browser, while nobody has made one."""
 SHIFTS = """window.shifts = [];
 new PerformanceObserver((seen) => {
   for (const { value, hadRecentInput, sources } of seen.getEntries()) {
@@ -99,7 +101,8 @@ def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
     complaints: list[str] = []
 
     def listen(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not any(answer in message.text for answer in ANSWERS):
+        foreseen = any(answer in message.text for answer in ANSWERS) or message.location["url"].endswith(NO_TREE)
+        if message.type in ("error", "warning") and not foreseen:
             complaints.append(message.text)
 
     with served() as port, sync_playwright() as driver:

@@ -10,12 +10,13 @@ import uvicorn
 
 
 @contextmanager
-def served() -> Iterator[int]:
-    """The port."""
+def served(port: int = 0) -> Iterator[int]:
+    """The port; any that is free, unless one is named."""
     from deploy.config.asgi import application
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as door:
-        door.bind(("127.0.0.1", 0))
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind(("127.0.0.1", port))
         server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
         thread.start()

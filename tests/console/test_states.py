@@ -1,0 +1,84 @@
+"""Every page in its four states: on its way, nothing there, failed with another try, ready; and when the server goes away."""
+
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Page, Route, expect, sync_playwright
+
+from tests.conftest import person
+from tests.console.conftest import CHROMIUM, PATIENCE_MS, QUIET
+from tests.console.test_stories import north, sign_in
+from tests.support.web import served
+from tests.support.world import pytorch_job
+
+__all__ = ["north"]
+pytestmark = pytest.mark.django_db(transaction=True)
+expect.set_options(timeout=PATIENCE_MS)
+ROUTES = {
+    "/fleet": "clusters/**", "/fleet/north": "clusters/north/nodes/**", "/jobs": "jobs/**", "/jobs/ID": "jobs/**",
+    "/quotas": "quota/tree/**", "/policies": "policies/**", "/failovers": "events/**", "/events": "events/**",
+    "/audit": "audit/**", "/access": "users/**", "/system": "system/**",
+}  # fmt: skip
+"""Pages that read, and what of the API each cannot do without; joining and submitting only send."""
+EMPTY = {
+    "/fleet": "No cluster has joined yet", "/jobs": "No jobs yet", "/quotas": "Nothing is limited by quota",
+    "/policies": "No policies yet", "/failovers": "No job has had to move", "/events": "No event matches",
+    "/audit": "Nothing has been changed yet",
+}  # fmt: skip
+
+
+def refuse(route: Route) -> None:
+    route.fulfill(status=422, json={"title": "Not now", "detail": "not now"})
+
+
+def test_it_says_what_to_do_where_there_is_nothing(page):
+    sign_in(page)
+    for address, title in EMPTY.items():
+        page.goto(address)
+        expect(page.get_by_role("heading", name=title)).to_be_visible()
+
+
+def test_it_shows_where_things_will_be_while_they_are_on_their_way(world, page, aside, north):
+    sign_in(page)
+    for address, asked in addresses(world, page, aside):
+        page.route(f"**/api/v1/{asked}", lambda route: None)
+        page.goto(address)
+        expect(page.get_by_role("main").locator("[aria-busy=true], .mantine-Skeleton-root").first).to_be_visible()
+        page.unroute_all(behavior="ignoreErrors")
+
+
+def test_it_offers_another_try_where_something_failed(world, page, aside, north):
+    sign_in(page)
+    for address, asked in addresses(world, page, aside):
+        page.route(f"**/api/v1/{asked}", refuse)
+        page.goto(address)
+        failed = page.get_by_role("main").get_by_role("alert")
+        expect(failed.first).to_contain_text("not now", ignore_case=True)
+        page.unroute_all()
+        while failed.get_by_role("button", name="Try again").count():
+            failed.get_by_role("button", name="Try again").first.click()
+            page.wait_for_load_state("networkidle")
+        expect(failed).to_have_count(0)
+
+
+def addresses(world, page: Page, aside) -> list[tuple[str, str]]:
+    """A job has an address only once it is there."""
+    aside(world.apply, pytorch_job("llama", duration="10h"))
+    job = aside(world.job, "llama")
+    return [(address.replace("ID", str(job.uid)), asked) for address, asked in ROUTES.items()]
+
+
+def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(aside):
+    aside(person, "ada", superuser=True)
+    with sync_playwright() as driver, driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET)) as browser:
+        with ExitStack() as first:
+            port = first.enter_context(served())
+            page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
+            page.goto("/")
+            sign_in(page)
+        banner = page.get_by_role("status").filter(has_text="The server does not answer")
+        expect(banner).to_be_visible()
+        with served(port):
+            expect(banner).to_be_hidden(timeout=2 * PATIENCE_MS)
+            page.get_by_role("link", name="Jobs", exact=True).click()
+            expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
