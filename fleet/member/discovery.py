@@ -25,7 +25,7 @@ def version(client: MemberClient) -> str:
 
 
 def scheduler(client: MemberClient) -> str:
-    """Name and version of the scheduler, by its pod, ``koord-scheduler v1.6.0``; empty when none is to be seen."""
+    """Name and version of the scheduler, by its pod, ``koord-scheduler:v1.6.0``; empty when none is to be seen."""
     for name, selector in _SCHEDULERS.items():
         try:
             found = client.get(PODS.path(), {"labelSelector": selector, "limit": "1"}).get("items") or []
@@ -33,7 +33,7 @@ def scheduler(client: MemberClient) -> str:
             return ""
         images = [each["image"] for pod in found for each in pod["spec"]["containers"]]
         if images:
-            return f"{name} {images[0].rpartition('/')[2].partition(':')[2]}".strip()
+            return f"{name}:{images[0].rpartition('/')[2].partition(':')[2]}".rstrip(":")
     return ""
 
 

@@ -47,7 +47,7 @@ class Cluster(models.Model):
 
     version = models.CharField(max_length=64, blank=True)
     scheduler = models.CharField(max_length=128, blank=True)
-    """``koord-scheduler v1.6.0``; empty: it cannot be seen from outside."""
+    """``koord-scheduler:v1.6.0``; empty: it cannot be seen from outside."""
     apis = models.JSONField(default=dict, blank=True)
     """What discovery says: ``{"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}``."""
     discovered_at = models.DateTimeField(null=True, blank=True)

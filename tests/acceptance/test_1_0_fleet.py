@@ -1,16 +1,24 @@
 """1.0: gangs on the fleet's clusters, statements 1, 9 and 11 to 19; where they say `fl`, it is kubectl or its plugin."""
 
+import json
 import re
-from datetime import datetime
+from datetime import timedelta
 
 import pytest
 import yaml
+from django.utils import timezone
 
-from fleet.models import Event
+from fleet.kube.resources import PYTORCH_JOBS
+from fleet.models import Cluster
+from fleet.services import clusters
 from jobs.models import Attempt, Job
+from jobs.services import health
+from quotas.models import Queue
+from quotas.services import queues
+from tests.support import books
 from tests.support.amc import Amc, cells
 from tests.support.kubectl import served
-from tests.support.quotas import apply_tree, leaf
+from tests.support.quotas import GPU, apply_tree, gpus, leaf
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,8 +26,10 @@ TWIN = POLICY.replace("policy.one.alibabacloud.com", "policy.karmada.io")
 FAILOVER = POLICY.replace(
     "  propagateDeps: true",
     """  propagateDeps: true
-  failover: {application: {decisionConditions: {tolerationSeconds: 3}, purgeMode: Immediately}}""",
+  failover: {application: {decisionConditions: {tolerationSeconds: 30}, purgeMode: Immediately}}""",
 )
+SUSPENDED = "  propagateDeps: true\n  suspension: {scheduling: true}"
+HOLDING = {"reservations.scheduling.koordinator.sh": "v1alpha1"}
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}"
 AGE = re.compile(r"\d+[smhd]\S*")
 
@@ -33,6 +43,19 @@ def breaks(name: str) -> str:
     return yaml.safe_dump(made)
 
 
+def uneven(name: str) -> str:
+    """Of 2, 3 and 3 GPUs: 8 in sum, and more than two nodes of 4 hold."""
+    made = json.loads(json.dumps(yaml.safe_load(pytorch_job(name, duration="10h", gpus=3))))
+    master = made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
+    master["resources"]["limits"] = {"nvidia.com/gpu": 2}
+    return yaml.safe_dump(made)
+
+
+def fitted(cluster: str, fit: str) -> None:
+    row = Cluster.objects.get(name=cluster)
+    clusters.set_labels(row, {"convoy.dev/fit": fit}, by="test", now=timezone.now())
+
+
 @pytest.fixture
 def ada(world, admin, tmp_path):
     with served(tmp_path) as door:
@@ -44,12 +67,21 @@ def amc(ada):
     return Amc(ada.file)
 
 
-def test_1_0_1_get_clusters_lists_each_joined_member_with_its_version(world, ada):
-    world.member("north", 8)
-    world.member("south", 1)
+def test_1_0_1_get_clusters_lists_versions_and_schedulers_and_where_reservation_is_enabled(world, ada):
+    world.member("ack", 1, serves=HOLDING, scheduler="kube-scheduler:v1.31.0-aliyun.6.8.0.1")
+    world.member("early", 1, serves=HOLDING, scheduler="kube-scheduler:v1.31.0-aliyun.6.7.9.1")
+    world.member("koordinator", 1, serves=HOLDING)
+    world.member("old", 1, serves=HOLDING, version="v1.27.4")
+    world.member("plain", 1)
     header, *rows = cells(ada.says("get", "clusters"))
-    assert "VERSION" in header
-    assert {row[0]: row[header.index("VERSION")][:1] for row in rows} == {"north": "v", "south": "v"}
+    assert header[:4] == ["NAME", "VERSION", "SCHEDULER", "RESERVATION"]
+    assert [row[:4] for row in rows] == [
+        ["ack", "v1.31.0", "kube-scheduler:v1.31.0-aliyun.6.8.0.1", "Enabled"],
+        ["early", "v1.31.0", "kube-scheduler:v1.31.0-aliyun.6.7.9.1", "Disabled"],
+        ["koordinator", "v1.31.0", "Unknown", "Enabled"],
+        ["old", "v1.27.4", "Unknown", "Disabled"],
+        ["plain", "v1.31.0", "Unknown", "Disabled"],
+    ]
 
 
 @pytest.mark.parametrize("policy", [POLICY, TWIN], ids=["one.alibabacloud.com", "karmada.io"])
@@ -64,8 +96,10 @@ def test_1_0_9_master_and_workers_land_in_one_member_or_none_and_no_member_holds
     assert len(world.pods("west")) == 3 and world.pods("north") == world.pods("south") == []
 
 
-def test_1_0_11_a_pod_of_8_gpus_is_not_sent_to_two_nodes_with_4_free_each_and_the_reason_says_so(world):
-    world.member("north", 4, 4)
+@pytest.mark.parametrize("fit", ["Aggregate", "Reservation"])
+def test_1_0_11_a_pod_of_8_gpus_is_never_sent_to_two_nodes_with_4_free_each_and_the_reason_says_so(world, fit):
+    world.member("north", 4, 4, serves=HOLDING)
+    fitted("north", fit)
     world.apply(POLICY, pytorch_job("llama", workers=0, gpus=8))
     world.until(lambda: (world.job("llama").reason or {}).get("code") == "NoClusterFits", "it is told")
     [north] = world.job("llama").reason["clusters"]
@@ -73,19 +107,51 @@ def test_1_0_11_a_pod_of_8_gpus_is_not_sent_to_two_nodes_with_4_free_each_and_th
     assert world.pods("north") == []
 
 
-@pytest.mark.parametrize("queued", [False, True], ids=["alone", "in a queue"])
-def test_1_0_12_a_failed_job_leaves_after_its_toleration_not_before_and_goes_to_another_member(world, queued):
-    for name in ("north", "south"):
-        world.member(name, 4)
-    if queued:
-        apply_tree(leaf("team", "default"))
-    world.apply(FAILOVER, breaks("llama"))
-    world.until(lambda: Attempt.objects.filter(number=2).exists(), "it is placed again")
+def test_1_0_11_without_reservations_the_sum_is_enough_and_the_pods_are_stuck_and_with_them_it_is_rejected(world):
+    world.member("north", 4, 4, serves=HOLDING)
+    fitted("north", "Aggregate")
+    world.apply(POLICY, uneven("llama"))
+    world.expect("llama", "Dispatched", on="north")
+    world.until(lambda: len(world.pods("north")) == 3, "its pods are made")
+    assert not any(pod["spec"].get("nodeName") for pod in world.pods("north"))
+    world.delete("llama")
+    world.until(lambda: not world.pods("north"), "it is gone")
+    fitted("north", "Reservation")
+    world.apply(uneven("second"))
+    world.until(lambda: (world.job("second").reason or {}).get("code") == "NoClusterFits", "it is told")
+    assert world.job("second").reason["clusters"][0]["code"] == "NoNodeForPod"
+
+
+def test_1_0_12_a_failed_job_is_purged_after_its_30_s_not_before_and_goes_to_another_member(unswept):
+    job = failed(unswept, FAILOVER)
+    assert health.check(job.unhealthy_since + timedelta(seconds=29.9)) == 0
+    assert unswept.copies()[job.cluster.name] == ["llama"]
+    assert health.check(job.unhealthy_since + timedelta(seconds=30)) == 1
+    unswept.until(lambda: Attempt.objects.filter(number=2).exists(), "it is placed again")
     first, second = Attempt.objects.order_by("number")[:2]
     assert first.cluster_name != second.cluster_name
-    failed = Event.objects.filter(regarding_uid=str(world.job("llama").uid), reason="Moving").earliest("first_at")
-    unwell = datetime.fromisoformat(str(failed.first_at)) - first.placed_at
-    assert unwell.total_seconds() >= 3
+    unswept.until(lambda: unswept.copies()[first.cluster_name] == [], "its first copy is purged")
+
+
+def test_1_0_12_with_a_queue_it_is_unscheduled_and_queued_again_and_then_goes_to_another_member(unswept):
+    apply_tree(leaf("team", "default"))
+    job = failed(unswept, FAILOVER.replace("  propagateDeps: true", SUSPENDED))
+    first, team = job.cluster.name, Queue.objects.get(path="root/team")
+    queues.set_state(team, Queue.State.HELD, by="system", now=timezone.now())
+    assert health.check(job.unhealthy_since + timedelta(seconds=30)) == 1
+    assert (unswept.job("llama").state, unswept.job("llama").cluster) == ("Queued", None)
+    unswept.until(lambda: unswept.copies()[first] == [], "its copy is purged")
+    queues.set_state(team, Queue.State.OPEN, by="system", now=timezone.now())
+    unswept.until(lambda: Attempt.objects.filter(number=2).exclude(cluster_name=first).exists(), "it is placed again")
+
+
+def failed(world, policy: str) -> Job:
+    """Its pods have failed, on one of two members."""
+    for name in ("north", "south"):
+        world.member(name, 4)
+    world.apply(policy, breaks("llama"))
+    world.until(lambda: world.job("llama").unhealthy_since is not None, "it has failed")
+    return world.job("llama")
 
 
 def test_1_0_13_what_a_job_refers_to_is_there_before_its_pods_and_gone_with_the_last_who_refers_to_it(world):
@@ -147,12 +213,16 @@ def test_1_0_17_get_pod_m_shows_pods_of_all_members_and_one_line_for_a_member_th
 
 def test_1_0_18_the_members_status_and_logs_show_on_the_fleets_object(world, as_admin):
     world.member("north", 8)
-    world.apply(POLICY, pytorch_job("llama", duration="10h"))
+    world.apply(POLICY, pytorch_job("llama", duration="60s"))
     job = world.expect("llama", "Running")
     world.until(lambda: world.job("llama").status["replicaStatuses"]["Worker"].get("active") == 2, "counts arrive")
     assert {"Created", "Running"} <= {each["type"] for each in world.job("llama").status["conditions"]}
-    answer = as_admin.get(f"/api/v1/jobs/{job.uid}/logs/")
-    assert answer.status_code == 200
+    world.expect("llama", "Succeeded")
+    theirs = world.clients["north"].get(PYTORCH_JOBS.path("default", "llama"))["status"]
+    world.until(lambda: world.job("llama").status == theirs, "it is the member's own")
+    assert theirs["startTime"] < theirs["completionTime"]
+    said = as_admin.get(f"/api/v1/jobs/{job.uid}/logs/").getvalue()
+    assert b"llama-master-0: joined the process group" in said
 
 
 def test_1_0_19_a_member_that_refuses_the_gang_gives_it_back_and_the_next_one_is_tried(world):
@@ -165,3 +235,17 @@ def test_1_0_19_a_member_that_refuses_the_gang_gives_it_back_and_the_next_one_is
     world.apply(POLICY, pytorch_job("llama", duration="10h"))
     world.expect("llama", "Running", on="south")
     assert Job.objects.get().attempt == Attempt.objects.count()
+
+
+def test_1_0_19_a_member_that_does_not_start_all_pods_in_time_gives_it_back_and_the_next_one_is_tried(world, settings):
+    settings.CONVOY_START_TIMEOUT_S = 2.0
+    world.member("north", 4, 4)
+    fitted("north", "Aggregate")
+    apply_tree(leaf("team", "default", **gpus(0, 8)))
+    world.apply(POLICY, uneven("llama"))
+    world.expect("llama", "Dispatched", on="north")
+    world.member("south", 8)
+    world.expect("llama", "Running", on="south")
+    world.until(lambda: world.copies() == {"north": [], "south": ["llama"]}, "the first copy is withdrawn")
+    assert books.used("root/team")[GPU] == 8
+    assert "did not run all pods within 2 s" in Attempt.objects.get(number=1).message

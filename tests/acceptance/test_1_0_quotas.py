@@ -9,7 +9,7 @@ from django.utils import timezone
 from fleet.errors import ConvoyError
 from jobs.models import Job
 from quotas.models import Queue
-from quotas.services import trees
+from quotas.services import queues, trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.amc import cells
@@ -29,6 +29,10 @@ def job(name: str, gpu: int, queue: str = "", priority: int = 0) -> str:
     if priority:
         made["metadata"]["annotations"] = {"convoy.dev/priority": str(priority)}
     return yaml.safe_dump(made)
+
+
+def turn(leaf_name: str, state: Queue.State) -> None:
+    queues.set_state(Queue.objects.get(path=f"root/{leaf_name}"), state, by="system", now=timezone.now())
 
 
 def refusal(name: str = "tree", namespace: str = "kube-system", low: object = PLENTY, **fields) -> str:
@@ -121,25 +125,50 @@ def test_1_0_8_a_queue_takes_back_up_to_its_min_from_who_started_last_and_never_
     assert world.job("old").attempt == 1
 
 
-def test_1_0_10_a_suspended_policy_leaves_the_release_to_the_queue_and_without_it_a_job_goes_at_once(world):
+def test_1_0_10_a_job_of_a_suspended_policy_takes_its_place_in_the_queue_and_waits_for_its_release(world, as_admin):
     world.member("north", 8)
-    world.apply(SUSPENDED, job("waits", 1))
-    world.until(lambda: codes() == {"waits": "SchedulingSuspended"}, "it is held back")
     apply_tree(leaf("child-2", "default"))
+    turn("child-2", Queue.State.HELD)
+    world.apply(SUSPENDED, job("waits", 1))
+    world.until(lambda: codes() == {"waits": "QueueHeld"}, "it is held back")
+    [unit] = as_admin.get("/api/v1/queueunits/").json()["results"]
+    assert (unit["queue"], unit["position"]) == ("root/child-2", 1)
+    assert states() == {"waits": "Queued"} and not world.pods("north")
+    turn("child-2", Queue.State.OPEN)
     world.expect("waits", "Running")
+
+
+def test_1_0_10_without_suspension_a_job_is_scheduled_at_once_and_with_it_nowhere_without_a_queue(world):
+    world.member("north", 8)
     world.apply(POLICY, job("goes", 1))
     world.expect("goes", "Running")
+    world.apply(SUSPENDED, job("waits", 1))
+    world.until(lambda: codes()["waits"] == "SchedulingSuspended", "it is held back")
 
 
-def test_1_0_20_a_queue_goes_by_priority_then_time_and_tells_each_its_position(world, as_admin):
+def test_1_0_20_a_queue_goes_by_priority_then_time_and_shows_each_its_position(world, admin, tmp_path):
     world.member("north", 8)
     apply_tree(leaf("team", "default", max={JOBS: 1}))
     world.apply(POLICY, job("runs", 1))
     world.expect("runs", "Running")
     for name, urgency in (("first", 0), ("second", 0), ("urgent", 5)):
         world.apply(job(name, 1, priority=urgency))
-    rows = as_admin.get("/api/v1/queueunits/").json()["results"]
-    line = sorted((each["position"], each["name"]) for each in rows if each.get("position"))
-    assert [name for _, name in line if name != "runs"] == ["urgent", "first", "second"]
+    with served(tmp_path) as door:
+        header, *rows = cells(door.as_user("ada").says("get", "queueunits", "-o", "wide"))
+    where = header.index("POSITION")
+    line = sorted((row[where], row[0].removesuffix("-pytorchjob")) for row in rows if row[where].isdigit())
+    assert line == [("1", "urgent"), ("2", "first"), ("3", "second")]
     world.delete("runs")
     world.expect("urgent", "Running")
+
+
+@pytest.mark.parametrize(("policy", "small"), [("Block", "Queued"), ("Priority", "Running")], ids=["strict", "fair"])
+def test_1_0_20_strictly_nobody_passes_a_head_that_does_not_fit_and_fairly_who_fits_goes_on(world, policy, small):
+    world.member("north", 8)
+    apply_tree(leaf("team", "default", attributes={"queue-policy": policy}, **gpus(0, 4)))
+    world.apply(POLICY, job("runs", 3))
+    world.expect("runs", "Running")
+    world.apply(job("head", 4), job("small", 1))
+    told = {"Queued": "BehindInQueue", "Running": ""}[small]
+    world.until(lambda: (states()["small"], codes()["small"]) == (small, told), f"it is {small}")
+    assert (states()["head"], codes()["head"]) == ("Queued", "QuotaExceeded")
