@@ -77,8 +77,11 @@ def prepare(fleet: Fleet, demand: Demand) -> Prepared:
 
 def place(fleet: Fleet, site: Site, gang: Prepared, costing: Costing | None = None) -> list[Load] | None:
     """Where the gang goes on this cluster; None: proven to fit nowhere. Raises `packing.Unsure`."""
-    for domain in _domains(fleet, site, gang):
-        found = _near(fleet, site, gang, domain, costing) or _quick(Picker(fleet, site, domain, costing), gang)
+    narrow = bool(site.domains or gang.demand.within.required) and _one_node(fleet, site, gang)
+    for domain in _domains(fleet, site, gang, narrow=narrow):
+        found = None if narrow else _near(fleet, site, gang, domain, costing)
+        if found is None:
+            found = _quick(Picker(fleet, site, domain, costing), gang)
         if found is None and not gang.alike:
             found = _mixed(fleet, site, gang, domain)
         if found is not None:
@@ -86,40 +89,39 @@ def place(fleet: Fleet, site: Site, gang: Prepared, costing: Costing | None = No
     return None
 
 
-def _domains(fleet: Fleet, site: Site, gang: Prepared) -> Iterable[tuple[int, int] | None]:
-    """(level, domain) that may hold it, smallest first; None is the whole cluster."""
+def _domains(fleet: Fleet, site: Site, gang: Prepared, *, narrow: bool) -> Iterable[tuple[int, int] | None]:
+    """(level, domain) that may hold it, smallest first; None is the whole cluster. ``narrow``: one node holds it."""
     within = gang.demand.within
-    if site.domains and not (_one_node(fleet, site, gang)):
+    if site.domains and not narrow:
         floor = (within.level or 0) if within.required else 0
         yield from _sufficient(fleet, site, gang, floor)
-    elif within.required and not site.domains:
-        return
-    if not within.required or (_one_node(fleet, site, gang)):
+    if not within.required or narrow:
         yield None
 
 
-def _sufficient(fleet: Fleet, site: Site, gang: Prepared, floor: int) -> list[tuple[int, int]]:
+def _sufficient(fleet: Fleet, site: Site, gang: Prepared, floor: int) -> Iterable[tuple[int, int]]:
     """Domains with enough slots for every group by itself, deepest first, then the least left, then by name."""
-    found = []
-    for path, domain in site.domains.items():
-        spare = [int(fleet.near[domain, 2 * g.column]) - g.need for g in gang.groups]
-        if len(path) > floor and path[-1] and min(spare) >= 0:
-            found.append((-len(path), sum(spare), path, domain))
-    return [(-depth - 1, domain) for depth, _, _, domain in sorted(found)]
+    levels = site.levels
+    columns = [2 * group.column for group in gang.groups]
+    spare = fleet.near[levels.index][:, columns] - np.array([group.need for group in gang.groups])
+    enough = ((spare >= 0).all(axis=1) & (levels.depth > floor)).nonzero()[0]
+    left, depth = spare[enough].sum(axis=1), levels.depth[enough]
+    for at in enough[np.lexsort((left, -depth))]:
+        yield int(levels.depth[at]) - 1, int(levels.index[at])
 
 
 def _one_node(fleet: Fleet, site: Site, gang: Prepared) -> bool:
     """Narrower than any domain."""
     if gang.demand.apart:
         return False
-    return Picker(fleet, site).together(gang.groups, gang.total) is not None
+    return len(Picker(fleet, site).holding(gang.groups, gang.total)) > 0
 
 
 def _near(
     fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None, costing: Costing | None
 ) -> list[Load] | None:
     """Over few switches of a domain that has several; None says nothing."""
-    if not site.domains or gang.zones or _one_node(fleet, site, gang):
+    if not site.domains or gang.zones:
         return None
     first = gang.groups[by_worth(gang.groups)[0]]
     shares = nearness.split(fleet, site, domain, first.column, first.need)

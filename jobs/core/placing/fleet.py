@@ -6,8 +6,8 @@ bases and holds alone: however the picture came about, equal fleets answer equal
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,44 @@ class Bucket:
         self.nexts: dict[tuple[Vector, int], Bucket] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """A site's domains side by side, by name; those without one only as somebody's parent."""
+
+    index: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    path: Mapping[int, tuple[str, ...]]
+    inside: Mapping[tuple[str, ...], Sequence[tuple[str, ...]]]
+    """The domains one level narrower."""
+
+    @classmethod
+    def of(cls, domains: Mapping[tuple[str, ...], int]) -> "Levels":
+        inside: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for path in sorted(domains):
+            inside.setdefault(path[:-1], []).append(path)
+        named = [path for path in sorted(domains) if path[-1]]
+        index = np.array([domains[path] for path in named], dtype=np.int64)
+        depth = np.array([len(path) for path in named], dtype=np.int64)
+        return cls(index, depth, {domain: path for path, domain in domains.items()}, inside)
+
+
 class Site:
     """One cluster's nodes."""
 
-    __slots__ = ("base", "buckets", "domains", "index", "name", "named", "paths", "rows", "sizes", "table", "where")
+    __slots__ = (
+        "_levels",
+        "base",
+        "buckets",
+        "domains",
+        "index",
+        "name",
+        "named",
+        "paths",
+        "rows",
+        "sizes",
+        "table",
+        "where",
+    )
 
     def __init__(self, name: str, index: int) -> None:
         self.name = name
@@ -48,9 +82,21 @@ class Site:
         self.base: dict[str, Vector] = {}
         self.table: dict[tuple[int, tuple[int, ...]], Bucket] = {}
         self.domains: dict[tuple[str, ...], int] = {}
+        self._levels: Levels | None = None
         self.named: dict[tuple[int, ...], tuple[str, ...]] = {}
         """Path → the names it stands for."""
         self.clear()
+
+    @property
+    def levels(self) -> Levels:
+        if self._levels is None:
+            self._levels = Levels.of(self.domains)
+        return self._levels
+
+    def add_domain(self, prefix: tuple[str, ...], path: tuple[int, ...], index: int) -> None:
+        self.domains[prefix] = index
+        self.named[(*path, index)] = prefix
+        self._levels = None
 
     def clear(self) -> None:
         self.buckets: list[Bucket] = []
@@ -100,7 +146,15 @@ class Fleet:
         """Promised to gangs without naming nodes, ``[cluster, resource]``."""
         self.domains: list[tuple[int, int]] = []
         """(cluster, level) of each domain."""
+        self._placed: NDArray[np.int64] | None = None
         self._made, self._tidy_at = 0, MANY_STATES
+
+    @property
+    def placed(self) -> NDArray[np.int64]:
+        """`domains` as a table, ``[domain, (cluster, level)]``."""
+        if self._placed is None:
+            self._placed = np.array(self.domains, dtype=np.int64)
+        return self._placed
 
     def site(self, name: str) -> Site:
         found = self.sites.get(name)
@@ -123,6 +177,7 @@ class Fleet:
         for domain in site.domains.values():
             self.near[domain] = 0
             self.domains[domain] = (-1, -1)
+        self._placed = None
 
     def set_node(self, cluster: str, name: str, node: NodeClass, base: Vector, domain: Sequence[str] = ()) -> None:
         """What the cluster tells of a node; what is held on it stays held."""
@@ -227,9 +282,9 @@ class Fleet:
         for level in range(len(domain)):
             prefix = domain[: level + 1]
             if prefix not in site.domains:
-                site.domains[prefix] = len(self.domains)
+                site.add_domain(prefix, tuple(path), len(self.domains))
                 self.domains.append((site.index if prefix[-1] else -1, level))
-                site.named[(*path, site.domains[prefix])] = prefix
+                self._placed = None
                 if len(self.domains) > len(self.near):
                     self.near = _longer(self.near)
             path.append(site.domains[prefix])

@@ -3,8 +3,6 @@
 Only counts are looked at, of one shape of pods; which nodes inside a domain is `picking`'s affair.
 """
 
-from collections.abc import Iterator
-
 from jobs.core.placing.fleet import Fleet, Site
 
 Path = tuple[str, ...]
@@ -14,12 +12,12 @@ Split = list[tuple[tuple[int, int], int]]
 
 def split(fleet: Fleet, site: Site, within: tuple[int, int] | None, column: int, pods: int) -> Split | None:
     """The fullest domains are filled whole, the rest goes to the smallest that holds it; None: no way by domains."""
-    top = () if within is None else next(path for path, domain in site.domains.items() if domain == within[1])
-    return _split(fleet, site, top, column, pods) if next(_inside(site, top), None) else None
+    top = () if within is None else site.levels.path[within[1]]
+    return _split(fleet, site, top, column, pods) if top in site.levels.inside else None
 
 
 def _split(fleet: Fleet, site: Site, top: Path, column: int, pods: int) -> Split | None:
-    rooms = {path: int(fleet.near[site.domains[path], 2 * column]) for path in _inside(site, top)}
+    rooms = {path: int(fleet.near[site.domains[path], 2 * column]) for path in site.levels.inside.get(top, ())}
     if not rooms:
         return [((len(top) - 1, site.domains[top]), pods)]
     found: Split = []
@@ -35,9 +33,3 @@ def _split(fleet: Fleet, site: Site, top: Path, column: int, pods: int) -> Split
         if not pods:
             return found
     return None
-
-
-def _inside(site: Site, top: Path) -> Iterator[Path]:
-    """The domains one level narrower."""
-    depth = len(top)
-    return (path for path in site.domains if len(path) == depth + 1 and path[:depth] == top)

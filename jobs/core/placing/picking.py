@@ -108,17 +108,21 @@ class Picker:
 
     def together(self, groups: tuple[Group, ...], total: Table) -> list[Load] | None:
         """The whole gang on one node."""
+        found = self.holding(groups, total)
+        if not len(found):
+            return None
+        bucket = self._least_left(found, 1, sum(group.need * group.devices for group in groups), 1)[0]
+        return [Load(i, (bucket.names[0],), group.need) for i, group in enumerate(groups)]
+
+    def holding(self, groups: tuple[Group, ...], total: Table) -> NDArray[np.int64]:
+        """The buckets whose nodes hold the whole gang each."""
         used, states = len(self.site.buckets), self.fleet.states
         rows = self.site.rows[:used]
         width = len(total)
         holds = np.asarray((states.free[rows, :width] >= total).all(axis=1))
         for group in groups:
             holds &= self._fits(group) > 0
-        found = holds.nonzero()[0]
-        if not len(found):
-            return None
-        bucket = self._least_left(found, 1, sum(group.need * group.devices for group in groups), 1)[0]
-        return [Load(i, (bucket.names[0],), group.need) for i, group in enumerate(groups)]
+        return holds.nonzero()[0]
 
     def over(self, group: Group, shares: Shares, index: int = 0) -> list[Load] | None:
         """So many of the pods in each of these domains."""
@@ -192,6 +196,8 @@ class Picker:
             reached = self.site.sizes[indices[order]].cumsum().searchsorted(nodes)
             limit = left[order[min(int(reached), len(order) - 1)]]
         near = (left <= limit).nonzero()[0]
+        if nodes == 1:
+            return [min((buckets[int(indices[i])] for i in near), key=lambda bucket: self._next(bucket.index))]
         best = [(float(left[i]), buckets[int(indices[i])]) for i in near]
         best.sort(key=lambda b: (b[0], self._next(b[1].index)))
         found, missing = [], nodes

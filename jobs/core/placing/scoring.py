@@ -129,7 +129,7 @@ def _whole(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
 
 def _near(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
     """1 where a domain of the deepest level holds the whole gang, a fraction where a wider one does, else 0."""
-    of = np.array(fleet.domains, dtype=np.int64)
+    of = fleet.placed
     columns = [2 * group.column for group in gang.groups]
     needs = np.array([group.need for group in gang.groups])
     holds = (fleet.near[: len(of), columns] >= needs).all(axis=1) & (of[:, 0] >= 0)
