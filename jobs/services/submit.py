@@ -3,12 +3,9 @@
 All or nothing: one fault in one document and no document is applied. Applying the same file twice changes nothing.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from django.db import transaction
@@ -126,12 +123,11 @@ def _lock(read: Sequence[tuple[_Document, object]]) -> None:
 
 
 def _named(documents: Iterable[_Document]) -> Iterator[Q]:
-    """Conditions that are met by the rows of these documents: few, however many they are."""
-    alike: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for document in documents:
-        alike[document.kind, document.namespace].add(document.name)
-    terms = [Q(kind=kind, namespace=space, name__in=some) for (kind, space), some in sorted(alike.items())]
-    return (reduce(or_, terms[start : start + 50]) for start in range(0, len(terms), 50))
+    """Conditions that are met by the rows of these documents, and by few others."""
+    keys = sorted({(document.name, document.namespace, document.kind) for document in documents})
+    for start in range(0, len(keys), 500):
+        names, spaces, kinds = map(set, zip(*keys[start : start + 500], strict=True))
+        yield Q(name__in=names, namespace__in=spaces, kind__in=kinds)
 
 
 def _rank(document: _Document) -> int:
