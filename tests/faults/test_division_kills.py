@@ -1,0 +1,52 @@
+"""A worker is killed -9 at every line while it sends one share of a divided job: every share is sent once, whole."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from jobs.models import Job, Work
+from jobs.services import dispatch, scheduling
+from tests.faults.test_kill_at_every_step import Killer, recover
+from tests.flows.test_division import BY_ROOM, copies, sweep_job
+from tests.support.world import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+STEPS_IN = "/dispatch.py /works.py /division.py"
+
+
+@pytest.fixture
+def killer(transactional_db, monkeypatch):
+    monkeypatch.setenv("KILLER_STEPS_IN", STEPS_IN)
+    made = Killer()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def members(transactional_db, tmp_path):
+    """Two members that are joined and known, with nobody at work but the test."""
+    world = World(tmp_path)
+    world.still("north", 64)
+    world.still("south", 64)
+    yield world
+    for each in world.members.values():
+        each.stop()
+
+
+def test_it_sends_every_share_once_whatever_line_a_worker_dies_at(members, killer):
+    members.apply(BY_ROOM)
+    for line in range(1, 1000):
+        members.apply(sweep_job(f"sweep-{line}", pods=6))
+        assert scheduling.run(timezone.now) == 1
+        first, second = Work.objects.filter(name=f"sweep-{line}").order_by("attempt")
+        dispatch.push(second.pk, timezone.now)
+        outcome = killer.ask(first.pk, line)
+        recover(first)
+        if outcome == "done":
+            break
+        assert outcome == "killed"
+    assert line > 60
+    assert set(Job.objects.values_list("state", flat=True)) == {"Dispatched"}
+    assert copies(members) == {name: [(3, None)] * line for name in ("north", "south")}
+    assert not Work.objects.filter(claimed_at__lt=timezone.now() - timedelta(minutes=1)).exists()
