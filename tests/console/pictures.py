@@ -5,22 +5,44 @@ a few jobs of its own first, so that there is something to see. Look at each pic
 """
 
 import argparse
+import json
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 
 from deploy.bootstrap.home import ROOT
-from tests.console.conftest import CHROMIUM, QUIET
-from tests.support.world import pytorch_job
 
 IMAGES = ROOT / "docs" / "images"
+JOB = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {{name: {name}}}
+spec:
+  pytorchReplicaSpecs:
+    Master: &role
+      replicas: 1
+      template:
+        metadata: {{annotations: {{convoy.dev/duration: 10h}}}}
+        spec:
+          containers:
+            - {{name: pytorch, image: example.com/train, resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}}}
+    Worker: {{<<: *role, replicas: {workers}}}
+"""
 JOBS = (
-    pytorch_job("llama-pretrain", workers=3, gpus=4, duration="10h"),
-    pytorch_job("resnet-sweep", workers=1, gpus=1, duration="10h"),
-    pytorch_job("giant", workers=63, gpus=8, duration="10h"),
+    JOB.format(name="llama-pretrain", workers=3, gpus=4),
+    JOB.format(name="resnet-sweep", workers=1, gpus=1),
+    JOB.format(name="giant", workers=63, gpus=8),
 )
+GPU, COUNT = "nvidia.com/gpu", "kube-queue/max-jobs"
+QUOTAS = {
+    "root": {"min": {GPU: "60"}, "max": {GPU: "60"}},
+    "root/child-1": {"min": {GPU: "16"}, "max": {GPU: "40"}},
+    "root/child-2": {"min": {GPU: "16"}, "max": {GPU: "48", COUNT: "10"}},
+}
 SIZE = {"width": 1360, "height": 860}
 
 
@@ -49,11 +71,17 @@ def pages(shown: Page) -> dict[str, str]:
     }
 
 
-def submit(shown: Page) -> None:
-    token = next(each["value"] for each in shown.context.cookies() if each["name"] == "csrftoken")
-    headers = {"Content-Type": "application/yaml", "X-CSRFToken": token, "Referer": shown.url}
-    answer = shown.request.post("/api/v1/apply/", data="\n---\n".join(JOBS), headers=headers)
-    assert answer.ok, answer.text()
+def prepare(shown: Page) -> None:
+    """Quotas of the fleet's size, and jobs below them."""
+    tree = shown.request.get("/api/v1/quota/tree/").json()
+    edits = [{"op": "edit", "path": path, "set": bounds} for path, bounds in QUOTAS.items()]
+    changes = {"generation": tree["generation"], "changes": edits, "comment": "as large as the fleet"}
+    for method, path, sent in (("PATCH", "quota/tree/", json.dumps(changes)), ("POST", "apply/", "\n---\n".join(JOBS))):
+        token = next(each["value"] for each in shown.context.cookies() if each["name"] == "csrftoken")
+        kind = "json" if method == "PATCH" else "yaml"
+        headers = {"Content-Type": f"application/{kind}", "X-CSRFToken": token, "Referer": shown.url}
+        answer = shown.request.fetch(f"/api/v1/{path}", method=method, data=sent, headers=headers)
+        assert answer.ok, answer.text()
 
 
 def opened(browser: Browser, url: str, password: str, scheme: Any) -> Page:
@@ -63,6 +91,8 @@ def opened(browser: Browser, url: str, password: str, scheme: Any) -> Page:
     shown.get_by_label("Password", exact=True).fill(password)
     shown.get_by_role("button", name="Sign in").click()
     shown.get_by_role("heading", name="Fleet", level=1).wait_for()
+    with suppress(TimeoutError):
+        shown.get_by_role("button", name="Put the tour away").click(timeout=3_000)
     return shown
 
 
@@ -83,10 +113,14 @@ def main() -> None:
     asked.add_argument("--url", default=f"http://127.0.0.1:{os.environ.get('CONVOY_PORT', '8000')}")
     given = asked.parse_args()
     password = (Path(os.environ.get("CONVOY_HOME", ROOT / ".convoy")) / "admin-password").read_text().strip()
-    with sync_playwright() as driver, driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET)) as browser:
+    with (
+        sync_playwright() as driver,
+        driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"]) as browser,
+    ):
         for scheme in ("light", "dark"):
             shown = opened(browser, given.url, password, scheme)
-            submit(shown)
+            if scheme == "light":
+                prepare(shown)
             take(shown, scheme, given.only)
 
 

@@ -24,10 +24,10 @@ export function JobTable({ list, ordering, onOrder, selected, onSelect }: Props)
   const columns: Column<Job>[] = [
     { id: 'name', header: t('jobs.column.name'), sort: 'name', width: '24%', cell: (job) => <Name job={job} /> },
     { id: 'state', header: t('jobs.column.state'), sort: 'state', width: '128px', cell: ({ state }) => <JobBadge state={state} /> },
-    { id: 'reason', header: t('jobs.column.reason'), width: '32%', cell: (job) => <Why job={job} /> },
+    { id: 'reason', header: t('jobs.column.reason'), width: '30%', cell: (job) => <Why job={job} /> },
     { id: 'cluster', header: t('jobs.column.cluster'), cell: ({ cluster }) => <Where cluster={cluster} /> },
     { id: 'gpus', header: t('jobs.column.gpus'), sort: 'gpus', align: 'end', cell: ({ gpus }) => gpus },
-    { id: 'priority', header: t('jobs.column.priority'), sort: 'priority', align: 'end', cell: (job) => job.priority },
+    { id: 'priority', header: t('jobs.column.priority'), sort: 'priority', width: '96px', align: 'end', cell: (job) => job.priority },
     {
       id: 'age',
       header: t('jobs.column.age'),
