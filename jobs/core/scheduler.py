@@ -267,13 +267,14 @@ class Scheduler:
                 continue
             through.admitted()
             self._place(gang, spot, plan, promises)
+            plan.more = True
 
     def _let(self, line: Line, kept: Kept, runs: Runs, now: datetime) -> list[int]:
         """Of a line that fits nowhere else those who may use the nodes; of one that blocks its queue, the first."""
         mine = [job for _, job in line.members[:AT_ONCE]]
         if self._blocks(line.leaf):
             mine = [job for job in mine[:1] if job == self._lines.first(line.leaf)]
-        return [job for job in mine if scheduler_drain.lets(kept, self.gangs[job], runs, now.timestamp())]
+        return scheduler_drain.let(kept, [self.gangs[job] for job in mine], runs, now.timestamp(), self.quota)
 
     def _place(self, gang: Gang, spot: Spot, plan: Plan, promises: Promises) -> None:
         promises.placed(gang)

@@ -23,7 +23,8 @@ from jobs.core.placing.picking import Group
 from jobs.core.placing.states import Vector, minus
 from jobs.core.reasons import Amounts
 from jobs.core.scheduler_places import Kept, Places
-from jobs.core.world import Gang, Promise
+from jobs.core.world import Gang, Promise, Quota
+from quotas.core import admission
 
 LOOKED_AT = 50_000
 """Nodes looked at a second: in a fleet with more of them what is kept stays so for longer, before it is planned anew."""
@@ -83,6 +84,17 @@ def lets(kept: Kept, gang: Gang, runs: Runs, now: float) -> bool:
         return True
     trusted = gang.lasts is not None or now - kept.gang.queued_at.timestamp() < drain.TRUST
     return trusted and kept.drain.lets(runs.lasts(gang), now)
+
+
+def let(kept: Kept, line: Sequence[Gang], runs: Runs, now: float, quota: Quota | None) -> list[int]:
+    """Who of a line may use the nodes. The first may if it was promised what the big gang would only borrow: one at a time."""
+    owner = line[0].job_id if line and quota and _comes_before(kept, line[0], quota) else None
+    return [gang.job_id for gang in line if gang.job_id == owner or lets(kept, gang, runs, now)]
+
+
+def _comes_before(kept: Kept, gang: Gang, quota: Quota) -> bool:
+    both = gang.asks_quota and kept.gang.asks_quota
+    return both and admission.comes_before(quota.ledger, gang.charge, kept.gang.charge)
 
 
 def bigness(engine: Engine) -> tuple[Hashable, Callable[[Demand], bool]]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quotas.core.amounts import MAX_JOBS, UNLIMITED, Amounts, told
-from quotas.core.ledger import Ask, Held, Ledger, Units
+from quotas.core.ledger import Ask, Charge, Held, Ledger, Units
 
 
 class Code(StrEnum):
@@ -103,6 +103,19 @@ def within_min(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  
     """Where on the way up what is asked stays within min, with what idle children keep back counted as used."""
     grows = asked if ledger.lends_all else growth(ledger, ledger.held, asked, way)
     return np.asarray(grows <= ledger.min[way] - ledger.held.claims[way])
+
+
+def comes_before(ledger: Ledger, one: Charge, other: Charge) -> bool:
+    """Whether the one asks for what its side is promised, where their ways part, and the other would borrow some of that."""
+    way, others = ledger.way[one.leaf].tolist(), ledger.way[other.leaf].tolist()
+    step = next(step for step, row in enumerate(way) if row in others)
+    if not step or way[step] == others[0]:
+        return False
+    asked, wanted = ledger.vector(one.amounts), ledger.vector(other.amounts)
+    claims = ledger.min[1:].any(axis=0) & (asked > 0)
+    mine = within_min(ledger, asked, ledger.way[one.leaf])[step - 1]
+    theirs = within_min(ledger, wanted, ledger.way[other.leaf])[others.index(way[step]) - 1]
+    return bool(mine[claims].all() and not theirs[claims & (wanted > 0)].all())
 
 
 def growth(ledger: Ledger, held: Held, asked: Units, way: Units) -> Units:  # [step, resource]

@@ -104,3 +104,14 @@ def test_it_takes_back_even_from_the_one_it_had_to_leave_for_when_that_one_borro
     lost = replace(runner("claimant", claimant.job_id, "a"), cluster="", promise=None, leaves_for=2, until=NOON)
     seen = replace(full([kept, taker], [claimant]), left=(lost,))
     assert [each.runner.name for each in play(seen, [taker]).taken] == ["default/taker"]
+
+
+def test_it_keeps_no_nodes_for_a_borrower_from_one_that_was_promised_them():
+    rules = a_quota(quota("a", {GPU: 3}, {GPU: 32}), quota("b", {GPU: 0}, {GPU: 32}), total={**PLENTY, GPU: 32})
+    other = runner("other", 1)
+    north = replace(cluster("north", [node(4)] * 4), promises=taken_by([other]))
+    big = mine("big", "b", workers=3, gpus=4, after_s=-3600)
+    owners = [mine(f"owner-{i}", "a", lasts=1e9, after_s=i) for i in range(2)]
+    scheduler = Scheduler.of(under(rules, [big, *owners], [north]))
+    placed = [each.gang.name for i in range(3) for each in scheduler.run(NOON + timedelta(seconds=i)).placed]
+    assert scheduler.places.kept.gang.name == "default/big" and placed == ["default/owner-0"]
