@@ -9,6 +9,7 @@ from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberRefused
 from fleet.models import Pod
 from fleet.services import links
+from jobs.core import shares
 from jobs.kinds import registry
 from jobs.models import Job
 
@@ -56,7 +57,8 @@ def stream(
 
 
 def _pod(job: Job, name: str, role: str, index: int) -> Pod:
-    pods = Pod.objects.select_related("cluster").filter(job_uid=job.uid, attempt=job.attempt)
+    counting = shares.counting(job.shares, job.attempt)
+    pods = Pod.objects.select_related("cluster").filter(job_uid=job.uid, attempt__in=counting)
     if name:
         found = pods.filter(name=name).first()
         if found is None:

@@ -12,12 +12,24 @@ from django.db.models import QuerySet, Subquery
 
 from fleet.models import Pod
 from jobs import snapshot
+from jobs.core import shares
 from jobs.core.scheduler_drain import Run, Runs
 from jobs.models import Job
 
 _ENDED = 5000
 """Jobs that ended well, the latest: what guesses rest on."""
-_COLUMNS = ("pk", "uid", "namespace", "gpus", "roles", "started_at", "finished_at", "cluster__name", "attempt")
+_COLUMNS = (
+    "pk",
+    "uid",
+    "namespace",
+    "gpus",
+    "roles",
+    "started_at",
+    "finished_at",
+    "cluster__name",
+    "attempt",
+    "shares",
+)
 _HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
 
 
@@ -54,8 +66,10 @@ def _runs(rows: QuerySet[Job]) -> dict[int, Run]:
     requests = {job["uid"]: {role["name"]: role["request"] for role in job["roles"]} for job in jobs}
     pods: dict[UUID, list[tuple[str, Any]]] = defaultdict(list)
     bound = Pod.objects.filter(job_uid__in=Subquery(rows.values("uid")), phase__in=snapshot.LIVE).exclude(node="")
-    for uid, role, node in bound.values_list("job_uid", "role", "node").order_by():
-        if request := requests.get(uid, {}).get(role):
+    where = {job["uid"]: job["cluster__name"] for job in jobs}
+    for uid, cluster, role, node in bound.values_list("job_uid", "cluster__name", "role", "node").order_by():
+        # Of a job that is divided, its largest share.
+        if (request := requests.get(uid, {}).get(role)) and cluster == where[uid]:
             pods[uid].append((node, request))
     return {job["pk"]: _run(job, pods[job["uid"]]) for job in jobs}
 
@@ -66,7 +80,7 @@ def _run(job: dict[str, Any], pods: list[tuple[str, Any]]) -> Run:
         devices=job["gpus"],
         since=job["started_at"].timestamp() if job["started_at"] else None,
         lasts=snapshot.declared(job["roles"]),
-        promise=(str(job["uid"]), job["attempt"]),
+        promise=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
         cluster=job["cluster__name"],
         pods=tuple(pods),
     )

@@ -86,6 +86,15 @@ def test_it_tells_the_shares_over_rest_and_explains_them(as_admin):
     assert told["south"][0]
 
 
+def test_it_has_a_timeline_with_every_share(as_admin):
+    job = divided()
+    report(1, {"active": 4}, running=4)
+    lose(2)
+    told = as_admin.get(f"/api/v1/jobs/{job.uid}/timeline/")
+    assert told.status_code == 200
+    assert {each["cluster"] for each in told.json()["slices"]} >= {"north", "south"}
+
+
 def test_it_explains_how_much_room_there_is_for_one_that_waits(as_admin):
     a_cluster("north", gpus=5)
     apply(BY_ROOM, sweep_job(pods=6))
