@@ -5,7 +5,7 @@ which nodes. It changes nothing; `bind` and `release` do. One decision costs wha
 Equal fleets and equal gangs give equal plans, whatever happened before.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 import numpy as np
@@ -21,7 +21,7 @@ from jobs.core.placing.fleet import GONE, Bucket, Fleet, Site
 from jobs.core.placing.packing import Unsure
 from jobs.core.placing.picking import Load
 from jobs.core.placing.scoring import Shares, Standing, Weights
-from jobs.core.placing.states import Vector
+from jobs.core.placing.states import Vector, trimmed
 from jobs.core.policy import Affinity
 from jobs.core.world import Gang, Promise
 
@@ -43,6 +43,8 @@ class Engine:
         self._by_name: set[str] = set()
         self._held: dict[Hashable, list[Held]] = {}
         self._sums: dict[Hashable, tuple[str, Vector]] = {}
+        self._owed: dict[tuple[str, str], Vector] = {}
+        """By node, what is held there and was taken by others: whoever holds it will take it from the rest of the cluster."""
         self._epoch = 0
         self._prepared: dict[Demand, Prepared] = {}
         self._masks: dict[tuple[int, str, str, frozenset[str]], tuple[object, list[Mask]]] = {}
@@ -70,6 +72,7 @@ class Engine:
         self.fleet.drop(name)
         self._held = {job: [h for h in held if h[0] != name] for job, held in self._held.items()}
         self._sums = {job: held for job, held in self._sums.items() if held[0] != name}
+        self._owed = {key: owed for key, owed in self._owed.items() if key[0] != name}
         self._masks.clear()
 
     def set_node(self, cluster: str, node: NodeFacts) -> None:
@@ -79,9 +82,11 @@ class Engine:
         free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}
         kind = node.kind(by_name=node.name in self._by_name)
         self.fleet.set_node(cluster, node.name, kind, vector(free), node.domain)
+        self._owe(cluster, [node.name])
 
     def drop_node(self, cluster: str, name: str) -> None:
         self.fleet.drop_node(cluster, name)
+        self._owe(cluster, [name])
 
     # promises
 
@@ -125,8 +130,24 @@ class Engine:
     def _take(self, held: Held, sign: int) -> None:
         cluster, names, asked, each = held
         site = self._site(cluster)
-        for bucket, found in _by_bucket(self.fleet, site, names):
-            self.fleet.take(site, bucket, found, asked, sign * each)
+        by_bucket = _by_bucket(self.fleet, site, names)
+        now = [self.fleet.take(site, bucket, found, asked, sign * each) for bucket, found in by_bucket]
+        if self._owed or any(min(bucket.state.free, default=0) < 0 for bucket in now):
+            self._owe(cluster, names)
+
+    def _owe(self, cluster: str, names: Iterable[str]) -> None:
+        where = self.fleet.sites[cluster].where if cluster in self.fleet.sites else {}
+        for name in names:
+            if before := self._owed.pop((cluster, name), ()):
+                self._promise(cluster, before, -1)
+            bucket = where.get(name)
+            if bucket is None or min(bucket.state.free, default=0) >= 0:
+                continue
+            held = self.fleet.held(cluster, name)
+            owed = trimmed([min(h, -f) if f < 0 < h else 0 for h, f in zip(held, bucket.state.free, strict=False)])
+            if owed:
+                self._owed[cluster, name] = owed
+                self._promise(cluster, owed, 1)
 
     def _promise(self, cluster: str, vector: Vector, sign: int) -> None:
         index = self._site(cluster).index
@@ -187,7 +208,7 @@ class Engine:
         for group in gang.groups:
             need = np.where(aggregate, 1, group.need) if mixed else group.need
             enough &= fleet.slots[:, 2 * group.column] >= need
-        if len(gang.groups) > 1 or mixed or self._sums:
+        if len(gang.groups) > 1 or mixed or self._sums or self._owed:
             width = len(gang.total)
             enough &= (fleet.room[:, :width] - fleet.promised[:, :width] >= gang.total).all(axis=1)
         return enough

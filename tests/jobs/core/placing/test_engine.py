@@ -6,6 +6,7 @@ import pytest
 
 from jobs.core.placing import fleet as placing_fleet
 from jobs.core.placing.asks import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, read
+from jobs.core.placing.explaining import explain
 from jobs.core.placing.facts import Assignment, Member, Mode
 from jobs.core.placing.scoring import Weights
 from jobs.core.policy import Affinity, PolicySpec
@@ -243,3 +244,16 @@ def test_the_same_question_has_the_same_answer() -> None:
     engine = fleet({"a": racked(r1a=8, r3a=8), "b": racked(r1a=8, r1b=8)})
     assert find(engine, workers(3)) == find(engine, workers(3))
     assert engine.find(gang(), workers(3), NOON) == find(engine, workers(3))
+
+
+def test_what_others_took_from_a_promise_is_kept_on_the_rest_of_the_cluster_until_the_promise_ends() -> None:
+    """The gang that was promised the node will be bound elsewhere: that room is not free."""
+    engine = fleet({"north": [node("a"), node("b")]})
+    engine.bind("first", found := find(engine, workers(8)))
+    [taken] = {name for names in found.nodes().values() for name in names}
+    engine.set_node("north", node(taken, used=3))
+    assert find(engine, workers(6)) is None and find(engine, workers(5)) is not None
+    [look] = explain(engine, gang(), workers(6), NOON)
+    assert look.short == {GPU: 1}
+    engine.release("first")
+    assert find(engine, workers(8)) is not None
