@@ -260,14 +260,14 @@ class Scheduler:
                 through.refused(no)
                 continue
             promises.turn_of(gang)
-            spot = self.places.spot_beside(line.key[1], gang, line.only, now)
+            may = scheduler_drain.let(kept, [gang], runs, now.timestamp(), self.quota)
+            spot = self.places.spot_beside(line.key[1], gang, line.only, now) if may else None
             if spot is None:
                 promises.turn_over(gang)
                 through.passed()
                 continue
             through.admitted()
             self._place(gang, spot, plan, promises)
-            plan.more = True
 
     def _let(self, line: Line, kept: Kept, runs: Runs, now: datetime) -> list[int]:
         """Of a line that fits nowhere else those who may use the nodes; of one that blocks its queue, the first."""

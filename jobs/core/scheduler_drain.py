@@ -87,9 +87,10 @@ def lets(kept: Kept, gang: Gang, runs: Runs, now: float) -> bool:
 
 
 def let(kept: Kept, line: Sequence[Gang], runs: Runs, now: float, quota: Quota | None) -> list[int]:
-    """Who of a line may use the nodes. The first may if it was promised what the big gang would only borrow: one at a time."""
-    owner = line[0].job_id if line and quota and _comes_before(kept, line[0], quota) else None
-    return [gang.job_id for gang in line if gang.job_id == owner or lets(kept, gang, runs, now)]
+    """Who of a line may use the nodes; all, if the first was promised what the big gang would only borrow."""
+    if line and quota and _comes_before(kept, line[0], quota):
+        return [gang.job_id for gang in line]
+    return [gang.job_id for gang in line if lets(kept, gang, runs, now)]
 
 
 def _comes_before(kept: Kept, gang: Gang, quota: Quota) -> bool:
