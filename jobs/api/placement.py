@@ -1,5 +1,6 @@
 """Where a job's ranks are and how fast that makes it, over REST; and how fast a model is anywhere."""
 
+from math import isfinite
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -86,6 +87,9 @@ class SpeedsView(Guarded, APIView):
 
 def _training(asked: dict[str, Any]) -> topology_speed.Training:
     if "step_seconds" in asked and "gradient_bytes" in asked:
+        for name in ("step_seconds", "gradient_bytes"):
+            if not isfinite(asked[name]):
+                raise InvalidInput(f"{name} is no number", (FieldFault(name, "must be a finite number"),))
         step = topology.Step(asked["step_seconds"], asked["gradient_bytes"])
         return topology_speed.Training(step)
     found = topology_speed.MODELS.get(str(asked.get("model", "")).lower())

@@ -7,6 +7,7 @@ is not trusted to be sound: what cannot be read counts as absent. It must not kn
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from jobs.core.topology_gpus import LINK, Board
@@ -16,6 +17,8 @@ SWITCH, ON = "ack.node.gpu.schedule", "topology"
 RESOURCE = "aliyun.com/gpu"
 """What such nodes offer in place of plain GPUs."""
 GROUP, VISIBLE = "topology.kubernetes.io/gpu-group", "topology.kubernetes.io/gpu-visible"
+MOST = 64
+"""GPUs of one node; a matrix of more is not believed."""
 _NEAR = frozenset({"PIX", "PXB", "PHB", "NODE"})
 """Links that stay on one CPU socket."""
 _LINK_GBS = {"H100": 20.6, "H800": 20.6, "H200": 20.6, "H20": 20.6, "B200": 40.1, "P100": 18.0}
@@ -41,13 +44,15 @@ def read(config_map: Mapping[str, Any]) -> Devices | None:
     metadata, data = config_map.get("metadata") or {}, config_map.get("data") or {}
     links = _matrix(data.get("linkType"))
     node = (metadata.get("labels") or {}).get("nodename", "")
-    if not node or not links or any(len(row) != len(links) for row in links):
+    if not node or not 0 < len(links) <= MOST or any(len(row) != len(links) for row in links):
         return None
     health = _json(data.get("devices"))
     sick = {int(gpu) for gpu, told in health.items() if gpu.isdigit() and told != "Healthy"} if health else set()
     try:
         bandwidth = tuple(tuple(map(float, row)) for row in _matrix(data.get("bandwidth") or data.get("bandwith")))
     except (TypeError, ValueError):
+        bandwidth = ()
+    if not all(isfinite(gbs) for row in bandwidth for gbs in row):
         bandwidth = ()
     told = tuple(tuple(map(str, row)) for row in links)
     return Devices(node, told, bandwidth, frozenset(range(len(links))) - frozenset(sick))

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, permutations
+from math import comb, factorial
 
 GPUs = tuple[int, ...]
+EFFORT = 1_000_000
+"""Enough for every set of 16 GPUs behind a switch, and for six of 16 that are linked unevenly; some seconds."""
 LINK = 20.0
 """GB/s of one NVLink one way, as NCCL assumes for Volta and Ampere."""
 
@@ -47,9 +50,12 @@ class Board:
         return self.near_gbs if self._spanned(gpus) == 1 else self.far_gbs
 
     def best(self, free: Iterable[int], count: int) -> GPUs | None:
-        """The set to take; None where less are free. Equal ones: fewest sockets, then the lowest index."""
+        """The set to take; None where less are free, or where looking at every one would take more than `EFFORT`.
+
+        Equal ones: fewest sockets, then the lowest index.
+        """
         left = tuple(sorted(free))
-        if not 0 < count <= len(left):
+        if not 0 < count <= len(left) or self._effort(len(left), count) > EFFORT:
             return None
         sets = list(combinations(left, count))
         fastest = max(map(self.ring, sets))
@@ -57,6 +63,10 @@ class Board:
         if self.uniform:
             return min(equal, key=lambda gpus: (self._spanned(gpus), gpus))
         return min(equal, key=lambda gpus: (-self.split(_without(left, gpus), count), self._spanned(gpus), gpus))
+
+    def _effort(self, free: int, count: int) -> int:
+        """Sets, times the cycles that are looked at in each."""
+        return comb(free, count) * (1 if self.uniform else max(factorial(count - 1) // 2, 1))
 
     def split(self, gpus: GPUs, count: int) -> float:
         """The most bandwidth in sum that sets of ``count`` out of these have."""

@@ -41,6 +41,9 @@ def test_gpus_without_links_know_their_socket():
 def test_what_a_member_tells_is_not_trusted_to_be_sound():
     for data in ({}, {"linkType": "no"}, {"linkType": "[[1],2]"}, {"linkType": '[["N-A"],["NV1","N-A"]]'}):
         assert topology_boards.read({"metadata": {"labels": {"nodename": "n"}}, "data": data}) is None
+    endless = {"linkType": '[["N-A"]]', "bandwidth": "[[NaN]]"}
+    known = topology_boards.read({"metadata": {"labels": {"nodename": "n"}}, "data": endless})
+    assert known and known.bandwidth == ()
     odd = {"linkType": '[["N-A","NV?"],["SYS","N-A"]]', "bandwidth": '[["x"]]', "devices": '{"0":"Sick","a":"b"}'}
     found = topology_boards.read({"metadata": {"labels": {"nodename": "n"}}, "data": odd})
     assert found and found.healthy == {1} and found.bandwidth == () and found.board().ring((0, 1)) == 6

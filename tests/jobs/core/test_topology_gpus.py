@@ -79,5 +79,10 @@ def test_it_takes_the_first_behind_a_switch_where_all_are_alike() -> None:
     assert packed_cycles(flat.links) == 90
 
 
+def test_it_leaves_the_choice_to_the_member_where_looking_at_all_takes_too_long() -> None:
+    uneven = Board(tuple(tuple(int(abs(a - b) == 1) for b in range(16)) for a in range(16)), sockets=(0,) * 16)
+    assert uneven.best(range(16), 10) is None and uneven.best(range(16), 2) == (0, 1)
+
+
 def test_it_has_none_when_too_few_are_free() -> None:
     assert BOARD.best((1, 2), 3) is None and BOARD.best((), 0) is None
