@@ -23,14 +23,16 @@ class Column:
     """Above 0: shown only when asked for wide."""
 
 
-def table(columns: Sequence[Column], found: Iterable[Object], metadata: Object, now: datetime) -> dict[str, Any]:
-    """A ``meta.k8s.io/v1`` Table; each row carries the object's metadata."""
+def table(
+    columns: Sequence[Column], found: Iterable[Object], metadata: Object, now: datetime, *, whole: bool = False
+) -> dict[str, Any]:
+    """A ``meta.k8s.io/v1`` Table; each row carries the object's metadata, or the whole object."""
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": dict(metadata),
         "columnDefinitions": [_definition(column) for column in columns],
-        "rows": [_row(columns, each, now) for each in found],
+        "rows": [_row(columns, each, now, whole) for each in found],
     }
 
 
@@ -40,9 +42,10 @@ def _definition(column: Column) -> dict[str, Any]:
     return {"name": column.name, "type": kind, "format": form, "description": "", "priority": column.priority}
 
 
-def _row(columns: Sequence[Column], found: Object, now: datetime) -> dict[str, Any]:
+def _row(columns: Sequence[Column], found: Object, now: datetime, whole: bool) -> dict[str, Any]:
     kind = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
-    return {"cells": [_cell(c, found, now) for c in columns], "object": {**kind, "metadata": found["metadata"]}}
+    shown = found if whole else {**kind, "metadata": found["metadata"]}
+    return {"cells": [_cell(c, found, now) for c in columns], "object": shown}
 
 
 def _cell(column: Column, found: Object, now: datetime) -> Cell:

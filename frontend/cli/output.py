@@ -7,9 +7,9 @@ server is printed without control characters, so that no manifest can drive some
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -67,6 +67,16 @@ class Screen:
         import yaml
 
         self.out.file.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+
+    def document(self, value: object, form: str, say: Callable[[Any], str]) -> None:
+        """As YAML, as JSON, or in words of its own."""
+        if form == "yaml":
+            self.yaml(value)
+        elif form == "json":
+            self.json(value)
+        else:
+            self.out.file.write(clean(say(value)))
+        self.out.file.flush()
 
     def problem(self, problem: Problem) -> None:
         self.err.print(Text("error: ", style="bold red") + Text(clean(problem.message)), soft_wrap=True)

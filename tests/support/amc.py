@@ -40,5 +40,7 @@ class Amc:
     def running(self, *args: str) -> Iterator[subprocess.Popen[str]]:
         command = [str(BINARY), "amc", *args]
         with subprocess.Popen(command, env=self._env, stdout=subprocess.PIPE, text=True) as process:
-            yield process
-            process.terminate()
+            try:
+                yield process
+            finally:
+                process.terminate()

@@ -96,7 +96,7 @@ class Application:
             return await streams.watch(asked, target, self._ops.store, self._stopped.is_set)
         code, answer = self._verb(asked, target) if target.name else self._collection_verb(asked, target)
         if asked.method == "GET" and asked.wants_table:
-            answer = lists.printed(target.served, answer)
+            answer = lists.printed(target.served, answer, whole=asked.wants_objects)
         return await asked.answer(code, answer)
 
     def _document(self, asked: Request) -> dict[str, Any] | str | None:

@@ -97,15 +97,16 @@ def in_version(found: Object, api_version: str) -> Object:
     return found if found.get("apiVersion") == api_version else {**found, "apiVersion": api_version}
 
 
-def printed(served: Served, answer: dict[str, Any]) -> dict[str, Any]:
+def printed(served: Served, answer: dict[str, Any], *, whole: bool) -> dict[str, Any]:
     """A list, or one object, as a table."""
     resource, items = served.resource, answer.get("items")
     columns = (
         tables.columns_from(served.printed) if served.printed else tables.columns_of(resource.group, resource.plural)
     )
-    found = [answer] if items is None else items
+    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+    found = [answer] if items is None else [{**kind, **each} for each in items]
     metadata = {"resourceVersion": answer["metadata"]["resourceVersion"]} if items is None else answer["metadata"]
-    return tables.table(columns, found, metadata, datetime.now(UTC))
+    return tables.table(columns, found, metadata, datetime.now(UTC), whole=whole)
 
 
 def _limit(query: dict[str, str]) -> int:

@@ -84,6 +84,11 @@ class Request:
         """kubectl names a table first among what it accepts; others never do."""
         return "as=Table" in self.accept.partition(",")[0]
 
+    @property
+    def wants_objects(self) -> bool:
+        """Beside the rows of a table."""
+        return self.query.get("includeObject") == "Object"
+
     def truth(self, parameter: str) -> bool:
         return self.query.get(parameter) in ("1", "true", "True")
 

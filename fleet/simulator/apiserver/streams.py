@@ -73,7 +73,7 @@ async def log(
 
 def _shown(request: Request, target: Target, found: Object) -> Object:
     told = lists.in_version(found, target.served.resource.api_version)
-    return lists.printed(target.served, told) if request.wants_table else told
+    return lists.printed(target.served, told, whole=request.wants_objects) if request.wants_table else told
 
 
 def _not_started(pod: Object) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from frontend.cli import human
-from frontend.cli.amc import get, run
+from frontend.cli.amc import get, rows, run
 from frontend.cli.amc.discovery import Resource
 from frontend.cli.amc.fleet import Member, Object
 from frontend.cli.problems import Problem
@@ -24,7 +24,7 @@ def describe(given: Arguments) -> int:
     asked = {"labelSelector": given.selector} if given.selector else {}
     look = partial(get.look, kind=kind, names=names, namespace=this.namespace, asked=asked, read=get.objects)
 
-    def ask(member: Member) -> get.Found:
+    def ask(member: Member) -> rows.Found:
         found = look(member)
         for item in found.items:
             item["_events"] = _events(member, item)
@@ -49,7 +49,7 @@ def lines(resource: Resource, cluster: str, item: Object) -> list[str]:
         "Name": [str(metadata.get("name", ""))],
         **({"Namespace": [str(metadata.get("namespace", ""))]} if resource.namespaced else {}),
         "Cluster": [cluster],
-        "From Fleet": ["yes" if get.ours(metadata) else "no"],
+        "From Fleet": ["yes" if rows.ours(metadata) else "no"],
         "Labels": [f"{key}={value}" for key, value in sorted((metadata.get("labels") or {}).items())],
         "Annotations": [f"{key}: {value}" for key, value in sorted((metadata.get("annotations") or {}).items())],
         "API Version": [str(item.get("apiVersion", ""))],

@@ -5,6 +5,7 @@ Whatever goes wrong at one cluster is a `Failure` that names it, so that the oth
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,7 @@ class Fleet:
             timeout=timeout_s,
             headers={**headers, "User-Agent": "kubectl-amc"},
             trust_env=False,
+            limits=httpx.Limits(max_connections=None),
         )
         self._extensions = {"sni_hostname": connection.tls_server_name} if connection.tls_server_name else {}
         self.server, self.namespace = connection.server, connection.namespace
@@ -67,14 +69,17 @@ class Fleet:
         return self._object("DELETE", path, params, "application/json")
 
     @contextmanager
-    def stream(self, path: str, params: Params) -> Iterator[Iterator[bytes]]:
-        """Bytes as they come, for as long as they come."""
+    def stream(
+        self, path: str, params: Params, *, accept: str = "*/*", silence_s: float | None = None
+    ) -> Iterator[Iterator[bytes]]:
+        """Bytes as they come, for as long as they come and no longer silence than that is between them."""
         import httpx
 
-        timeout = httpx.Timeout(self._http.timeout.connect, read=None)
+        timeout = httpx.Timeout(self._http.timeout.connect, read=silence_s)
+        headers = {"Accept": accept}
         try:
             with self._http.stream(
-                "GET", path, params=dict(params), timeout=timeout, extensions=self._extensions
+                "GET", path, params=dict(params), headers=headers, timeout=timeout, extensions=self._extensions
             ) as answer:
                 if answer.status_code >= 400:
                     answer.read()
@@ -143,6 +148,23 @@ class Member:
     def stream(self, path: str, params: Params) -> Iterator[Iterator[bytes]]:
         with self._fleet.stream(self._root + path, params) as chunks:
             yield chunks
+
+    def changes(self, path: str, params: Params, *, seconds: int) -> Iterator[Object]:
+        """The events of a watch, with rows the cluster itself made; it ends after so many seconds, or before."""
+        asked = {**params, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        left = b""
+        with self._fleet.stream(self._root + path, asked, accept=TABLE, silence_s=seconds + 30.0) as chunks:
+            for chunk in chunks:
+                *lines, left = (left + chunk).split(b"\n")
+                yield from (_event(line) for line in lines if line.strip())
+
+
+def _event(line: bytes) -> Object:
+    try:
+        found: Object = json.loads(line)
+    except ValueError as e:
+        raise Failure("the watch told something that is not JSON") from e
+    return found
 
 
 def failure(answer: httpx.Response) -> Failure:

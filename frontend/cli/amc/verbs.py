@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace as Arguments
 
-from frontend.cli.amc import get, run
+from frontend.cli.amc import get, rows, run
 from frontend.cli.amc.fleet import Failure, Member, Object
 from frontend.cli.amc.metrics import cores, mebibytes, share
 from frontend.cli.problems import usage
@@ -44,7 +44,7 @@ def delete(given: Arguments) -> int:
     for name in names:
         member, served, item = this.one(kind, name)
         metadata = item["metadata"]
-        if get.ours(metadata):
+        if rows.ours(metadata):
             told = f"warning: the fleet put {served.shown}/{name} there and will make it again: delete it at the fleet instead"
             this.screen.note(told, style="yellow")
         path = served.path(metadata.get("namespace", ""), name)
