@@ -6,7 +6,7 @@ finds its sets there. A member that will not tell costs nothing but the choice: 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -21,6 +21,8 @@ from jobs.core.topology_boards import RESOURCE, Devices
 from jobs.models import Binding, Job
 
 NAMESPACE = "kube-system"
+_FEW = 16
+"""Nodes that are asked about one by one."""
 Taken = dict[str, set[int]]
 """Node → GPUs that somebody has."""
 
@@ -87,9 +89,18 @@ def _promised(cluster: Cluster, but: int) -> Iterable[tuple[str, list[int]]]:
 def _given(client: MemberClient, nodes: Iterable[str], mine: str) -> Taken:
     """To pods of others; those of an older copy of the same job are on their way out."""
     taken: Taken = defaultdict(set)
-    for node in nodes:
-        for pod in pods_on(client, node):
-            labels = pod["metadata"].get("labels") or {}
-            if labels.get(marks.JOB_UID) != mine:
-                taken[node].update(topology_boards.given(pod))
+    for pod in _pods(client, set(nodes)):
+        labels = pod["metadata"].get("labels") or {}
+        if labels.get(marks.JOB_UID) != mine:
+            taken[pod["spec"].get("nodeName", "")].update(topology_boards.given(pod))
     return taken
+
+
+def _pods(client: MemberClient, nodes: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """Node by node while they are few, else all of the cluster."""
+    if len(nodes) > _FEW:
+        for page in client.pages(PODS.path()):
+            yield from page["items"]
+        return
+    for node in sorted(nodes):
+        yield from pods_on(client, node)
