@@ -15,7 +15,7 @@ import numpy as np
 from jobs.core import placement, reasons
 from jobs.core.placing import scoring
 from jobs.core.placing.asks import Demand, NodeClass
-from jobs.core.placing.engine import Engine
+from jobs.core.placing.engine import Engine, Mask
 from jobs.core.placing.fit import Prepared, place
 from jobs.core.placing.fleet import Bucket, Fleet, Site
 from jobs.core.placing.packing import Unsure
@@ -77,7 +77,8 @@ class Look:
 def explain(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
     """Every cluster: those that hold it first, as they would be chosen; then the others by name."""
     prepared = engine.prepared(demand)
-    looks = [_look(engine, gang, prepared, name, now) for name in sorted(engine.members)]
+    enough = engine.holding(prepared, gang.fit)
+    looks = [_look(engine, gang, prepared, name, now, enough) for name in sorted(engine.members)]
     return tuple(sorted(looks, key=lambda look: (look.code is not Code.FITS, look.term, -look.score, look.cluster)))
 
 
@@ -93,7 +94,7 @@ def never(looks: Sequence[Look]) -> bool:
     return bool(asked) and all(look.never for look in asked)
 
 
-def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: datetime) -> Look:
+def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: datetime, enough: Mask) -> Look:
     member, site = engine.members[cluster], engine.fleet.sites[cluster]
     affinities = gang.policy.affinities if gang.policy else (Affinity(),)
     refusals = [placement.refused(gang, member, affinity, now) for affinity in affinities]
@@ -103,9 +104,10 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
         )
         return Look(cluster, code, Cause.FILTER, message)
     aggregate = engine.aggregates(cluster, gang.fit)
-    for obstacle in _obstacles(engine.fleet, site, prepared, aggregate=aggregate):
-        return obstacle
-    if not aggregate:
+    if not enough[site.index]:
+        for obstacle in _obstacles(engine.fleet, site, prepared, aggregate=aggregate):
+            return obstacle
+    if not aggregate and (prepared.demand.within.required or not prepared.alike):
         try:
             if place(engine.fleet, site, prepared) is None:
                 return _not_together(engine.fleet, site, prepared)
@@ -114,7 +116,7 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
             return Look(cluster, Code.NO_NODE_FOR_POD, Cause.UNSURE, told)
     index = np.array([site.index])
     parts = engine.shares(prepared, index)
-    each = {name: round(float(np.broadcast_to(part, (1,))[0]), 4) for name, part in parts.items()}
+    each = {name: round(float(np.ravel(part)[0]), 4) for name, part in parts.items()}
     score = float(scoring.total(parts, engine.weights)[0])
     return Look(cluster, Code.FITS, Cause.NONE, "fits", term=refusals.index(None), score=score, parts=each)
 
