@@ -134,7 +134,8 @@ def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> 
         works.give_back(work, now, wait_s=0)
         return
     if job.shares:
-        division.sent(job, work.attempt, now)
+        if division.sent(job, work.attempt, now):
+            _say_sent(work, job, now, overridden_by)
         announce_works([work], now)
         return
     pods = sum(role["replicas"] for role in job.roles)
@@ -143,11 +144,15 @@ def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> 
     if current.update(state=Job.State.DISPATCHED, reason=reason.as_json()):
         job.refresh_from_db()
         announce_jobs([job], now)
-        say(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
-        if overridden_by:
-            told = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
-            say(job, "ApplyOverridePolicySucceed", told, now)
+        _say_sent(work, job, now, overridden_by)
     announce_works([work], now)
+
+
+def _say_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
+    say(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
+    if overridden_by:
+        told = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
+        say(job, "ApplyOverridePolicySucceed", told, now)
 
 
 @transaction.atomic

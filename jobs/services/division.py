@@ -42,13 +42,14 @@ def wants(job: Job, attempt: int) -> bool:
 
 
 @transaction.atomic
-def sent(job: Job, attempt: int, now: datetime) -> None:
-    """The member has the share's copy."""
+def sent(job: Job, attempt: int, now: datetime) -> bool:
+    """The member has the share's copy; False when that was known, or is no news any more."""
     fresh = _locked(job)
     share = share_of(fresh, attempt) if fresh else None
     if fresh is None or share is None or share.state is not ShareState.PLACED:
-        return
+        return False
     _write(fresh, replace(share, state=ShareState.DISPATCHED), now)
+    return True
 
 
 def report(job: Job, attempt: int, status: Manifest | None, running: int, now: datetime) -> None:

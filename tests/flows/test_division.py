@@ -59,18 +59,21 @@ def test_it_runs_a_job_on_two_clusters_and_ends_when_both_shares_have(world: Wor
 
 
 def test_it_moves_only_the_share_of_a_cluster_that_is_lost(world: World):
-    for name, gpus in (("north", 5), ("south", 2), ("west", 0)):
-        world.member(name, gpus)
+    world.member("north", 5)
+    world.member("south", 2, time_scale=1.0)
     world.apply(BY_ROOM, sweep_job(pods=6, duration="600s"))
     world.until(lambda: world.job("sweep").state == "Running", "both shares run")
     kept = Work.objects.get(cluster__name="north")
     world.member("east", 2)
-    world.members["south"].stop()
+    world.members["south"].faults.away = True
     world.until(lambda: shares() == {"north": 4, "east": 2}, "the share of south goes to east")
     world.until(lambda: world.job("sweep").state == "Running", "all shares run again")
     assert Work.objects.get(pk=kept.pk).state == "Applied"
     assert copies(world, "north") == {"north": [(4, None)]}
     assert Attempt.objects.get(cluster_name="south").outcome == "Lost"
+    world.members["south"].faults.away = False
+    world.until(lambda: copies(world, "south") == {"south": []}, "the copy that came back is removed")
+    assert shares() == {"north": 4, "east": 2} and world.job("sweep").state == "Running"
 
 
 def test_it_says_what_is_missing_and_goes_on_when_there_is_room(world: World):
