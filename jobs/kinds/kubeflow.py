@@ -35,7 +35,7 @@ class ReplicaKind(Kind):
             faults.add("spec.schedulerName", "must be the name of a scheduler")
         self.read_more(spec, roles, faults)
         together = 0 if faults.found else self.together(spec, roles)
-        return Reading(roles, suspended, tuple(faults.found), together)
+        return Reading(roles, suspended, tuple(faults.found), together, _apart(spec, roles, together))
 
     def read_more(self, spec: Manifest, roles: tuple[Role, ...], faults: Faults) -> None:
         """The rules of this kind alone."""
@@ -67,6 +67,16 @@ class ReplicaKind(Kind):
     def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
         index = labels.get(_LABEL_INDEX, "0")
         return labels.get(_LABEL_ROLE, ""), int(index) if index.isdigit() else 0
+
+
+def _apart(spec: Manifest, roles: tuple[Role, ...], together: int) -> tuple[str, ...]:
+    """A warning to who lets some of the pods start without the others."""
+    pods = sum(role.replicas for role in roles)
+    asked = "minAvailable" in ((spec.get("runPolicy") or {}).get("schedulingPolicy") or {})
+    if not asked or not 0 < together < pods:
+        return ()
+    told = f"{together} of {pods} pods may start and hold their GPUs while they wait for the others"
+    return (f"spec.runPolicy.schedulingPolicy.minAvailable: {told}",)
 
 
 def exactly_one(roles: tuple[Role, ...], name: str, path: str, faults: Faults) -> None:

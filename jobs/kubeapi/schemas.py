@@ -3,12 +3,13 @@
 Only shapes and words: values are judged by the kinds themselves. A kind that is not here is taken as it is.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from fleet.kube import builtin, crds, schemas
 from fleet.kube.resources import Resource
-from fleet.kube.schemas import Schema
+from fleet.kube.schemas import TEXT, Schema
 
 Document = dict[str, Any]
 _STATUS = {
@@ -206,6 +207,10 @@ def _override() -> Document:
     )
 
 
+_TRAINING, _SCHEDULER = "kubeflow.org", "schedulerName"
+_OF_PODS = "Who places its pods that name nobody; the fleet writes it into them."
+
+
 @cache
 def policy(kind: str) -> Document | None:
     """None for what is no policy."""
@@ -225,7 +230,13 @@ def document(resource: Resource) -> Document | None:
     if found := policy(resource.kind):
         return found
     found = crds.document(resource)
-    return found and {**found, "properties": {**found["properties"], "status": _STATUS}}
+    if found is None:
+        return None
+    properties = {**found["properties"], "status": _STATUS}
+    if resource.group == _TRAINING:
+        spec = properties["spec"]
+        properties["spec"] = {**spec, "properties": {**spec["properties"], _SCHEDULER: _text(_OF_PODS)}}
+    return {**found, "properties": properties}
 
 
 @cache
@@ -233,9 +244,17 @@ def schema(resource: Resource) -> Schema | None:
     """By this, fields nobody knows are told."""
     if found := policy(resource.kind):
         return schemas.of_kind(found)
-    return crds.schema(resource) or builtin.schema(resource)
+    return _taking(resource, crds.schema(resource)) or builtin.schema(resource)
 
 
 def kept(resource: Resource) -> Schema | None:
     """By this, they are dropped."""
-    return schema(resource) if policy(resource.kind) else crds.kept(resource)
+    return schema(resource) if policy(resource.kind) else _taking(resource, crds.kept(resource))
+
+
+def _taking(resource: Resource, found: Schema | None) -> Schema | None:
+    """With what the fleet takes and members do not have: files name a scheduler beside the roles."""
+    if found is None or resource.group != _TRAINING:
+        return found
+    spec = found.fields["spec"]
+    return replace(found, fields={**found.fields, "spec": replace(spec, fields={**spec.fields, _SCHEDULER: TEXT})})

@@ -7,7 +7,14 @@ import pytest
 import yaml
 
 from fleet.kube.resources import PODS, TF_JOBS, VOLCANO_POD_GROUPS
+from jobs.core.placing.scoring import Weights
 from jobs.kinds import registry
+from jobs.services import scheduling
+from tests.jobs.core.placing.cast import NOON, fleet, gang, node, workers
+from tests.support import books
+from tests.support.kubectl import served
+from tests.support.quotas import GPU, apply_tree, gpus, leaf
+from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,6 +63,14 @@ def test_1_2_2_of_two_tfjobs_of_4_gpus_on_4_gpus_one_runs_whole_and_the_other_ho
     waits = next(world.job(name) for name in ("one", "two") if world.job(name).state == "Queued")
     assert waits.reason["code"] == QUEUED
     assert len(world.pods("north")) == 4 and waits.name not in world.copies("tfjobs")["north"]
+
+
+def test_1_2_2_with_gang_off_for_some_of_its_pods_the_command_line_warns(admin, tmp_path):
+    manifest = mnist()
+    manifest["spec"]["runPolicy"] = {"schedulingPolicy": {"minAvailable": 1}}
+    with served(tmp_path) as door:
+        said = door.as_user("ada").says("apply", "-f", "-", given=yaml.safe_dump(manifest))
+    assert "Warning: spec.runPolicy.schedulingPolicy.minAvailable: 1 of 4 pods may start and hold their GPUs" in said
 
 
 @pytest.mark.parametrize("level", ["job", "role"])
@@ -120,6 +135,37 @@ def test_1_2_5_one_ps_and_two_workers_that_want_to_be_near_land_on_the_node_that
     world.expect("near", "Running")
     nodes = {pod["spec"]["nodeName"] for pod in world.pods("north")}
     assert len(world.pods("north")) == 3 and nodes == {"north-pool1-0"}
+
+
+def test_1_2_7_of_equal_jobs_of_two_users_no_one_has_more_than_a_gang_more_than_the_other():
+    apply_tree(leaf("ada", **gpus(0, 64)), leaf("sam", **gpus(0, 64)))
+    cluster = books.a_cluster(gpus=2)
+    for user in ("ada", "sam"):
+        jobs = [yaml.safe_load(pytorch_job(f"{user}-{i}", workers=1)) for i in range(8)]
+        for job in jobs:
+            job["metadata"]["labels"] = {"quota.scheduling.alibabacloud.com/name": user}
+        books.apply(*map(yaml.safe_dump, jobs))
+    for room in range(4, 34, 2):
+        node = cluster.nodes.get()
+        cluster.nodes.update(allocatable={**node.allocatable, GPU: room})
+        scheduling._kept.clear()
+        books.cycle()
+        used = [books.used(f"root/{user}")[GPU] for user in ("ada", "sam")]
+        assert sum(used) == room and abs(used[0] - used[1]) <= 2
+
+
+def test_1_2_7_binpack_leaves_fewer_nodes_partly_used_than_spread():
+    def partly_used(weights: Weights) -> int:
+        engine = fleet({name: [node(f"{name}-{i}") for i in range(4)] for name in ("north", "south", "west")})
+        for job in range(9):
+            engine.bind(job, engine.find(gang(), workers(3), NOON, weights))
+        free = [
+            b.state.free[engine.fleet.states.index[GPU]] for s in engine.fleet.sites.values() for b in s.where.values()
+        ]
+        return sum(0 < each < 8 for each in free)
+
+    pack, spread = Weights(pack=1, spread=0), Weights(pack=0, spread=1)
+    assert partly_used(pack) < partly_used(spread)
 
 
 def test_1_2_8_tf_config_names_hosts_of_one_cluster_for_roles_are_never_split(world):
