@@ -1,0 +1,133 @@
+"""Benchmark ``wakeup``: from capacity freed in a member to the waiting gang's job created there, with 1,000 jobs waiting.
+
+The product as ``up`` starts it: simulated members, watcher, broker, worker, SQLite. Both moments are seen from outside, on the
+member's own API by watches of the benchmark's own: a gang's last pod has succeeded; another gang's job is there. All gangs are
+alike and every cluster is full, so that the n-th end in a member makes room for the n-th job created after it was full. They
+are in a queue of the demo's that has room for all of them. Result in ``.convoy/bench/wakeup.json``.
+"""
+
+import json
+import os
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from fleet.member.client import MemberClient
+from fleet.services.clusters import read
+from tests.support.product import Product
+
+pytestmark = pytest.mark.bench
+WAITING, FREED = 1000, 200
+P99_MS = 250.0
+SECONDS = (20, 40)
+"""How long gangs run: some fifteen end in ten seconds."""
+JOBS, PODS = "/apis/kubeflow.org/v1/pytorchjobs", "/api/v1/pods"
+GANG = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {{name: gang-{0:04}, labels: {{quota.scheduling.alibabacloud.com/name: child-1}}}}
+spec:
+  pytorchReplicaSpecs:
+    Master: {{replicas: 1, template: &pod {{metadata: {{annotations: {{convoy.dev/duration: {1}s}}}}, spec: {{containers: [
+      {{name: pytorch, image: example.com/train, resources: {{limits: {{nvidia.com/gpu: 2, cpu: 100m}}}}}}]}}}}}}
+"""
+
+
+@dataclass
+class Seen:
+    """What happens in one member, as its API tells it."""
+
+    client: MemberClient
+    created: list[float] = field(default_factory=list)
+    freed: list[float] = field(default_factory=list)
+    _ended: set[str] = field(default_factory=set)
+
+    def follow(self) -> None:
+        for path, note in ((JOBS, self._job), (PODS, self._pod)):
+            threading.Thread(target=self._watch, args=(path, note), daemon=True).start()
+
+    def _watch(self, path: str, note: Callable[[str, dict[str, Any]], None]) -> None:
+        version = self.client.list(path)["metadata"]["resourceVersion"]
+        for event in self.client.watch(path, resource_version=version, timeout_s=3600):
+            note(event.type, event.object)
+
+    def _job(self, kind: str, _: dict[str, Any]) -> None:
+        if kind == "ADDED":
+            self.created.append(time.monotonic())
+
+    def _pod(self, _: str, pod: dict[str, Any]) -> None:
+        name = pod["metadata"]["name"]
+        if (pod.get("status") or {}).get("phase") == "Succeeded" and name not in self._ended:
+            self._ended.add(name)
+            self.freed.append(time.monotonic())
+
+    def latencies(self, full: int) -> list[float]:
+        """Seconds, of each end that somebody came after; ``full`` jobs were there before the first end."""
+        return [came - freed for freed, came in zip(self.freed, self.created[full:], strict=False)]
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Iterator[Product]:
+    made = Product(tmp_path / "home")
+    started = made.manage("up", "--detach")
+    assert started.returncode == 0, started.stdout + started.stderr
+    yield made
+    made.manage("down")
+
+
+def wait(holds: Callable[[], bool], limit_s: float) -> None:
+    until = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.5)
+
+
+def test_freed_capacity_is_used_within_a_quarter_of_a_second(
+    product: Product, report: Callable[[str, dict[str, Any]], None]
+) -> None:
+    door = json.loads((product.home.path / "cli.json").read_text())
+    headers = {"Authorization": f"Bearer {door['token']}", "Content-Type": "application/yaml"}
+    api = httpx.Client(base_url=door["url"].rstrip("/") + "/api/v1/", headers=headers, timeout=120)
+    demo = api.get("jobs/").json()["results"]
+    for job in demo:
+        api.delete(f"jobs/{job['id']}/").raise_for_status()
+    files = sorted((product.home.path / "simulator").glob("*.kubeconfig"))
+    members = {file.stem: Seen(MemberClient(read(file.read_text()))) for file in files}
+    wait(lambda: not any(each.client.list(PODS)["items"] for each in members.values()), 60)
+    rng = random.Random(4)  # noqa: S311
+    for each in members.values():
+        each.follow()
+    slots = room(api)
+    for start in range(0, WAITING + FREED + 3 * sum(slots.values()), 200):
+        text = "---".join(GANG.format(i, rng.randint(*SECONDS)) for i in range(start, start + 200))
+        api.post("apply", content=text).raise_for_status()
+    # those who end before everybody has been submitted say nothing: what is counted begins when all is quiet
+    wait(lambda: sum(len(each.freed) for each in members.values()) >= 2 * sum(slots.values()), 600)
+    began = {name: len(each.freed) for name, each in members.items()}
+    wait(lambda: sum(len(e.freed) - began[n] for n, e in members.items()) >= FREED, 600)
+    waiting = api.get("jobs/", params={"state": "Queued", "page_size": 1}).json()["count"]
+    time.sleep(2)
+    took = np.array([s for n, e in members.items() for s in e.latencies(slots[n])[began[n] :]]) * 1000
+    figures = {name: round(float(np.percentile(took, q)), 1) for name, q in (("p50_ms", 50), ("p99_ms", 99))}
+    load = round(os.getloadavg()[0], 1)
+    found = {"freed": len(took), "waiting": waiting, **figures, "worst_ms": round(float(took.max()), 1), "load": load}
+    report("wakeup", found)
+    assert len(took) >= FREED and waiting >= WAITING - FREED and took.min() > 0
+    assert figures["p99_ms"] <= P99_MS
+
+
+def room(api: httpx.Client) -> dict[str, int]:
+    """Gangs that each member holds."""
+    found = Counter[str]()
+    for cluster in api.get("clusters/").json()["results"]:
+        found[cluster["name"]] = cluster["capacity"]["nvidia.com/gpu"]["allocatable"] // 2
+    return dict(found)
