@@ -36,6 +36,11 @@ class Spot:
         """This one and the others: attempt after attempt."""
         return self, *self.others
 
+    @property
+    def where(self) -> str:
+        """The cluster, or the clusters of all shares, in words."""
+        return ", ".join(share.cluster for share in self.shares)
+
     def promises(self, gang: Gang) -> Iterator[Promise]:
         """What the gang holds from now on, under the number of each attempt."""
         name: Hashable = gang.uid or gang.job_id

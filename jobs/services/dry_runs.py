@@ -67,7 +67,7 @@ class _Played:
         scheduler = Scheduler.of(snapshot.load())
         plan = scheduler.run(now, running.load)
         quota = scheduler.quota
-        self.places = {each.gang.job_id: each.spot.cluster for each in plan.placed}
+        self.places = {each.gang.job_id: each.spot.where for each in plan.placed}
         self.reasons = {each.gang.job_id: each.reason for each in plan.waits}
         self.orders = takeback.plan(
             scheduler,

@@ -67,6 +67,6 @@ def _outlook(applied: Applied, job: Job, gangs: Sequence[Gang], plan: cycle.Plan
     policy = job.policy.name if job.policy else ""
     known = (applied, job.leaf, policy, job.roles, job.total)
     if (placed := next((each for each in plan.placed if each.gang.job_id == job.pk), None)) is not None:
-        return Outlook(*known, cluster=placed.spot.cluster, clusters=placed.spot.verdicts)
+        return Outlook(*known, cluster=placed.spot.where, clusters=placed.spot.verdicts)
     waits = next((each for each in plan.waits if each.gang.job_id == job.pk), None)
     return Outlook(*known, reason=waits.reason, clusters=waits.reason.clusters) if waits else Outlook(*known)

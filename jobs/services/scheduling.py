@@ -216,8 +216,7 @@ _CLAIMED = ("reclaim", "state", "cluster", "attempt", "reason", "status", "unhea
 def _claimed(placed: Placed) -> Job:
     """The columns a claim writes."""
     gang, spot = placed.gang, placed.spot
-    where = ", ".join(share.cluster for share in spot.shares)
-    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {where}, being sent there").as_json()
+    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.where}, being sent there").as_json()
     charge = gang.charge.amounts if gang.asks_quota else None
     placed_at = {"state": Job.State.PLACED, "cluster_id": spot.cluster_id, "attempt": gang.attempt + len(spot.shares)}
     return Job(pk=gang.job_id, reason=reason, charge=charge, reclaim=None, status={}, unhealthy_since=None, **placed_at)

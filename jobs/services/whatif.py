@@ -109,7 +109,7 @@ def of(suppose: Suppose, *, by: str, now: datetime) -> Answer:
 
 
 def _stands(plan: Plan) -> dict[int, Stand]:
-    found = {each.gang.job_id: Stand("Starts", each.spot.cluster) for each in plan.placed}
+    found = {each.gang.job_id: Stand("Starts", each.spot.where) for each in plan.placed}
     return found | {each.gang.job_id: Stand("Waits", "", each.reason) for each in plan.waits}
 
 

@@ -46,7 +46,7 @@ def test_it_divides_by_room_over_all_clusters():
 
 def test_it_prints_the_result_as_karmada_does():
     (placed,) = run(world([job(6, BY_ROOM)], sites(north=[8], south=[4])), NOON).placed
-    assert placed.result == "{north:4, south:2}"
+    assert placed.result == "{north:4, south:2}" and placed.spot.where == "north, south"
 
 
 def test_it_counts_pods_that_nodes_hold_and_not_what_is_free_in_sum():
