@@ -40,13 +40,15 @@ def _own(notes: Mapping[str, Any], faults: Faults) -> Within:
     return Within(LEVELS.index(level) if level in LEVELS else nearest, required)
 
 
-def _level_of_label(label: object, key: str, faults: Faults) -> int | None:
+def _level_of_label(given: object, key: str, faults: Faults) -> int | None:
+    label = str(given)
     if label in LEVELS:
-        return LEVELS.index(str(label))
+        return LEVELS.index(label)
     if label not in _BY_LABEL:
         known = ", ".join([*LEVELS, *_BY_LABEL])
-        faults.add(f"template.metadata.annotations.{key}", f"{label!r} is no level of the network; known are {known}")
-    return _BY_LABEL.get(str(label))
+        told = f"{label[:60]!r} is no level of the network; known are {known}"
+        faults.add(f"template.metadata.annotations.{key}", told)
+    return _BY_LABEL.get(label)
 
 
 def _volcano(manifest: Mapping[str, Any], faults: Faults) -> Within:

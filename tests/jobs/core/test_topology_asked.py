@@ -43,6 +43,16 @@ def test_it_names_what_it_does_not_know() -> None:
     assert "one of hard, soft" in read(spec={"networkTopology": {"mode": "no"}})[1][0]
 
 
+@pytest.mark.parametrize("odd", [["asw"], {"a": 1}, 7, None])
+def test_whatever_is_given_is_read_without_raising(odd: object) -> None:
+    faults, notes = Faults(), {"convoy.dev/topology": odd, "convoy.dev/topology-level": odd}
+    topology_asked.read({"metadata": {"annotations": notes}}, [], faults)
+    kueue = {"metadata": {"annotations": {"kueue.x-k8s.io/podset-required-topology": odd}}}
+    topology_asked.read({"metadata": odd, "spec": {"networkTopology": {"mode": odd}}}, [kueue], faults)
+    topology_asked.read({"spec": {"networkTopology": {"mode": odd, "highestTierAllowed": odd}}}, [], faults)
+    assert faults.found
+
+
 def test_what_is_asked_is_stored_with_the_roles() -> None:
     role = ("worker", 2, {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}})
     demand = asks.read([role], within=Within(2, True))
