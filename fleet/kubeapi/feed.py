@@ -1,5 +1,6 @@
 """Follows the journal once for all watches of this process, and tells each what changed, with the object as it is now.
 
+Where the journal was compacted before it was read, nobody knows what was missed: every watch ends, and says so.
 An object that changed twice between two looks is told once. Every change carries the journal's version and not the row's:
 a reader who continues behind it misses nothing, because what was written later is told again under its own version.
 """
@@ -29,18 +30,20 @@ class Subscriber:
         self.seen = 0
         """All changes up to here were handed over."""
         self.ended = False
+        self.expired = False
+        """What came behind `seen` is forgotten."""
         self._pending: list[Change] = []
         self._ready = asyncio.Event()
 
     def give(self, changes: Sequence[Change], seen: int) -> None:
         self._pending += [each for each in changes if each.version > self.seen]
         self.seen = max(self.seen, seen)
-        self.ended = len(self._pending) > _BACKLOG
+        self.ended = self.ended or len(self._pending) > _BACKLOG
         if self._pending:
             self._ready.set()
 
-    def end(self) -> None:
-        self.ended = True
+    def end(self, *, expired: bool = False) -> None:
+        self.ended, self.expired = True, expired
         self._ready.set()
 
     def taken(self) -> tuple[list[Change], int]:
@@ -68,9 +71,12 @@ class Feed:
         async with self._turn:
             if not self._subscribers:
                 self._position = await self._in_thread(journal.head)
-            while made.seen < self._position:
-                found, seen = await self._in_thread(changes_after, made.seen, (kind,))
-                made.give(found[kind], seen)
+            while made.seen < self._position and not made.ended:
+                try:
+                    found, seen = await self._in_thread(changes_after, made.seen, (kind,))
+                    made.give(found[kind], seen)
+                except Compacted:
+                    made.end(expired=True)
             self._subscribers.add(made)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._follow())
@@ -84,18 +90,33 @@ class Feed:
         try:
             while self._subscribers:
                 async with self._turn:
-                    kinds = tuple({each.kind for each in self._subscribers})
-                    found, self._position = await self._in_thread(changes_after, self._position, kinds)
-                    for each in self._subscribers:
-                        each.give(found.get(each.kind, ()), self._position)
+                    await self._look()
                 await asyncio.sleep(_TICK_S)
         finally:
             for each in self._subscribers:
                 each.end()
 
+    async def _look(self) -> None:
+        kinds = tuple({each.kind for each in self._subscribers})
+        try:
+            found, self._position = await self._in_thread(changes_after, self._position, kinds)
+        except Compacted:
+            self._position = await self._in_thread(journal.head)
+            for each in self._subscribers:
+                each.end(expired=True)
+            return
+        for each in self._subscribers:
+            each.give(found.get(each.kind, ()), self._position)
+
+
+class Compacted(Exception):
+    """Of what changed, the beginning is forgotten."""
+
 
 def changes_after(version: int, kinds: Sequence[Kind]) -> tuple[dict[Kind, list[Change]], int]:
     """What changed behind ``version``, by kind, oldest first; and the version up to which that is all."""
     entries = journal.after(version, _BATCH)
+    if entries and entries[0].version != version + 1 and version < journal.floor():
+        raise Compacted
     told = {kind: [change.versioned() for change in kind.told(entries)] for kind in kinds}
     return told, entries[-1].version if entries else version

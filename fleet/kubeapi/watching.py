@@ -65,6 +65,8 @@ class Watch:
                     if self.bookmarks:
                         yield self._bookmark(seen)
                 await subscriber.wait(min(bookmark, end) - loop.time())
+            if subscriber.expired:
+                yield self._line("ERROR", _too_old(subscriber.seen).as_status())
         finally:
             feed.leave(subscriber)
 
@@ -78,7 +80,7 @@ class Watch:
         self.old = journal.head()
         version = self.since if self.since and not self.initial else self.old
         if version < journal.floor():
-            raise expired(f"too old resource version: {version} ({journal.floor()})")
+            raise _too_old(version)
         if version > self.old:
             raise too_large(version, self.old)
         first, whole = [], self.initial or not self.since
@@ -145,3 +147,7 @@ class Watch:
 
     def _line(self, kind: str, found: Object) -> bytes:
         return encoded({"type": kind, "object": found}) + b"\n"
+
+
+def _too_old(version: int) -> KubeError:
+    return expired(f"too old resource version: {version}")
