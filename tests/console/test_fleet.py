@@ -26,12 +26,13 @@ def stranger(tmp_path):
     member.stop()
 
 
-def test_it_opens_every_page(page, aside, north):
+def test_it_opens_every_page(page, axe, north):
     sign_in(page)
     for path, title in PAGES.items():
         page.goto(path)
         expect(page.get_by_role("heading", name=title, level=1, exact=True)).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
+        assert (path, axe(page)) == (path, [])
 
 
 def test_it_joins_a_cluster_after_a_bad_kubeconfig(page, aside, north, stranger):
@@ -77,12 +78,18 @@ def test_it_goes_to_a_job_by_the_palette(world, page, aside, north):
     expect(page.get_by_role("heading", name="llama", level=1)).to_be_visible()
 
 
-def test_it_speaks_chinese_in_the_dark(page, aside, north):
+def test_it_speaks_chinese_in_the_dark(page, axe, north):
     sign_in(page)
     page.get_by_role("button", name="Language").click()
     page.get_by_role("menuitemradio", name="简体中文").click()
     expect(page.get_by_role("heading", name="按型号的 GPU")).to_be_visible()
     page.emulate_media(color_scheme="dark")
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    for path in PAGES:
+        page.goto(path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        assert (path, axe(page)) == (path, [])
     page.goto("/submit")
     expect(page.get_by_role("heading", name="提交任务")).to_be_visible()
