@@ -14,6 +14,7 @@ from fleet.kube.resources import (
     RESERVATIONS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    VOLCANO_QUEUES,
     VOLUME_CLAIMS,
     Resource,
 )
@@ -121,6 +122,8 @@ def _rights(apis: Apis) -> list[Right]:
         rights += [_right(verb, POD_GROUPS, "gangs") for verb in ("create", "delete")]
     if serves(apis, RESERVATIONS):
         rights += [_right(verb, RESERVATIONS, "holding capacity for gangs") for verb in ("list", "create", "delete")]
+    if serves(apis, VOLCANO_QUEUES):
+        rights.append(_right("get", VOLCANO_QUEUES, "the queues of Volcano"))
     if serves(apis, CRDS):
         rights += [_right(verb, CRDS, "noticing new kinds at once") for verb in ("list", "watch")]
     return rights

@@ -24,7 +24,11 @@ from .controllers.life import Life, Shape
 from .controllers.logs import Logs
 from .disturbance import BadFault, Fault
 
-VERSIONS = {"mpijobs.kubeflow.org": "v2beta1", "reservations.scheduling.koordinator.sh": ""}
+VERSIONS = {
+    "mpijobs.kubeflow.org": "v2beta1",
+    "reservations.scheduling.koordinator.sh": "",
+    "queues.scheduling.volcano.sh": "",
+}
 """What a member serves of a kind unless it is told otherwise: of two versions this one, of an add-on none."""
 CONNECTIONS = 48
 """Kept alive between the controllers and the server: one for each watch and each worker."""

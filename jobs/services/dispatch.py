@@ -29,6 +29,7 @@ from jobs.services import (
     copies,
     dependents,
     division,
+    member_queues,
     moves,
     overrides,
     reservations,
@@ -37,6 +38,7 @@ from jobs.services import (
     works,
 )
 from jobs.services.copies import NotYet
+from jobs.services.member_queues import QueueClosed
 from jobs.services.reservations import CannotReserve
 from jobs.snapshot import known_kinds
 
@@ -115,10 +117,12 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
             pods = share.replicas if share else None
             roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]
             reservations.secure(client, work.cluster, kind, body, roles, now=clock())
-        if group := gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves):
+        group = gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves)
+        member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
+        if group:
             copies.create(client, *group, uid, attempt)
         copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
-    except (CannotOverride, CannotReserve) as e:
+    except (CannotOverride, CannotReserve, QueueClosed) as e:
         _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
     except MemberRefused as e:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.kube.resources import PODS, TF_JOBS, VOLCANO_POD_GROUPS
+from fleet.kube.resources import PODS, TF_JOBS, VOLCANO_POD_GROUPS, VOLCANO_QUEUES
 from jobs.core.placing.scoring import Weights
 from jobs.kinds import registry
 from jobs.services import scheduling
@@ -135,6 +135,24 @@ def test_1_2_5_one_ps_and_two_workers_that_want_to_be_near_land_on_the_node_that
     world.expect("near", "Running")
     nodes = {pod["spec"]["nodeName"] for pod in world.pods("north")}
     assert len(world.pods("north")) == 3 and nodes == {"north-pool1-0"}
+
+
+def test_1_2_6_a_leaf_of_the_fleet_is_the_queue_of_volcano_of_that_name_and_a_closed_one_refuses(world):
+    queues = {"queues.scheduling.volcano.sh": "v1beta1"}
+    apply_tree(leaf("vision", "default"))
+    world.member("north", 8, serves=queues)
+    body = {"apiVersion": VOLCANO_QUEUES.api_version, "kind": "Queue", "metadata": {"name": "vision"}, "spec": {}}
+    world.clients["north"].create(VOLCANO_QUEUES.path(), body)
+    applied(world, mnist("first"))
+    world.expect("first", "Running")
+    group = world.clients["north"].get(VOLCANO_POD_GROUPS.path("default", "first"))
+    assert group["spec"]["queue"] == "vision"
+    closed = VOLCANO_QUEUES.path(name="vision", subresource="status")
+    world.clients["north"].merge_patch(closed, {"status": {"state": "Closed"}})
+    applied(world, mnist("second"))
+    told = "not sent to north: its queue vision is closed"
+    world.until(lambda: any(told in line for _, line in world.events("second")), "it is refused")
+    assert world.copies("tfjobs") == {"north": ["first"]}
 
 
 def test_1_2_7_of_equal_jobs_of_two_users_no_one_has_more_than_a_gang_more_than_the_other():
