@@ -65,7 +65,8 @@ class Seen:
             self.created.append(time.monotonic())
 
     def _pod(self, _: str, pod: dict[str, Any]) -> None:
-        name = pod["metadata"]["name"]
+        """A bookmark has no name."""
+        name = pod["metadata"].get("name", "")
         if (pod.get("status") or {}).get("phase") == "Succeeded" and name not in self._ended:
             self._ended.add(name)
             self.freed.append(time.monotonic())
