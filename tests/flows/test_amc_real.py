@@ -72,3 +72,18 @@ def test_amc_finds_kinds_by_the_members_own_discovery(ada, inside):
     assert cells(ada.amc.says("get", "ns"))[0] == ["NAME", "CLUSTER", "STATUS", "AGE", "ADOPTION"]
     assert "Deployment" in ada.amc.says("describe", "deploy/web")
     assert ada.amc.says("delete", "deploy", "web") == 'deployment.apps "web" deleted from cluster real\n'
+
+
+def test_amc_follows_and_sorts_what_a_real_server_prints(ada, inside):
+    for name in ("first", "second"):
+        inside.says("create", "configmap", name, f"--from-literal=n={9 if name == 'first' else 1}")
+    mine = ("--field-selector", "metadata.name!=kube-root-ca.crt", "--no-headers")
+    rows = cells(ada.amc.says("get", "cm", *mine, "--sort-by", ".data.n"))
+    assert [row[:2] for row in rows] == [["second", "real"], ["first", "real"]]
+    columns = "custom-columns=NAME:.metadata.name,N:.data.n"
+    with ada.amc.running("get", "cm", "first", "-w", "--output-watch-events", "--no-headers", "-o", columns) as process:
+        assert process.stdout.readline().split() == ["ADDED", "first", "real", "9"]
+        inside.says("patch", "configmap", "first", "-p", '{"data":{"n":"10"}}')
+        assert process.stdout.readline().split() == ["MODIFIED", "first", "real", "10"]
+        inside.says("delete", "configmap", "first")
+        assert process.stdout.readline().split() == ["DELETED", "first", "real", "10"]
