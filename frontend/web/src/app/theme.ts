@@ -18,6 +18,8 @@ export const theme = createTheme({
   fontFamily: "'Inter Variable', system-ui, 'Segoe UI', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans SC', sans-serif",
   fontFamilyMonospace: "ui-monospace, 'SF Mono', 'Cascadia Code', Menlo, 'DejaVu Sans Mono', monospace",
   components: {
+    // What would take the first focus is no item of a menu: the first item takes it.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     // Locking the scroll would write a <style> element, which the content security policy forbids.
     Modal: { defaultProps: { lockScroll: false, centered: true, transitionProps: { duration: 120 } } },
   },

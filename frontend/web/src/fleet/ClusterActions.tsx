@@ -1,5 +1,5 @@
 /** Cordon, drain, open again: each asks first and says what it would do to the jobs, by the scheduler's own reckoning. */
-import { Button, Group } from '@mantine/core';
+import { Group } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { api } from '../api/client.ts';
 import { useMay } from '../api/me.ts';
 import type { Cluster } from '../api/types.ts';
+import { ActionButton } from '../ui/ActionButton.tsx';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { commandsToSteer } from './commands.ts';
 import { lossQuery } from './queries.ts';
@@ -21,16 +22,15 @@ export function ClusterActions({ cluster }: { cluster: Cluster }) {
   return (
     <Group gap="xs">
       {shown.map((action) => (
-        <Button
+        <ActionButton
           key={action}
           size="xs"
           variant="default"
-          disabled={!may}
-          title={may ? undefined : t('jobs.notAllowed')}
+          obstacle={may ? '' : t('jobs.notAllowed')}
           onClick={() => setAsked(action)}
         >
           {t(`cluster.action.${action}`)}
-        </Button>
+        </ActionButton>
       ))}
       {asked && <Ask action={asked} cluster={cluster} onClose={() => setAsked(null)} />}
     </Group>

@@ -1,5 +1,5 @@
 /** A cluster joins: its kubeconfig is pasted, looked at check by check, and only then taken in. */
-import { Button, Textarea, TextInput } from '@mantine/core';
+import { Textarea, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -8,6 +8,7 @@ import { api } from '../api/client.ts';
 import { useMay } from '../api/me.ts';
 import type { Checks, Cluster } from '../api/types.ts';
 import { useGo } from '../scope/useScope.ts';
+import { ActionButton } from '../ui/ActionButton.tsx';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
@@ -40,7 +41,7 @@ export default function JoinPage() {
     join.reset();
   };
   const filled = wanted.name.trim() !== '' && wanted.kubeconfig.trim() !== '';
-  const why = may ? undefined : t('jobs.notAllowed');
+  const refused = may ? '' : t('jobs.notAllowed');
   return (
     <>
       <PageHeader title={t('join.title')}>
@@ -52,7 +53,7 @@ export default function JoinPage() {
             className={classes['form']}
             onSubmit={(event) => {
               event.preventDefault();
-              check.mutate(wanted);
+              if (may && filled) check.mutate(wanted);
             }}
           >
             <TextInput
@@ -70,22 +71,26 @@ export default function JoinPage() {
               value={wanted.kubeconfig}
               onChange={({ currentTarget: { value } }) => change({ kubeconfig: value })}
             />
-            <Button type="submit" variant="default" disabled={!may || !filled} title={why} loading={check.isPending}>
+            <ActionButton
+              type="submit"
+              variant="default"
+              obstacle={refused || (filled ? '' : t('join.fillFirst'))}
+              loading={check.isPending}
+            >
               {t('join.check')}
-            </Button>
+            </ActionButton>
           </form>
         </Panel>
         <Panel title={t('join.step2')}>
           <CheckList checks={check.data?.checks} busy={check.isPending} error={join.error ?? check.error} />
-          <Button
+          <ActionButton
             mt="md"
-            disabled={!may || check.data?.ok !== true}
-            title={why}
+            obstacle={refused || (check.data?.ok ? '' : t('join.checkFirst'))}
             loading={join.isPending}
             onClick={() => join.mutate(wanted)}
           >
             {t('join.join')}
-          </Button>
+          </ActionButton>
         </Panel>
       </div>
     </>

@@ -45,7 +45,7 @@ export function JobFilterBar({ filters, searchRef, onChange, onClear }: Props) {
               size="xs"
               variant="light"
               rightSection={<X size={13} aria-hidden />}
-              aria-label={t('jobs.anyOf', { what: t(`jobs.group.${name}`) })}
+              title={t('jobs.anyOf', { what: t(`jobs.group.${name}`) })}
               onClick={() => onChange({ [name]: '' })}
             >
               {`${t(`jobs.group.${name}`)}: ${filters[name]}`}

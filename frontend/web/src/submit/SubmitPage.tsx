@@ -1,5 +1,5 @@
 /** Submitting: a form and the file it writes, side by side, with what the fleet would do about it before anything is sent. */
-import { Button, Select } from '@mantine/core';
+import { Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Send } from 'lucide-react';
@@ -10,6 +10,7 @@ import { useMay } from '../api/me.ts';
 import { Problem } from '../api/problem.ts';
 import type { Applied } from '../api/types.ts';
 import { useGo } from '../scope/useScope.ts';
+import { ActionButton } from '../ui/ActionButton.tsx';
 import { convoy, curlFile, kubectl } from '../ui/commands.ts';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
@@ -47,6 +48,9 @@ export default function SubmitPage() {
     () => (broken.length > 0 ? broken : fresh ? marksOf(rested, preview.error) : []),
     [broken, fresh, rested, preview.error],
   );
+  const refused = may ? '' : t('jobs.notAllowed');
+  const unready = text.trim() === '' ? t('submit.nothing') : marks.length > 0 ? t('submit.mendFirst') : '';
+  const obstacle = refused || unready;
   return (
     <>
       <PageHeader title={t('submit.title')} note={t('submit.note')}>
@@ -60,23 +64,22 @@ export default function SubmitPage() {
           searchable
         />
         <CopyAs commands={COMMANDS} />
-        <Button
+        <ActionButton
           size="xs"
           leftSection={<Send size={14} aria-hidden />}
-          disabled={!may || marks.length > 0 || text.trim() === ''}
-          title={may ? undefined : t('jobs.notAllowed')}
+          obstacle={obstacle}
           loading={apply.isPending}
           onClick={() => apply.mutate(text)}
         >
           {t('submit.send')}
-        </Button>
+        </ActionButton>
       </PageHeader>
       <div className={classes['columns']}>
         <div className={classes['side']}>
           <FormPanel text={text} onChange={setText} />
           <PreviewPanel
             preview={preview.data}
-            error={apply.error ?? preview.error}
+            error={apply.error ?? preview.error ?? (refused ? new Error(refused) : null)}
             broken={broken}
             busy={!fresh || preview.isFetching}
           />

@@ -1,0 +1,97 @@
+"""The frame: keys and their list, how live the page is, numbers that lead to what they count, copying without a clipboard."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.test_stories import north, sign_in
+from tests.support.world import pytorch_job
+
+__all__ = ["north"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def busy(world, aside, north):
+    aside(world.apply, pytorch_job("llama", duration="10h"))
+    aside(world.expect, "llama", "Running", on="north")
+    aside(world.apply, pytorch_job("giant", gpus=8))
+
+
+def test_it_lists_the_keys_that_work(page, north, axe):
+    sign_in(page)
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(keys).to_contain_text("Go to Failovers")
+    assert axe(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("o")
+    expect(page).to_have_url(re.compile("/failovers$"))
+
+
+def test_it_holds_the_page_still_and_says_how_old_it_is(world, page, aside, north):
+    sign_in(page)
+    dot = page.get_by_role("button", name=re.compile("^Live"))
+    expect(dot).to_be_visible()
+    page.keyboard.press("p")
+    expect(page.get_by_role("button", name=re.compile("^Paused"))).to_be_visible()
+    aside(world.apply, pytorch_job("llama", duration="10h"))
+    held = page.get_by_role("button", name=re.compile(r"^Paused last change \d+s ago"))
+    expect(held).to_be_visible()
+    tile = page.get_by_role("link").filter(has_text="Jobs running")
+    expect(tile).to_contain_text("0")
+    held.click()
+    expect(tile).to_contain_text("1")
+
+
+LINKS = {
+    "Jobs running": (r"/jobs\?state=Running$", "llama"),
+    "Jobs queued": (r"/jobs\?state=Queued$", "giant"),
+    "Clusters ready": (r"/fleet\?view=table$", "north"),
+}
+
+
+def test_it_leads_from_every_number_of_the_fleet_to_what_it_counts(page, busy):
+    sign_in(page)
+    for tile, (address, shown) in LINKS.items():
+        page.goto("/fleet")
+        page.get_by_role("link").filter(has_text=tile).click()
+        expect(page).to_have_url(re.compile(address))
+        expect(page.get_by_role("row").filter(has_text=shown)).to_be_visible()
+
+
+def test_it_leads_from_a_reason_to_the_jobs_that_wait_for_it(page, busy):
+    sign_in(page)
+    page.locator("section").filter(has=page.get_by_role("heading", name="Why jobs wait")).get_by_role(
+        "link"
+    ).first.click()
+    expect(page).to_have_url(re.compile(r"/jobs\?state=Queued&reason=\w+$"))
+    expect(page.get_by_role("row").filter(has_text="giant")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="llama")).to_have_count(0)
+    page.get_by_role("button", name=re.compile("^Reason: ")).click()
+    expect(page).to_have_url(re.compile(r"/jobs\?state=Queued$"))
+
+
+def test_it_leads_from_a_policy_to_the_jobs_it_claims(page, busy):
+    sign_in(page)
+    page.goto("/policies")
+    page.get_by_role("row").filter(has_text="example-policy").get_by_role("link").click()
+    expect(page).to_have_url(re.compile(r"/jobs\?policy=example-policy"))
+    expect(page.get_by_role("row").filter(has_text="llama")).to_be_visible()
+    page.goto("/jobs?policy=another")
+    expect(page.get_by_text("No job matches these filters")).to_be_visible()
+
+
+def test_it_copies_where_the_browser_has_no_clipboard(page, north):
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    sign_in(page)
+    page.reload()
+    page.get_by_role("button", name="Copy as a command").click()
+    page.get_by_role("menuitem").filter(has_text="convoy get clusters").click()
+    expect(page.get_by_role("menuitem").filter(has_text="Copied")).to_contain_text("convoy get clusters")
+    page.keyboard.press("Escape")
+    page.goto("/audit")
+    page.get_by_role("textbox", name="Who", exact=True).press("Control+v")
+    expect(page.get_by_role("textbox", name="Who", exact=True)).to_have_value("convoy get clusters")

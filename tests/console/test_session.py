@@ -1,0 +1,78 @@
+"""The session: it may end while somebody works, a link opens it once, and who may not do a thing is told so beforehand."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from fleet.services import access
+from tests.conftest import person
+from tests.console.test_stories import north, sign_in
+from tests.support.world import pytorch_job
+
+__all__ = ["north"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def sign_in_again(page) -> None:
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    dialog.get_by_label("Password", exact=True).fill("a long password")
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog).to_be_hidden()
+
+
+def test_it_keeps_a_manifest_that_is_being_written(page, aside, north):
+    sign_in(page)
+    page.goto("/submit")
+    name = page.get_by_label("Name", exact=True)
+    expect(name).to_have_value("pytorch-test")
+    page.context.clear_cookies(name="sessionid")
+    name.fill("half-written")
+    sign_in_again(page)
+    expect(name).to_have_value("half-written")
+    expect(page.get_by_text("half-written would start on north")).to_be_visible()
+
+
+def test_it_keeps_what_is_asked_in_a_dialog(world, page, aside, north):
+    aside(world.apply, pytorch_job("llama", duration="10h"))
+    sign_in(page)
+    page.goto("/fleet/north")
+    page.get_by_role("button", name="Cordon", exact=True).click()
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("dialog", name="Cordon north").get_by_role("button", name="Cordon").click()
+    sign_in_again(page)
+    page.get_by_role("dialog", name="Cordon north").get_by_role("button", name="Cordon").click()
+    expect(page.get_by_role("button", name="Open again")).to_be_visible()
+
+
+def test_it_signs_in_once_by_a_link(page, aside, north):
+    admin = aside(get_user_model().objects.get, username="ada")
+    link = aside(access.make_signin_link, admin, now=timezone.now())
+    page.goto(link)
+    expect(page.get_by_role("article", name="north")).to_be_visible()
+    page.context.clear_cookies()
+    assert page.request.get(link).status == 410
+
+
+def test_it_tells_a_viewer_why_each_action_is_not_theirs(world, page, aside, north):
+    aside(world.apply, pytorch_job("llama", duration="10h"))
+    aside(world.expect, "llama", "Running", on="north")
+    aside(person, "sam", ("viewer", ""))
+    sign_in(page, "sam")
+    for path, names in {
+        "/fleet/north": ("Cordon", "Drain"), "/submit": ("Submit",), "/join": ("Look at it", "Join the fleet"),
+    }.items():  # fmt: skip
+        page.goto(path)
+        for name in names:
+            button = page.get_by_role("button", name=name, exact=True)
+            expect(button).to_be_disabled()
+            expect(button).to_have_attribute("title", "Your roles do not allow this")
+            button.focus()
+            expect(button).to_be_focused()
+    page.goto("/jobs")
+    page.get_by_role("checkbox").last.check()
+    for name in ("Suspend", "Resume", "Delete"):
+        expect(page.get_by_role("toolbar").get_by_role("button", name=name)).to_be_disabled()
+    page.get_by_role("button", name="Actions for llama").click()
+    expect(page.get_by_role("menuitem", disabled=True)).to_have_count(3)
+    expect(page.get_by_role("menuitem", name="Suspend")).to_contain_text("Your roles do not allow this")
