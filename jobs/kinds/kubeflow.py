@@ -72,8 +72,7 @@ class ReplicaKind(Kind):
 def _apart(spec: Manifest, roles: tuple[Role, ...], together: int) -> tuple[str, ...]:
     """A warning to who lets some of the pods start without the others."""
     pods = sum(role.replicas for role in roles)
-    asked = "minAvailable" in ((spec.get("runPolicy") or {}).get("schedulingPolicy") or {})
-    if not asked or not 0 < together < pods:
+    if not 0 < together < pods or "minAvailable" not in ((spec.get("runPolicy") or {}).get("schedulingPolicy") or {}):
         return ()
     told = f"{together} of {pods} pods may start and hold their GPUs while they wait for the others"
     return (f"spec.runPolicy.schedulingPolicy.minAvailable: {told}",)

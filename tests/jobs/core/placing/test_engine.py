@@ -7,10 +7,12 @@ import pytest
 from jobs.core.placing import fleet as placing_fleet
 from jobs.core.placing.asks import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, read
 from jobs.core.placing.explaining import explain
-from jobs.core.placing.facts import Assignment, Member, Mode
+from jobs.core.placing.facts import Assignment, Member, Mode, NodeFacts
 from jobs.core.placing.scoring import Weights
 from jobs.core.policy import Affinity, PolicySpec
+from jobs.core.scheduler_places import Places
 from jobs.core.taints import Taint
+from jobs.core.world import Site
 from tests.jobs.core.placing.cast import APIS, GPU, NOON, ask, demand, find, fleet, gang, node, workers
 
 
@@ -257,3 +259,10 @@ def test_what_others_took_from_a_promise_is_kept_on_the_rest_of_the_cluster_unti
     assert look.short == {GPU: 1}
     engine.release("first")
     assert find(engine, workers(8)) is not None
+
+
+def test_it_knows_a_resource_of_which_no_node_has_anything_left() -> None:
+    offered = {"cpu": 1000, "memory": 10, "pods": 10, "ephemeral-storage": 5, "nvidia.com/gpu": 4}
+    places = Places([Site(1, Member("north"), (NodeFacts("n0", offered, {"nvidia.com/gpu": 4}),))])
+    places.set_node("north", NodeFacts("n0", offered, {}))
+    assert places.engine.fleet.capacity.shape[1] >= len(offered)
