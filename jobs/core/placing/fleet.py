@@ -341,8 +341,8 @@ class Fleet:
                 self.near[domain] += np.multiply(states.counts[new], many, dtype=np.int64)
 
     def fit_tables(self) -> None:
-        """As wide as the states' tables, and as what nodes offer, though none has any of it left."""
-        columns, resources = self.states.counts.shape[1], max(self.states.free.shape[1], len(self.states.names))
+        """As wide as the states' tables."""
+        columns, resources = self.states.counts.shape[1], self.states.free.shape[1]
         if columns > self.slots.shape[1]:
             self.slots, self.near = _wider(self.slots, columns), _wider(self.near, columns)
         if resources > self.room.shape[1]:

@@ -142,7 +142,7 @@ class States:
             self.counts, self.free = _grown(self.counts, 0), _grown(self.free, 0)
             self.worth, self.devices = _grown(self.worth, 0), _grown(self.devices, 0)
             self.idle, self._kind = _grown(self.idle, 0), _grown(self._kind, 0)
-        while len(free) > self.free.shape[1]:
+        while len(self.names) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
         dense = free if node.usable and min(free, default=0) >= 0 else tuple(max(f, 0) * node.usable for f in free)
         self.free[row] = 0
