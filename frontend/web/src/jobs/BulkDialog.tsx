@@ -28,7 +28,7 @@ export function BulkDialog({ action, ids, onClose }: Props) {
   const told = act.data ?? preview.data;
   const close = () => onClose(act.isSuccess);
   return (
-    <Modal opened onClose={close} title={t(`jobs.bulk.title.${action}`, { count: ids.length })} size={560}>
+    <Modal opened onClose={close} title={t(`jobs.bulk.title.${action}`, { count: ids.length })} size={560} closeButtonProps={{ 'aria-label': t('common.close') }}>
       {preview.error && <Failed error={preview.error} onRetry={() => void preview.refetch()} />}
       {told ? <Told told={told} did={act.isSuccess} /> : <Skeleton height={60} aria-busy />}
       {act.error && (

@@ -35,7 +35,7 @@ export function NodeDialog({ asked: { path, action }, tree, draft, onClose }: Pr
     onClose();
   };
   return (
-    <Modal opened onClose={onClose} title={t(`quotas.ask.${action}`, { path })} size={460}>
+    <Modal opened onClose={onClose} title={t(`quotas.ask.${action}`, { path })} size={460} closeButtonProps={{ 'aria-label': t('common.close') }}>
       {action === 'add' && (
         <AddForm
           taken={quota.children.map(({ name }) => name)}

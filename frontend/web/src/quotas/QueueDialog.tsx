@@ -23,7 +23,7 @@ export function QueueDialog({ node, verb, onClose }: Props) {
     mutate(comment);
   };
   return (
-    <Modal opened onClose={onClose} title={t('quotas.askQueue', { verb: t(`quotas.verb.${verb}`), path: node.path })} size={460}>
+    <Modal opened onClose={onClose} title={t('quotas.askQueue', { verb: t(`quotas.verb.${verb}`), path: node.path })} size={460} closeButtonProps={{ 'aria-label': t('common.close') }}>
       <form onSubmit={submit}>
         <Text size="sm" mb="sm">
           {t(`quotas.verbNote.${verb}`)}

@@ -21,7 +21,7 @@ interface Props {
 export function ConfirmDialog({ title, body, action, dangerous = false, commands, pending, error, onConfirm, onClose }: Props) {
   const { t } = useTranslation();
   return (
-    <Modal opened onClose={onClose} title={title} size={440}>
+    <Modal opened onClose={onClose} title={title} size={440} closeButtonProps={{ 'aria-label': t('common.close') }}>
       <Text size="sm">{body}</Text>
       {error && (
         <Alert color="red" mt="md" role="alert">

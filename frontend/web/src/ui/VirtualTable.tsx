@@ -131,7 +131,9 @@ function Gap({ rows }: { rows: number }) {
   return rows > 0 ? <tr aria-hidden className={classes['gap']} style={{ height: rows * ROW_PX }} /> : null;
 }
 
+/** In steps of many rows: most frames of a scroll then have nothing to render. */
 function inSight(top: number, height: number): Range {
   const first = Math.max(0, Math.floor(top / ROW_PX) - SPARE);
-  return { first, end: Math.ceil((top + height) / ROW_PX) + SPARE };
+  const end = Math.ceil((top + height) / ROW_PX) + SPARE;
+  return { first: Math.floor(first / SPARE) * SPARE, end: Math.ceil(end / SPARE) * SPARE };
 }
