@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 import pytest
 
 from fleet.member.client import MemberClient
+from fleet.member.errors import MemberError
 from fleet.services.clusters import read
 from tests.support.product import Product
 
@@ -57,8 +59,9 @@ class Seen:
 
     def _watch(self, path: str, note: Callable[[str, dict[str, Any]], None]) -> None:
         version = self.client.list(path)["metadata"]["resourceVersion"]
-        for event in self.client.watch(path, resource_version=version, timeout_s=3600):
-            note(event.type, event.object)
+        with suppress(MemberError):  # the member ends with the product
+            for event in self.client.watch(path, resource_version=version, timeout_s=3600):
+                note(event.type, event.object)
 
     def _job(self, kind: str, _: dict[str, Any]) -> None:
         if kind == "ADDED":
