@@ -40,7 +40,7 @@ LISTS = (
     *(f"jobs/groups/?by={by}" for by in ("state", "kind", "namespace", "queue", "cluster", "policy", "reason")),
     "jobs/groups/?by=label:team", "jobs/groups/?by=label:user", "jobs/groups/?by=reason&state=Queued",
     "jobs/groups/?by=state&labels=tier%3Dgold", "jobs/groups/?by=cluster&search=train",
-    "jobs/?state=Moving&state=Reclaiming&state=Backoff", "policies/", "queues/", "queueunits/",
+    "jobs/?state=Moving&state=Reclaiming&state=Backoff", "policies/", "queues/",
     "clusters/?page_size=200", "clusters/cluster-2/nodes/?page_size=200", "clusters/cluster-2/nodes/?page=10&page_size=200",
     "nodes/?page_size=200", "nodes/?page=50&page_size=200", "nodes/?search=node-00777", "gpus/",
     "events/?page_size=100", "events/?page=1000&page_size=100", "events/?reason=Moving&page_size=100",
