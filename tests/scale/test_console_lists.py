@@ -56,7 +56,16 @@ def product(home: Path, url: str = "") -> Iterator[tuple[str, int, str]]:
     port = ports.any_free(0)
     for command in (("-m", "django", "migrate", "-v0"), ("-c", PREPARE)):
         subprocess.run([sys.executable, *command], cwd=ROOT, env=env, check=True)
-    command = ["-m", "uvicorn", "deploy.config.asgi:application", "--port", str(port), "--lifespan", "off", "--no-access-log"]
+    command = [
+        "-m",
+        "uvicorn",
+        "deploy.config.asgi:application",
+        "--port",
+        str(port),
+        "--lifespan",
+        "off",
+        "--no-access-log",
+    ]
     with subprocess.Popen([sys.executable, *command], cwd=ROOT, env=env) as server:
         while not answers(port):
             assert server.poll() is None
