@@ -1,4 +1,6 @@
 /** The list of jobs, a row each: what, where it stands and why, where it runs, how much it takes, since when. */
+import type { TFunction } from 'i18next';
+import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { Job } from '../api/types.ts';
@@ -21,22 +23,7 @@ interface Props {
 
 export function JobTable({ list, ordering, onOrder, selected, onSelect }: Props) {
   const { t } = useTranslation();
-  const columns: Column<Job>[] = [
-    { id: 'name', header: t('jobs.column.name'), sort: 'name', width: '24%', cell: (job) => <Name job={job} /> },
-    { id: 'state', header: t('jobs.column.state'), sort: 'state', width: '128px', cell: ({ state }) => <JobBadge state={state} /> },
-    { id: 'reason', header: t('jobs.column.reason'), width: '30%', cell: (job) => <Why job={job} /> },
-    { id: 'cluster', header: t('jobs.column.cluster'), cell: ({ cluster }) => <Where cluster={cluster} /> },
-    { id: 'gpus', header: t('jobs.column.gpus'), sort: 'gpus', align: 'end', cell: ({ gpus }) => gpus },
-    { id: 'priority', header: t('jobs.column.priority'), sort: 'priority', width: '96px', align: 'end', cell: (job) => job.priority },
-    {
-      id: 'age',
-      header: t('jobs.column.age'),
-      sort: 'created_at',
-      align: 'end',
-      cell: (job) => <Age since={job.created_at} />,
-    },
-    { id: 'actions', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (job) => <JobActions job={job} /> },
-  ];
+  const columns = useMemo(() => columnsOf(t), [t]);
   return (
     <VirtualTable
       caption={t('jobs.title')}
@@ -59,6 +46,25 @@ export function JobTable({ list, ordering, onOrder, selected, onSelect }: Props)
       }}
     />
   );
+}
+
+function columnsOf(t: TFunction): Column<Job>[] {
+  return [
+    { id: 'name', header: t('jobs.column.name'), sort: 'name', width: '24%', cell: (job) => <Name job={job} /> },
+    { id: 'state', header: t('jobs.column.state'), sort: 'state', width: '128px', cell: ({ state }) => <JobBadge state={state} /> },
+    { id: 'reason', header: t('jobs.column.reason'), width: '30%', cell: (job) => <Why job={job} /> },
+    { id: 'cluster', header: t('jobs.column.cluster'), cell: ({ cluster }) => <Where cluster={cluster} /> },
+    { id: 'gpus', header: t('jobs.column.gpus'), sort: 'gpus', align: 'end', cell: ({ gpus }) => gpus },
+    { id: 'priority', header: t('jobs.column.priority'), sort: 'priority', width: '96px', align: 'end', cell: (job) => job.priority },
+    {
+      id: 'age',
+      header: t('jobs.column.age'),
+      sort: 'created_at',
+      align: 'end',
+      cell: (job) => <Age since={job.created_at} />,
+    },
+    { id: 'actions', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (job) => <JobActions job={job} /> },
+  ];
 }
 
 function Name({ job }: { job: Job }) {

@@ -1,10 +1,10 @@
 /** A long list as a real table of which only the rows in sight exist: the server sorts, and is asked for what is in sight. */
-import { Skeleton } from '@mantine/core';
-import { useLayoutEffect, useRef, useState } from 'react';
+import { useCallback, useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { type Column, Heading } from './DataTable.tsx';
 import table from './DataTable.module.css';
+import { Awaited, Box, Line } from './VirtualRow.tsx';
 import classes from './VirtualTable.module.css';
 
 export const ROW_PX = 48;
@@ -39,7 +39,7 @@ interface Props<Row> {
 }
 
 export function VirtualTable<Row>(props: Props<Row>) {
-  const { caption, columns, count, ordering, onOrder, onRange, selection } = props;
+  const { caption, columns, count, rowAt, ordering, onOrder, onRange, selection } = props;
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState<Range>({ first: 0, end: FIRST_SIGHT });
@@ -51,6 +51,11 @@ export function VirtualTable<Row>(props: Props<Row>) {
     onRange(next);
   };
   useLayoutEffect(look);
+  const toggle = useRef(selection.toggle);
+  useLayoutEffect(() => {
+    toggle.current = selection.toggle;
+  });
+  const onToggle = useCallback((row: Row, on: boolean) => toggle.current(row, on), []);
   const total = count ?? FIRST_SIGHT;
   const end = Math.min(range.end, total);
   const first = Math.min(range.first, end);
@@ -70,59 +75,17 @@ export function VirtualTable<Row>(props: Props<Row>) {
         </thead>
         <tbody>
           <Gap rows={first} />
-          {Array.from({ length: end - first }, (_, place) => (
-            <Line key={first + place} {...props} index={first + place} />
-          ))}
+          {Array.from({ length: end - first }, (_, place) => {
+            const index = first + place;
+            const row = rowAt(index);
+            if (row === undefined) return <Awaited key={index} index={index} width={columns.length + 1} />;
+            const box = { label: selection.label(row), on: selection.has(row) };
+            return <Line key={index} index={index} row={row} columns={columns} {...box} onToggle={onToggle} />;
+          })}
           <Gap rows={total - end} />
         </tbody>
       </table>
     </div>
-  );
-}
-
-function Line<Row>({ columns, rowAt, selection, index }: Props<Row> & { index: number }) {
-  const row = rowAt(index);
-  if (row === undefined) {
-    return (
-      <tr aria-rowindex={index + 2}>
-        <td colSpan={columns.length + 1}>
-          <Skeleton height={10} width="60%" />
-        </td>
-      </tr>
-    );
-  }
-  return (
-    <tr aria-rowindex={index + 2}>
-      <td className={classes['box']}>
-        <Box label={selection.label(row)} on={selection.has(row)} onToggle={(on) => selection.toggle(row, on)} />
-      </td>
-      {columns.map(({ id, cell, align }) => (
-        <td key={id} data-align={align}>
-          {cell(row)}
-        </td>
-      ))}
-    </tr>
-  );
-}
-
-interface BoxProps {
-  label: string;
-  on: boolean;
-  some?: boolean;
-  onToggle: (on: boolean) => void;
-}
-
-function Box({ label, on, some = false, onToggle }: BoxProps) {
-  return (
-    <input
-      type="checkbox"
-      aria-label={label}
-      checked={on}
-      ref={(input) => {
-        if (input) input.indeterminate = some && !on;
-      }}
-      onChange={({ currentTarget }) => onToggle(currentTarget.checked)}
-    />
   );
 }
 
