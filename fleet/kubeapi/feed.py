@@ -116,7 +116,7 @@ class Compacted(Exception):
 def changes_after(version: int, kinds: Sequence[Kind]) -> tuple[dict[Kind, list[Change]], int]:
     """What changed behind ``version``, by kind, oldest first; and the version up to which that is all."""
     entries = journal.after(version, _BATCH)
-    if entries and entries[0].version != version + 1 and version < journal.floor():
+    if entries and entries[0].version != version + 1 and 0 < version < journal.floor():
         raise Compacted
     told = {kind: [change.versioned() for change in kind.told(entries)] for kind in kinds}
     return told, entries[-1].version if entries else version

@@ -60,8 +60,8 @@ def placement_of(job: Job) -> dict[str, Any] | None:
 class SpeedsQuerySerializer(serializers.Serializer[Any]):
     model = serializers.CharField(required=False, help_text="one that was measured")
     gpus = serializers.IntegerField(min_value=1, max_value=100_000)
-    step_seconds = serializers.FloatField(required=False, min_value=1e-6, help_text="instead of a model")
-    gradient_bytes = serializers.FloatField(required=False, min_value=1, help_text="with step_seconds")
+    step_seconds = serializers.FloatField(required=False, min_value=1e-6, max_value=1e6, help_text="instead of a model")
+    gradient_bytes = serializers.FloatField(required=False, min_value=1, max_value=1e15, help_text="with step_seconds")
 
 
 class SpeedsSerializer(serializers.Serializer[Any]):

@@ -28,6 +28,8 @@ from quotas.core import admission
 
 LOOKED_AT = 50_000
 """Nodes looked at a second: in a fleet with more of them what is kept stays so for longer, before it is planned anew."""
+LINGER = timedelta(minutes=1)
+"""What cannot be planned any longer, or only for later, is kept on so long: a job that ends is forgotten before its pods."""
 Slots = tuple[int, ...]
 """How many pods of each group fit."""
 
@@ -132,9 +134,13 @@ def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
 def plan(places: Places, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime) -> Kept | None:
     """What is to be kept for it: the nodes that are whole first, of the cluster where enough of them are."""
     kept, nodes = places.kept, sum(len(site.base) for site in places.engine.fleet.sites.values())
-    if kept and kept.gang == gang and timedelta() <= now - kept.planned < timedelta(seconds=nodes / LOOKED_AT):
+    if kept is None or kept.gang != gang or now < kept.planned:
+        return _Plan(places, runs, now.timestamp()).best(gang, only, now)
+    if now - kept.planned < timedelta(seconds=nodes / LOOKED_AT):
         return kept
-    return _Plan(places, runs, now.timestamp()).best(gang, only, now)
+    found = _Plan(places, runs, now.timestamp()).best(gang, only, now)
+    is_worse = found is None or found.drain.starts > kept.drain.starts
+    return kept if is_worse and now - kept.planned < LINGER else found
 
 
 class _Plan:
@@ -158,6 +164,13 @@ class _Plan:
         nodes = self.until[cluster]
         for name in names:
             nodes[name] = max(nodes.get(name, self.now), end)
+
+    def _leaves(self, cluster: str, name: str) -> Amounts:
+        """What those who will be gone still use of a node: its own news may come before theirs."""
+        leave, facts = self.leave.get(cluster, {}).get(name), self.places.node(cluster, name)
+        if not leave or facts is None:
+            return {}
+        return {each: min(amount, facts.requested.get(each, 0)) for each, amount in leave.items()}
 
     def best(self, gang: Gang, only: tuple[str, ...], now: datetime) -> Kept | None:
         prepared = self.engine.prepared(gang.demand)
@@ -201,11 +214,12 @@ class _Plan:
     def _entries(self, site: Site, prepared: Prepared) -> list[tuple[float, str, Vector, Slots]]:
         """Of the nodes that may take some of it, when they are whole, their names and what they hold then."""
         classes, vector = self.engine.fleet.states.classes, self.engine.fleet.states.vector
-        leave, until = self.leave.get(site.name, {}), self.until.get(site.name, {})
+        until = self.until.get(site.name, {})
         known: dict[tuple[int, Vector], Slots] = {}
         found = []
         for name, base in site.base.items():
-            whole = minus(base, vector(leave[name]), -1) if name in leave else base
+            leaves = self._leaves(site.name, name)
+            whole = minus(base, vector(leaves), -1) if leaves else base
             kind = site.where[name].state.kind
             if (kind, whole) not in known:
                 known[kind, whole] = tuple(_slots(group, classes[kind], whole) for group in prepared.groups)
@@ -215,13 +229,13 @@ class _Plan:
 
     def _fitted(self, cluster: str, gang: Gang, names: Sequence[str]) -> set[str]:
         """Those of the nodes that the gang takes when all of them are whole; empty: they do not hold it."""
-        trial, leave = Engine(self.engine.weights), self.leave.get(cluster, {})
+        trial = Engine(self.engine.weights)
         trial.set_cluster(self.engine.members[cluster])
         for name in names:
             facts = self.places.node(cluster, name)
             if facts is not None:
                 left = Counter(facts.requested)
-                left.subtract(leave.get(name, {}))
+                left.subtract(self._leaves(cluster, name))
                 trial.set_node(cluster, replace(facts, requested=dict(left)))
         found = trial.find(replace(gang, excluded={}), gang.demand, datetime.fromtimestamp(self.now, UTC))
         return {name for _, load in found.loads for name in load.names} if found else set()

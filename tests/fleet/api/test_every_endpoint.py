@@ -13,7 +13,7 @@ ONES_OWN = {"session/", "tokens/", "tokens/1/"}
 """What everybody may change, because it is their own."""
 QUESTIONS = {"whatif/"}
 """What is asked by POST and changes nothing."""
-ARGUMENTS = {"id": str(UUID(int=1)), "name": "north", "pk": "1", "username": "ada"}
+ARGUMENTS = {"id": str(UUID(int=1)), "name": "north", "node": "n1", "pk": "1", "username": "ada"}
 
 
 def paths(patterns, before: str = "") -> Iterator[tuple[str, object]]:

@@ -63,7 +63,8 @@ def headers(admin: Any) -> dict[str, str]:
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda each: each.value)
 def test_it_keeps_its_word(operation: Any, mode: GenerationMode, headers: dict[str, str]) -> None:
     """An operation that takes nothing cannot be asked wrongly."""
-    there = {"name": "north", "username": "ada", "id": str(Job.objects.get().uid) if "job" in operation.path else "1"}
+    job = str(Job.objects.get().uid)
+    there = {"name": "north", "node": "north-0", "username": "ada", "id": job if "job" in operation.path else "1"}
 
     @FEW
     @given(operation.as_strategy(generation_mode=mode), st.booleans())

@@ -1,7 +1,7 @@
 """Drain reservation through the scheduler: what is kept, who may use it meanwhile, and that a big gang is never delayed."""
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -12,7 +12,7 @@ from jobs.core import drain
 from jobs.core.drain import Guesses
 from jobs.core.reasons import Code
 from jobs.core.scheduler import Scheduler
-from jobs.core.scheduler_drain import Run, Runs
+from jobs.core.scheduler_drain import LINGER, Run, Runs
 from jobs.core.scheduler_places import Places
 from jobs.core.world import Gang, Promise
 from tests.jobs.core.builders import NOON, cluster, gang, node
@@ -183,6 +183,53 @@ def test_it_tells_for_whom_nodes_are_kept_and_until_when():
     assert [(each.code, each.message) for each in told[3].clusters] == [
         (Code.KEPT_FOR_GANG, "keeps 2 nodes for default/j002 until it starts, expected at 13:00:00 UTC")
     ]
+
+
+def test_it_keeps_nodes_on_while_the_pods_of_one_that_was_deleted_go():
+    yard = Yard([2])
+    busy = yard.kept.places.node("c0", "c0-0")
+    used = ("c0-0", {"cpu": 1000, "nvidia.com/gpu": GPUS, "pods": 1})
+    yard.kept.places.set_node("c0", replace(busy, requested=used[1]))
+    yard.runs.by_job[1] = Run("default", GPUS, NOON.timestamp(), 600 * MINUTE, ("j001", 1), "c0", (used,))
+    yard.submit(2, 2 * GPUS, 60)
+    yard.cycle()
+    yard.now = PATIENCE
+    yard.submit(3, GPUS, 900)
+    yard.cycle()
+    del yard.runs.by_job[1]
+    yard.cycle()
+    assert not yard.starts
+    yard.kept.places.set_node("c0", busy)
+    yard.now += 1
+    yard.cycle()
+    assert yard.starts.keys() == {2}
+
+
+def test_it_counts_nobody_twice_who_has_left_a_node_before_that_is_known_of_its_run():
+    yard = Yard([2])
+    used = ("c0-0", {"cpu": 1000, "nvidia.com/gpu": GPUS, "pods": 1})
+    yard.runs.by_job[1] = Run("default", GPUS, NOON.timestamp(), 600 * MINUTE, ("j001", 1), "c0", (used,))
+    yard.submit(2, 2 * GPUS, 60)
+    yard.submit(3, GPUS, 900)
+    yard.now = PATIENCE
+    yard.cycle()
+    assert yard.starts.keys() == {2}
+
+
+def test_it_does_not_keep_nodes_for_ever_when_it_is_no_longer_known_when_they_are_whole():
+    yard = Yard([2])
+    used = ("c0-0", {"cpu": 1000, "nvidia.com/gpu": GPUS, "pods": 1})
+    yard.kept.places.set_node("c0", replace(yard.kept.places.node("c0", "c0-0"), requested=used[1]))
+    yard.runs.by_job[1] = Run("default", GPUS, NOON.timestamp(), 600 * MINUTE, ("j001", 1), "c0", (used,))
+    yard.submit(2, 2 * GPUS, 60)
+    yard.cycle()
+    yard.now = PATIENCE
+    yard.submit(3, GPUS, 900)
+    yard.cycle()
+    del yard.runs.by_job[1]
+    yard.now += LINGER / timedelta(minutes=1)
+    yard.cycle()
+    assert yard.starts.keys() == {3}
 
 
 def test_it_guesses_a_run_by_the_last_one_alike():
