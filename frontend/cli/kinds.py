@@ -180,7 +180,8 @@ CLUSTERS = Kind(
     },
     {"REGION": value("region"), "ZONE": value("zone"), "CPU FREE": lambda item, now: free_of(item, "cpu"),
      "MEMORY FREE": lambda item, now: free_of(item, "memory"), "SCHEDULER": value("scheduler"),
-     "RESERVATIONS": lambda item, now: "no" if item.get("reservations") else "yes", "LABELS": _labels, "MESSAGE": value("message")},
+     "RESERVATIONS": lambda item, now: "no" if item.get("reservations") else "yes", "LABELS": _labels,
+     "MESSAGE": value("message")},
     namespaced=False,
 )  # fmt: skip
 NODES = Kind(

@@ -27,6 +27,13 @@ def ask(ledger: Ledger, unit: Unit) -> Refused | None:
     return answer if isinstance(answer, Refused) else None
 
 
+def worth_asking(ledger: Ledger | None, gang: Gang, most: int) -> int:
+    """Of those like it, one more than the quota may have room for, but no more than ``most``."""
+    if ledger is None or not gang.asks_quota:
+        return most
+    return min(admission.most(ledger, gang.charge.leaf, gang.charge.amounts) + 1, most)
+
+
 class Gate:
     """One pass over everybody who may be looked at; charges the ledger as it admits."""
 

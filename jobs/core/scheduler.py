@@ -51,7 +51,6 @@ class Scheduler:
         self._lines = Lines()
         self._open: dict[Line, None] = {}
         """Lines whose answer is not known, or was yes."""
-        self._untold: dict[Line, None] = {}
         self._full: dict[str, dict[Line, None]] = {}
         """Lines that the quota refuses, by the node that says no."""
         self._shut: dict[Hashable, dict[Line, None]] = {}
@@ -188,7 +187,7 @@ class Scheduler:
             for job in changed & self.gangs.keys():
                 self.put(self.gangs[job])
         elif before.until != kept.until:
-            self._untold[self._lines.of[kept.gang.job_id]] = None
+            self._lines.news[self._lines.of[kept.gang.job_id]] = None
         if kept is not None and kept.until <= now:
             line = self._lines.of[kept.gang.job_id]
             self.places.reconsider(line.key[1])
@@ -317,7 +316,7 @@ class Scheduler:
 
     def _close(self, line: Line) -> None:
         self._open.pop(line, None)
-        self._untold[line] = None
+        self._lines.news[line] = None
         if self._blocks(line.leaf):
             self._blocked[line.leaf] = None
 
@@ -325,10 +324,11 @@ class Scheduler:
         return dict.fromkeys(line.leaf for line in self._open if line.leaf)
 
     def _feed(self, leaf: str) -> list[int]:
-        """Of a leaf those who may be next, the first of each line."""
+        """Of a leaf those who may be next: the first of each line, and of those no more than one too many for the quota."""
         lines = [line for line in self._lines.by_leaf.get(leaf, {}).values() if line in self._open]
         if not self._blocks(leaf):
-            return [job for line in lines for _, job in line.members[:AT_ONCE]]
+            ledger = self.quota.ledger if self.quota else None
+            return [job for line in lines for _, job in line.members[: gate.worth_asking(ledger, line.sample, AT_ONCE)]]
         found: list[int] = []
         for _, job in self._lines.in_order(leaf):
             if self._lines.of[job].refused or len(found) == AT_ONCE:
@@ -359,12 +359,13 @@ class Scheduler:
         for leaf in self._blocked:
             self._tell_behind(leaf, plan, now)
         self._blocked.clear()
-        for line in self._untold:
+        for line in self._lines.to_tell(now, patience):
             if not line.members or not line.refused or self._blocks(line.leaf):
                 continue
             reason = self._reason(line, now)
             plan.waits += [Waits(self.gangs[job], reason) for job in line.tell(reason, now, patience)]
-        self._untold.clear()
+            if line.late:
+                self._lines.late[line] = None
 
     def _tell_behind(self, leaf: str, plan: Plan, now: datetime) -> None:
         everybody = [job for _, job in self._lines.in_order(leaf)]
@@ -425,7 +426,6 @@ class Scheduler:
         line = Line((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
         self._lines.put(gang.job_id, unit, line)
         line = self._lines.of[gang.job_id]
-        self._untold[line] = None
         if not line.refused:
             self._open[line] = None
         if self._preempts(line.leaf):
@@ -440,8 +440,9 @@ class Scheduler:
         if self._blocks(line.leaf):
             self._blocked[line.leaf] = None
         if not line.members:
-            for known in (self._open, self._untold, *([self._full.get(line.refusal.path, {})] if line.refusal else [])):
-                known.pop(line, None)
+            self._open.pop(line, None)
+            if line.refusal:
+                self._full.get(line.refusal.path, {}).pop(line, None)
             self._shut.get(line.key[1], {}).pop(line, None)
 
     def _only(self, gang: Gang) -> tuple[str, ...]:

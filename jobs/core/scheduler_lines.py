@@ -16,6 +16,8 @@ from quotas.core.order import Place, Unit
 
 Key = tuple[Hashable, Hashable]
 """(shape asked of the quota, shape asked of the clusters)."""
+_AT_ONCE = 20
+"""Of a line whose reason is another one, so many are told of it at once; the others with the amounts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,6 +36,8 @@ class Line:
     reason: Reason | None = None
     told_at: datetime | None = None
     untold: set[int] = field(default_factory=set)
+    late: bool = False
+    """Some were told otherwise."""
     hopeless: int = -1
     """When nobody was found to take a place back from, as the scheduler counts."""
 
@@ -49,15 +53,25 @@ class Line:
             self.sized = (stays, big(self.sample.demand))
         return self.sized[1]
 
+    def is_due(self, now: datetime, patience: timedelta) -> bool:
+        """Whether the last word to everybody is old."""
+        return self.told_at is None or not timedelta() <= now - self.told_at < patience
+
     def tell(self, reason: Reason, now: datetime, patience: timedelta) -> list[int]:
-        """Who is to be told: all of them when it is another reason, or amounts have changed and the last word is old."""
+        """Who is to be told: all when it is news and the last word is old; until then the first, if it is another reason.
+
+        A reason that comes and goes would otherwise have thousands rewritten every time.
+        """
         before = self.reason
-        same = before is not None and before.code is reason.code
-        if same and before is not None and before.message == reason.message:
+        if before is not None and (before.code, before.message) == (reason.code, reason.message):
             reason = before
-        elif not same or self.told_at is None or now - self.told_at >= patience or now < self.told_at:
+        else:
+            self.late = True
+        if self.late and self.is_due(now, patience):
             self.untold.update(job for _, job in self.members)
-            self.told_at = now
+            self.told_at, self.late = now, False
+        elif before is None or before.code is not reason.code:
+            self.untold.update(job for _, job in self.members[:_AT_ONCE])
         self.reason = reason
         told, self.untold = sorted(self.untold), set()
         return told
@@ -71,6 +85,10 @@ class Lines:
         self.by_leaf: dict[str, dict[Key, Line]] = {}
         self.of: dict[int, Line] = {}
         self.unit: dict[int, Unit] = {}
+        self.news: dict[Line, None] = {}
+        """Those of which there may be something to tell."""
+        self.late: dict[Line, None] = {}
+        """Those of which not everybody was told the last."""
 
     def put(self, job: int, unit: Unit, line: Line) -> None:
         line = self.by_key.setdefault(line.key, line)
@@ -78,6 +96,7 @@ class Lines:
         insort(line.members, (unit.place, job))
         line.untold.add(job)
         self.of[job], self.unit[job] = line, unit
+        self.news[line] = None
 
     def drop(self, job: int) -> Line | None:
         line = self.of.pop(job, None)
@@ -88,7 +107,17 @@ class Lines:
         line.untold.discard(job)
         if not line.members:
             del self.by_key[line.key], self.by_leaf[line.leaf][line.key]
+            self.news.pop(line, None)
+            self.late.pop(line, None)
         return line
+
+    def to_tell(self, now: datetime, patience: timedelta) -> list[Line]:
+        """Those of which there may be something to tell now; each once."""
+        found = dict.fromkeys([*self.news, *(line for line in self.late if line.is_due(now, patience))])
+        self.news.clear()
+        for line in found:
+            self.late.pop(line, None)
+        return list(found)
 
     def first(self, leaf: str) -> int:
         """Who is first of a leaf where somebody waits."""

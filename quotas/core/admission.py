@@ -90,6 +90,14 @@ def ask(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible: bool = True
     return _refused(ledger, leaf, dict(asked), block, code, firm if block.bound is Bound.MIN else used)
 
 
+def most(ledger: Ledger, leaf: str, amounts: Amounts) -> int:
+    """No more jobs with these amounts fit than this, whoever else is admitted meanwhile; as few may as none."""
+    asked, used = ledger.ask(amounts), ledger.held.used[ledger.way[leaf]].tolist()
+    steps = zip(ledger.limits[leaf].max, used, strict=True)
+    room = min(((high[i] - has[i]) // amount for high, has in steps for i, amount in asked), default=UNLIMITED)
+    return max(room, 0)
+
+
 def short(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step, resource]
     """Where on the way up the max has no room for what is asked, with what idle siblings keep back counted as used."""
     over = np.asarray((asked > ledger.max[way] - ledger.held.used[way]) & (asked > 0))

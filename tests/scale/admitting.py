@@ -1,8 +1,8 @@
 """Drives the load of the benchmark ``admission`` in a process with the product's own settings, and prints what came of it.
 
-Objects go in by REST through the web process that `up` starts; the scheduler and what members report run here, as in a worker
-and a watcher. Members are capacity alone: what is measured ends when the placement is committed, and a job ends when its time
-is over, as its member would report it. Wall clock.
+Objects go in by REST through the web process that `up` starts; the scheduler runs here, whenever a cycle is wanted, as in a
+worker; what members report is taken in by a process of its own, as by the watcher. Members are capacity alone: what is measured
+ends when the placement is committed, and a job ends when its time is over, as its member would report it. Wall clock.
 """
 
 import json
@@ -21,9 +21,11 @@ from typing import Any
 import django
 import httpx
 
-AT_ONCE, AHEAD = 100, 4000
-"""Jobs in one request, and how many may wait at a time: who sends them watches the queues, as Kueue's generator does not."""
+AT_ONCE = 100
+"""Jobs in one request, at most."""
 RUNS_S = {1: 0.2, 5: 0.5, 20: 1.0}
+EVERY_S = {1: 0.1, 5: 0.5, 20: 1.2}
+"""How often a queue is given one of so many CPUs, as by Kueue's generator."""
 PRIORITY = {1: 50, 5: 100, 20: 200}
 OF_TEN = (1,) * 7 + (5,) * 2 + (20,)
 """CPUs of ten jobs in a row: Kueue's 350 small, 100 medium and 50 large ones a queue."""
@@ -42,9 +44,17 @@ class Shape:
     def leaves(self) -> int:
         return self.cohorts * self.queues
 
+    def cpu(self, number: int) -> int:
+        return OF_TEN[number // self.leaves % 10]
+
+    def due_s(self, number: int) -> float:
+        """When it is sent, from the beginning on."""
+        tens, place = divmod(number // self.leaves, 10)
+        cpu = OF_TEN[place]
+        return EVERY_S[cpu] * (tens * OF_TEN.count(cpu) + place - OF_TEN.index(cpu))
+
     def job(self, number: int) -> dict[str, Any]:
-        cohort, queue = number % self.cohorts, number // self.cohorts % self.queues
-        cpu = OF_TEN[number // self.leaves % 10]
+        cohort, queue, cpu = number % self.cohorts, number // self.cohorts % self.queues, self.cpu(number)
         container = {"name": "main", "image": "example.com/x", "resources": {"requests": {"cpu": cpu}}}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
         metadata = {
@@ -115,11 +125,28 @@ def web() -> Iterator[str]:
             server.terminate()
 
 
+@contextmanager
+def members() -> Iterator[None]:
+    """Another process, for what the watcher does."""
+    with subprocess.Popen([sys.executable, "-m", "tests.scale.admitting", "members"], env=os.environ) as watcher:
+        try:
+            yield
+        finally:
+            watcher.terminate()
+
+
+def play_members() -> None:
+    from django.utils import timezone
+
+    while True:
+        if not end_those_whose_time_is_over(timezone.now()):
+            time.sleep(0.01)
+
+
 @dataclass
 class Load:
     shape: Shape
     ended: int = 0
-    submitted: int = 0
     submitted_s: float = 0.0
     cycles: int = 0
     used: list[int] = field(default_factory=list)
@@ -127,38 +154,43 @@ class Load:
     _looked_at: float = 0.0
 
     def send(self, address: str, token: str) -> None:
-        began = time.perf_counter()
+        began, line = time.perf_counter(), sorted(range(self.shape.jobs), key=self.shape.due_s)
         with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
-            for start in range(0, self.shape.jobs, AT_ONCE):
-                while self.submitted - self.ended > max(AHEAD, 40 * self.shape.leaves // 10):
-                    time.sleep(0.005)
-                numbers = range(start, min(start + AT_ONCE, self.shape.jobs))
-                body = {"apiVersion": "v1", "kind": "List", "items": [self.shape.job(n) for n in numbers]}
+            while line and not self.failed:
+                at = time.perf_counter() - began
+                due = [number for number in line[:AT_ONCE] if self.shape.due_s(number) <= at]
+                if not due:
+                    time.sleep(max(self.shape.due_s(line[0]) - at, 0.0))
+                    continue
+                del line[: len(due)]
+                body = {"apiVersion": "v1", "kind": "List", "items": [self.shape.job(n) for n in due]}
                 answer = client.post("/api/v1/apply/", json=body)
-                if answer.status_code != 200:
-                    self.failed.append(answer.text[:500])
-                    return
-                self.submitted += len(numbers)
+                self.failed += [] if answer.status_code == 200 else [answer.text[:500]]
         self.submitted_s = time.perf_counter() - began
 
     def run(self, patience_s: float) -> None:
         from django.utils import timezone
 
+        from fleet.models import Lease
         from jobs.services import scheduling
 
-        began = time.monotonic()
+        began, served = time.monotonic(), None
         while self.ended < self.shape.jobs and not self.failed and time.monotonic() - began < patience_s:
-            scheduling.run(timezone.now)
-            self.cycles += 1
-            self.ended += end_those_whose_time_is_over(timezone.now())
+            wanted = Lease.objects.filter(name=scheduling.LEASE).values_list("wanted", flat=True).first()
+            if wanted == served:
+                time.sleep(0.005)
+            else:
+                scheduling.run(timezone.now)
+                served, self.cycles = wanted, self.cycles + 1
             self._look()
 
     def _look(self) -> None:
-        """Once in a while how much of what the queues have is used."""
+        """Once in a while who has ended, and how much of what the queues have is used."""
         from jobs.models import Job
 
         if time.monotonic() - self._looked_at > 0.5:
             self._looked_at = time.monotonic()
+            self.ended = Job.objects.filter(finished_at__isnull=False).count()
             charges = Job.objects.filter(charge__isnull=False).values_list("charge", flat=True)
             self.used.append(sum(charge["cpu"] for charge in charges))
 
@@ -234,7 +266,7 @@ def main() -> None:
 
     shape, patience_s = Shape(*(int(each) for each in sys.argv[1:4])), float(sys.argv[4])
     token = prepare(shape)
-    with web() as address:
+    with web() as address, members():
         load, began = Load(shape), timezone.now()
         sender = in_thread(lambda: load.send(address, token))
         load.run(patience_s)
@@ -244,4 +276,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     django.setup()
-    main()
+    play_members() if sys.argv[1] == "members" else main()

@@ -6,6 +6,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.core.policy import PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_places import Places
@@ -133,6 +134,26 @@ def test_it_tells_only_those_whose_reason_is_news():
     assert [each.gang.name for each in scheduler.run(NOON).waits] == ["default/one"]
     scheduler.put(gang("two", after_s=1))
     assert [each.gang.name for each in scheduler.run(NOON).waits] == ["default/two"]
+
+
+def test_it_tells_the_first_at_once_of_another_reason_and_everybody_soon():
+    kept = Scheduler(Quota(Ledger(TREE), 1), Places([cluster("north", [node(8)])]))
+    policy = PolicySpec()
+    many = [mine(f"j{i:03}", "a", 0, gpus=5, job_id=i, policy=policy) for i in range(1, 61)]
+    for each in many:
+        kept.put(each)
+    plan = kept.run(NOON)
+    assert len(plan.placed) == 1 and {each.reason.code for each in plan.waits} == {Code.QUOTA_EXCEEDED}
+    assert len(plan.waits) == 59
+
+    def told(after_s: float) -> list[Code]:
+        return [each.reason.code for each in kept.run(NOON + timedelta(seconds=after_s)).waits]
+
+    kept.release(plan.placed[0].gang.job_id)
+    assert told(1) == [Code.NO_CLUSTER_FITS] * 20
+    assert told(2) == []
+    assert told(6) == [Code.NO_CLUSTER_FITS] * 59
+    assert told(20) == []
 
 
 def test_it_starts_whom_freed_room_fits_and_asks_nobody_else():

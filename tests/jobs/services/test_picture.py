@@ -85,7 +85,8 @@ def test_it_counts_a_charge_that_ends_while_it_looks_neither_for_ever_nor_twice(
         now=NOW,
     )
     job = Job.objects.create(
-        kind="Job", api_version="batch/v1", namespace="a", name="j", manifest={}, roles=[], total={}, leaf="root/a", charge={"cpu": 4000},
+        kind="Job", api_version="batch/v1", namespace="a", name="j", manifest={}, roles=[], total={}, leaf="root/a",
+        charge={"cpu": 4000},
         state=Job.State.RUNNING, created_at=NOW, queued_at=NOW, tree_version=QuotaTree.objects.get().resource_version,
     )  # fmt: skip
 
