@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,17 +38,19 @@ class Launch:
 
 
 class Ports:
-    """One free loopback port per job, the same for all its pods as long as the simulator lives."""
+    """One free loopback port per job, the same for all its pods as long as the simulator lives; its pods start in threads."""
 
     def __init__(self) -> None:
         self._by_job: dict[str, int] = {}
+        self._one_asks = threading.Lock()
 
     def of(self, job: str) -> int:
-        if job not in self._by_job:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self._by_job[job] = probe.getsockname()[1]
-        return self._by_job[job]
+        with self._one_asks:
+            if job not in self._by_job:
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", 0))
+                    self._by_job[job] = probe.getsockname()[1]
+            return self._by_job[job]
 
 
 class Process:

@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,7 @@ def test_it_terminates_politely(tmp_path: Path) -> None:
 
 def test_it_leaves_nothing_behind_when_the_simulator_is_killed(tmp_path: Path) -> None:
     simulator = f"""
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from fleet.simulator.controllers.processes import Launch, Process
 import os
@@ -156,3 +159,15 @@ def until(true: object, seconds: float = 15.0) -> None:
     while not true():  # type: ignore[operator]
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.02)
+
+
+def test_pods_that_start_at_once_are_given_the_same_port():
+    ports, at_once = Ports(), threading.Barrier(8)
+
+    def pod_of(job: str) -> int:
+        at_once.wait()
+        return ports.of(job)
+
+    with ThreadPoolExecutor(8) as threads:
+        for job in map(str, range(200)):
+            assert len(set(threads.map(pod_of, [job] * 8))) == 1
