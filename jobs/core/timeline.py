@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from jobs.core.failover import Outcome
 from jobs.core.reasons import Code
@@ -107,26 +108,29 @@ class Slice:
         return (self.ends_at - self.starts_at).total_seconds()
 
 
-def gate_of(code: str) -> Gate:
+def gate_of(reason: Mapping[str, Any]) -> Gate:
     """Where a job with this reason stands; every other reason is one of placement."""
+    code = reason.get("code", "")
+    if code == Code.NEVER_FITS and (reason.get("quota") or {}).get("code") == code:
+        return Gate.QUOTA
     return _OF_CODE.get(Code(code), Gate.PLACEMENT) if code in set(Code) else Gate.PLACEMENT
 
 
-def gates(code: str, *, through: bool) -> list[tuple[Gate, Passage]]:
+def gates(reason: Mapping[str, Any], *, through: bool) -> list[tuple[Gate, Passage]]:
     """The ladder of a job with this reason; ``through``: it runs or is done, and has passed them all."""
     order = list(Gate)
-    now = len(order) if through else order.index(gate_of(code))
+    now = len(order) if through else order.index(gate_of(reason))
     return [
         (gate, Passage.PASSED if place < now else Passage.NOW if place == now else Passage.NEXT)
         for place, gate in enumerate(order)
     ]
 
 
-def owner_of(code: str) -> Owner:
+def owner_of(reason: Mapping[str, Any]) -> Owner:
     """In whose hands a waiting job with this reason is."""
-    if code == Code.SUSPENDED:
+    if reason.get("code") == Code.SUSPENDED:
         return Owner.SUSPENDED
-    gate = gate_of(code)
+    gate = gate_of(reason)
     return Owner(gate.value) if gate.value in set(Owner) else Owner.PLACEMENT
 
 

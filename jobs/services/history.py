@@ -37,11 +37,10 @@ class Timeline:
 
 
 def of(job: Job, now: datetime) -> Timeline:
-    code = str((job.reason or {}).get("code", ""))
     through = job.finished or job.state == Job.State.RUNNING
     waited = timeline.turns(job.waited)
     slices = timeline.slices(job.created_at, job.finished_at, waited, _runs(job), now)
-    return Timeline(job.created_at, job.finished_at, now, slices, timeline.gates(code, through=through))
+    return Timeline(job.created_at, job.finished_at, now, slices, timeline.gates(job.reason or {}, through=through))
 
 
 def _runs(job: Job) -> list[Run]:

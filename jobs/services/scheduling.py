@@ -360,7 +360,7 @@ def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
     changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
     for job in changed:
         job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}
-        job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason["code"]), now)
+        job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
     if changed:
         bulk.update(changed, ["reason", "waited"])
         announce_jobs(changed, now)

@@ -77,12 +77,22 @@ def test_it_keeps_a_turn_once():
     assert timeline.turns(timeline.entered(kept, Owner.QUOTA, at(5)))[-1] == Turn(Owner.QUOTA, at(5))
 
 
+def gate(code: str, **reason: object) -> Gate:
+    return timeline.gate_of({"code": code, **reason})
+
+
+def test_it_stands_before_the_gate_that_will_never_open():
+    assert gate(Code.NEVER_FITS) is Gate.PLACEMENT
+    assert gate(Code.NEVER_FITS, quota={"code": Code.FITS}) is Gate.PLACEMENT
+    assert gate(Code.NEVER_FITS, quota={"code": Code.NEVER_FITS}) is Gate.QUOTA
+
+
 def test_it_has_a_gate_and_an_owner_for_every_code():
-    assert timeline.gate_of(Code.NO_CLUSTER_FITS) is Gate.PLACEMENT is timeline.gate_of("of a newer server")
-    assert all(timeline.owner_of(code) in Owner for code in Code)
+    assert gate(Code.NO_CLUSTER_FITS) is Gate.PLACEMENT is gate("of a newer server")
+    assert all(timeline.owner_of({"code": code}) in Owner for code in Code)
 
 
 def test_it_climbs_the_ladder():
-    steps = dict(timeline.gates(Code.QUOTA_EXCEEDED, through=False))
+    steps = dict(timeline.gates({"code": Code.QUOTA_EXCEEDED}, through=False))
     assert (steps[Gate.QUEUE], steps[Gate.QUOTA], steps[Gate.MEMBER]) == tuple(map(Passage, ("passed", "now", "next")))
-    assert {passage for _, passage in timeline.gates("", through=True)} == {Passage.PASSED}
+    assert {passage for _, passage in timeline.gates({}, through=True)} == {Passage.PASSED}
