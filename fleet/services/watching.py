@@ -29,7 +29,7 @@ from fleet.services.supply import ClusterGone, Supply
 
 log = logging.getLogger(__name__)
 
-_BATCH_S = 0.03
+_BATCH_S = 0.01
 _BATCH = 1000
 _BACKLOG = 4000
 """Changes that may wait for the writer before the readers have to: bounds the memory."""

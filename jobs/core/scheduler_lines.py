@@ -18,6 +18,8 @@ Key = tuple[Hashable, Hashable]
 """(shape asked of the quota, shape asked of the clusters)."""
 _AT_ONCE = 20
 """Of a line whose reason is another one, so many are told of it at once; the others with the amounts."""
+_IN_A_CYCLE = 100
+"""Of a line whose amounts are others, so many are told in each cycle, until all are: nobody's start waits for a thousand."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +40,9 @@ class Line:
     untold: set[int] = field(default_factory=set)
     late: bool = False
     """Some were told otherwise."""
+    round: list[int] = field(default_factory=list)
+    """Who is to be told yet of those who were there when it began."""
+    round_reason: Reason | None = None
     hopeless: int = -1
     """When nobody was found to take a place back from, as the scheduler counts."""
 
@@ -58,7 +63,7 @@ class Line:
         return self.told_at is None or not timedelta() <= now - self.told_at < patience
 
     def tell(self, reason: Reason, now: datetime, patience: timedelta) -> list[int]:
-        """Who is to be told: all when it is news and the last word is old; until then the first, if it is another reason.
+        """Who is to be told: all, by and by, when it is news and the last word is old; until then a few, if its code is new.
 
         A reason that comes and goes would otherwise have thousands rewritten every time.
         """
@@ -67,14 +72,25 @@ class Line:
             reason = before
         else:
             self.late = True
-        if self.late and self.is_due(now, patience):
+        if before is None:
             self.untold.update(job for _, job in self.members)
             self.told_at, self.late = now, False
-        elif before is None or before.code is not reason.code:
+        elif self.late and self.is_due(now, patience):
+            self._go_round(reason, now)
+        elif before.code is not reason.code:
             self.untold.update(job for _, job in self.members[:_AT_ONCE])
         self.reason = reason
         told, self.untold = sorted(self.untold), set()
         return told
+
+    def _go_round(self, reason: Reason, now: datetime) -> None:
+        here = [job for _, job in self.members]
+        if not self.round:
+            self.round, self.round_reason = here[::-1], reason
+        self.untold.update({*self.round[-_IN_A_CYCLE:]}.intersection(here))
+        del self.round[-_IN_A_CYCLE:]
+        if not self.round:
+            self.told_at, self.late = now, self.round_reason is not reason
 
 
 class Lines:

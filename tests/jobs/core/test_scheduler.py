@@ -156,6 +156,20 @@ def test_it_tells_the_first_at_once_of_another_reason_and_everybody_soon():
     assert told(20) == []
 
 
+def test_it_tells_many_of_other_amounts_by_and_by():
+    kept = Scheduler(Quota(Ledger(TREE), 1), Places([cluster("north", [node(8)])]))
+    policy = PolicySpec()
+    for i in range(1, 252):
+        kept.put(mine(f"j{i:03}", "a", 0, gpus=5, job_id=i, policy=policy))
+    kept.charge(1000, mine("other", "a", 0, gpus=1).charge)
+    assert len(kept.run(NOON).waits) == 250
+    kept.release(1000)
+    told = [kept.run(NOON + timedelta(seconds=after_s)).waits for after_s in (1, 6, 7, 8, 9, 30)]
+    assert [len(each) for each in told] == [0, 100, 100, 50, 0, 0]
+    assert {each.gang.job_id for waits in told for each in waits} == set(kept.gangs)
+    assert all("used" in each.reason.message for waits in told for each in waits)
+
+
 def test_it_starts_whom_freed_room_fits_and_asks_nobody_else():
     scheduler = Scheduler(places=Places([cluster("north", [node(4)])]))
     scheduler.places.hold(Promise("other", "north", {}, (({GPU: 2}, ("north-0",)),)))
