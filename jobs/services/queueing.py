@@ -11,9 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Case, F, Max, QuerySet, Value, When, Window
-from django.db.models.expressions import BaseExpression
-from django.db.models.functions import Concat, Lag, RowNumber
+from django.db.models import QuerySet
 
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from jobs import snapshot
@@ -100,19 +98,22 @@ def _unit(job: Job, position: int | None, ahead: str) -> QueueUnit:
 
 
 def _places(page: Sequence[Job]) -> dict[int, tuple[int, str]]:
-    """Of those who wait: the position, and who is ahead. Counted over the whole queues, read for the page alone."""
-    wait = [job for job in page if job.state in Job.WAITING and job.charge is None]
+    """Of those who wait: the position, and who is ahead; from the names of all who wait in their queues."""
+    wait = {job.pk for job in page if job.state in Job.WAITING and job.charge is None}
     if not wait:
         return {}
-    line: list[BaseExpression | F | str] = [F("priority").desc(), "queued_at", "namespace", "name", "pk"]
-    whole = snapshot.waiting_jobs().filter(leaf__in={job.leaf for job in wait}, charge__isnull=True).order_by()
-    asked = Case(When(pk__in=[job.pk for job in wait], then=1), default=0)
-    placed = whole.annotate(
-        position=Window(RowNumber(), partition_by=["leaf"], order_by=line),
-        ahead=Window(Lag(Concat("namespace", Value("/"), "name")), partition_by=["leaf"], order_by=line),
-        asked=Window(Max(asked), partition_by=["pk"]),
-    ).filter(asked=1)
-    return {pk: (position, ahead or "") for pk, position, ahead in placed.values_list("pk", "position", "ahead")}
+    leaves = {job.leaf for job in page if job.pk in wait}
+    line = snapshot.waiting_jobs().filter(leaf__in=leaves, charge__isnull=True).order_by("leaf", *_ORDER)
+    found: dict[int, tuple[int, str]] = {}
+    leaf, position, ahead = "", 0, ""
+    for pk, queue, namespace, name in line.values_list("pk", "leaf", "namespace", "name"):
+        if queue != leaf:
+            leaf, position, ahead = queue, 0, ""
+        position += 1
+        if pk in wait:
+            found[pk] = position, ahead
+        ahead = f"{namespace}/{name}"
+    return found
 
 
 @transaction.atomic
