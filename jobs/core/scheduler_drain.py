@@ -29,7 +29,7 @@ from quotas.core import admission
 LOOKED_AT = 50_000
 """Nodes looked at a second: in a fleet with more of them what is kept stays so for longer, before it is planned anew."""
 LINGER = timedelta(minutes=1)
-"""What cannot be planned any longer, or only for later, is kept on so long: a job that ends is forgotten before its pods."""
+"""What cannot be planned any longer is kept on so long: a job that ends is forgotten before its pods."""
 Slots = tuple[int, ...]
 """How many pods of each group fit."""
 
@@ -134,13 +134,11 @@ def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
 def plan(places: Places, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime) -> Kept | None:
     """What is to be kept for it: the nodes that are whole first, of the cluster where enough of them are."""
     kept, nodes = places.kept, sum(len(site.base) for site in places.engine.fleet.sites.values())
-    if kept is None or kept.gang != gang or now < kept.planned:
-        return _Plan(places, runs, now.timestamp()).best(gang, only, now)
-    if now - kept.planned < timedelta(seconds=nodes / LOOKED_AT):
+    age = now - kept.planned if kept and kept.gang == gang else None
+    if age is not None and timedelta() <= age < timedelta(seconds=nodes / LOOKED_AT):
         return kept
     found = _Plan(places, runs, now.timestamp()).best(gang, only, now)
-    is_worse = found is None or found.drain.starts > kept.drain.starts
-    return kept if is_worse and now - kept.planned < LINGER else found
+    return kept if found is None and age is not None and timedelta() <= age < LINGER else found
 
 
 class _Plan:
