@@ -24,9 +24,14 @@ QUIET = (
 )  # fmt: skip
 PATIENCE_MS = 15_000
 AXE = settings.ROOT / "frontend/web/node_modules/axe-core/axe.min.js"
-FINDINGS = """async () => (await axe.run()).violations
+FINDINGS = """async () => {
+  const moves = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().endTime < Infinity);
+  await Promise.allSettled(moves.map(({ finished }) => finished));
+  return (await axe.run()).violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])"""
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}"""
+"""What moves is looked at when it has come to rest: half faded in, everything is too pale."""
 ANSWERS = ("401 (Unauthorized)", "422 (Unprocessable Entity)")
 """What the browser itself writes when the session has ended, and when what somebody typed is refused."""
 NO_TREE = "/api/v1/quota/tree/"

@@ -10,7 +10,7 @@ import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { useShortcuts } from '../ui/shortcuts.ts';
-import { ViewsMenu } from '../ui/ViewsMenu.tsx';
+import { SavedViews } from '../ui/SavedViews.tsx';
 import { BulkBar } from './BulkBar.tsx';
 import { commandsOfList } from './commands.ts';
 import { ExportMenu } from './ExportMenu.tsx';
@@ -37,7 +37,7 @@ export default function JobsPage() {
   return (
     <>
       <PageHeader title={t('jobs.title')} note={list.count !== undefined && t('jobs.count', { count: list.count })}>
-        <ViewsMenu list="jobs" search={params.toString()} onOpen={(view) => setParams(new URLSearchParams(view))} />
+        <SavedViews list="jobs" search={params.toString()} onOpen={(view) => setParams(new URLSearchParams(view))} />
         <ExportMenu filters={filters} />
         <CopyAs commands={commandsOfList(filters)} />
       </PageHeader>

@@ -1,5 +1,9 @@
-/** Views of a list kept under a name in this browser: an address each. A view is shared by sharing its address. */
-import { Button, Group, Menu, TextInput } from '@mantine/core';
+/**
+ * Views of a list kept under a name in this browser: an address each. A view is shared by sharing its address.
+ *
+ * A dialog, for a menu may hold no field to type in.
+ */
+import { ActionIcon, Button, Group, Popover, TextInput } from '@mantine/core';
 import { Bookmark, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -13,10 +17,11 @@ interface Props {
   onOpen: (search: string) => void;
 }
 
-export function ViewsMenu({ list, search, onOpen }: Props) {
+export function SavedViews({ list, search, onOpen }: Props) {
   const { t } = useTranslation();
   const [views, setViews] = useState(() => readViews(list));
   const [name, setName] = useState('');
+  const [isOpen, setOpen] = useState(false);
   const keep = (next: View[]) => {
     writeViews(list, next);
     setViews(next);
@@ -27,24 +32,36 @@ export function ViewsMenu({ list, search, onOpen }: Props) {
     setName('');
   };
   return (
-    <Menu position="bottom-end" width={280}>
-      <Menu.Target>
-        <Button size="xs" variant="default" leftSection={<Bookmark size={14} />}>
+    <Popover position="bottom-end" width={280} trapFocus returnFocus opened={isOpen} onChange={setOpen}>
+      <Popover.Target>
+        <Button size="xs" variant="default" leftSection={<Bookmark size={14} />} onClick={() => setOpen(!isOpen)}>
           {t('list.views')}
         </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
+      </Popover.Target>
+      <Popover.Dropdown p={6}>
         {views.map((view) => (
           <Group key={view.name} gap={4} wrap="nowrap">
-            <Menu.Item onClick={() => onOpen(view.search)}>{view.name}</Menu.Item>
-            <Menu.Item
-              w={34}
-              closeMenuOnClick={false}
+            <Button
+              size="xs"
+              variant="subtle"
+              color="gray"
+              justify="start"
+              flex={1}
+              onClick={() => {
+                setOpen(false);
+                onOpen(view.search);
+              }}
+            >
+              {view.name}
+            </Button>
+            <ActionIcon
+              variant="subtle"
+              color="gray"
               aria-label={t('list.forgetView', { name: view.name })}
               onClick={() => keep(views.filter((other) => other !== view))}
             >
               <Trash2 size={14} />
-            </Menu.Item>
+            </ActionIcon>
           </Group>
         ))}
         <form
@@ -53,14 +70,13 @@ export function ViewsMenu({ list, search, onOpen }: Props) {
             save();
           }}
         >
-          <Group gap={6} p={6} wrap="nowrap">
+          <Group gap={6} pt={6} wrap="nowrap">
             <TextInput
               size="xs"
               flex={1}
               aria-label={t('list.viewName')}
               placeholder={t('list.viewName')}
               value={name}
-              onKeyDown={(event) => event.stopPropagation()}
               onChange={({ currentTarget: { value } }) => setName(value)}
             />
             <Button size="xs" type="submit" disabled={!name.trim()}>
@@ -68,7 +84,7 @@ export function ViewsMenu({ list, search, onOpen }: Props) {
             </Button>
           </Group>
         </form>
-      </Menu.Dropdown>
-    </Menu>
+      </Popover.Dropdown>
+    </Popover>
   );
 }
