@@ -245,7 +245,7 @@ class _Plan:
             facts = self.places.node(found.cluster, name)
             alike[tuple(sorted(facts.allocatable.items())) if facts else ()].append(name)
         nodes = tuple((dict(amounts), tuple(names)) for amounts, names in alike.items())
-        return Kept(gang, found, Promise(("kept", gang.job_id), found.cluster, {}, nodes), now)
+        return Kept(gang, found, Promise(("kept", gang.job_id), found.cluster, {}, nodes, waits=True), now)
 
 
 def _enough(entries: Sequence[tuple[float, str, Vector, Slots]], prepared: Prepared) -> int:

@@ -128,6 +128,8 @@ class Promise:
     total: Amounts
     nodes: tuple[tuple[Amounts, tuple[str, ...]], ...] = ()
     """(amounts, the nodes that each hold as much); empty: only the sum is held."""
+    waits: bool = False
+    """For what is and becomes free on the nodes: what others have of them is not looked for on the rest of the cluster."""
 
 
 @dataclass(frozen=True, slots=True)

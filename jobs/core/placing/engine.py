@@ -21,7 +21,7 @@ from jobs.core.placing.fleet import GONE, Bucket, Fleet, Site
 from jobs.core.placing.packing import Unsure
 from jobs.core.placing.picking import Load
 from jobs.core.placing.scoring import Shares, Standing, Weights
-from jobs.core.placing.states import Vector, trimmed
+from jobs.core.placing.states import Vector, minus, trimmed
 from jobs.core.policy import Affinity
 from jobs.core.world import Gang, Promise
 
@@ -45,6 +45,8 @@ class Engine:
         self._sums: dict[Hashable, tuple[str, Vector]] = {}
         self._owed: dict[tuple[str, str], Vector] = {}
         """By node, what is held there and was taken by others: whoever holds it will take it from the rest of the cluster."""
+        self._waits: dict[Hashable, dict[tuple[str, str], Vector]] = {}
+        """By node, what is held of it for somebody who waits until others leave it: nothing is owed for that."""
         self._epoch = 0
         self._prepared: dict[Demand, Prepared] = {}
         self._masks: dict[tuple[int, str, str, frozenset[str]], tuple[object, list[Mask]]] = {}
@@ -117,11 +119,14 @@ class Engine:
             return
         held = [(promise.cluster, tuple(sorted(names)), vector(dict(amounts)), 1) for amounts, names in promise.nodes]
         self._held[promise.key] = held
+        if promise.waits:
+            self._waits[promise.key] = {(place, name): asked for place, names, asked, _ in held for name in names}
         for entry in held:
             self._take(entry, 1)
 
     def release(self, job: Hashable) -> None:
         """Gives back what ``job`` holds; nothing if it holds nothing."""
+        self._waits.pop(job, None)
         for entry in self._held.pop(job, ()):
             self._take(entry, -1)
         if (promised := self._sums.pop(job, None)) is not None:
@@ -143,8 +148,11 @@ class Engine:
             bucket = where.get(name)
             if bucket is None or min(bucket.state.free, default=0) >= 0:
                 continue
-            held = self.fleet.held(cluster, name)
-            owed = trimmed([min(h, -f) if f < 0 < h else 0 for h, f in zip(held, bucket.state.free, strict=False)])
+            held, free = self.fleet.held(cluster, name), bucket.state.free
+            for waits in self._waits.values():
+                kept = waits.get((cluster, name), ())
+                held, free = minus(held, kept, 1), minus(free, kept, -1)
+            owed = trimmed([min(h, -f) if f < 0 < h else 0 for h, f in zip(held, free, strict=False)])
             if owed:
                 self._owed[cluster, name] = owed
                 self._promise(cluster, owed, 1)

@@ -12,7 +12,7 @@ from jobs.core.placing.scoring import Weights
 from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.scheduler_places import Places
 from jobs.core.taints import Taint
-from jobs.core.world import Site
+from jobs.core.world import Promise, Site
 from tests.jobs.core.placing.cast import APIS, GPU, NOON, ask, demand, find, fleet, gang, node, workers
 
 
@@ -266,3 +266,12 @@ def test_it_knows_a_resource_of_which_no_node_has_anything_left() -> None:
     places = Places([Site(1, Member("north"), (NodeFacts("n0", offered, {"nvidia.com/gpu": 4}),))])
     places.set_node("north", NodeFacts("n0", offered, {}))
     assert places.engine.fleet.capacity.shape[1] >= len(offered)
+
+
+def test_nodes_that_are_kept_until_others_leave_them_take_nothing_from_the_rest_of_the_cluster() -> None:
+    engine = fleet({"north": [node("a", used=8), node("b")]})
+    engine.hold(Promise("kept", "north", {}, (({GPU: 8}, ("a",)),), waits=True))
+    assert find(engine, workers(8)) is not None
+    engine.release("kept")
+    engine.hold(Promise("promised", "north", {}, (({GPU: 8}, ("a",)),)))
+    assert find(engine, workers(8)) is None
