@@ -13,9 +13,10 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.core.asgi import get_asgi_application  # noqa: E402
-from django.urls import path, re_path  # noqa: E402
+from django.urls import get_resolver, path, re_path  # noqa: E402
 
 from deploy.config.wsgi import application as plain  # noqa: E402
+from fleet import pauses  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
 
 application = ProtocolTypeRouter(
@@ -31,3 +32,6 @@ application = ProtocolTypeRouter(
         ),
     }
 )
+
+_ = get_resolver().url_patterns  # every view is loaded now, not with the first request
+pauses.shorten()

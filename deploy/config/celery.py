@@ -3,8 +3,10 @@
 import os
 
 from celery import Celery
-from celery.signals import beat_init
+from celery.signals import beat_init, worker_ready
 from kombu.transport import TRANSPORT_ALIASES
+
+from fleet import pauses
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
 
@@ -19,3 +21,8 @@ app.autodiscover_tasks(["fleet", "jobs"])
 def _say_so_at_once(**_: object) -> None:
     """Whoever waits for beat and worker to be alive need not wait for the first tick."""
     app.send_task("fleet.beat")
+
+
+@worker_ready.connect
+def _look_no_more_at_code(**_: object) -> None:
+    pauses.shorten()

@@ -15,6 +15,7 @@ from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 from uvicorn import Config, Server  # noqa: E402
 
+from fleet import pauses  # noqa: E402
 from fleet.kubeapi import pki  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
 from fleet.kubeapi.clusters import Clusters  # noqa: E402
@@ -55,6 +56,7 @@ def main() -> int:
         call_command("ensure_admin")
         call_command("write_kubeconfig", server=f"https://{given.host}:{given.port}")
     running = server(given.port, given.host)
+    pauses.shorten()
     running.run()
     return 0 if running.started else 1
 

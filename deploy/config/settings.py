@@ -77,6 +77,7 @@ TEMPLATES = [
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{CONVOY_HOME / 'convoy.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # WAL alone fails under several writers; with IMMEDIATE transactions they queue instead.
+    DATABASES["default"]["ENGINE"] = "deploy.config.sqlite3"
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,

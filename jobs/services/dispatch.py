@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from fleet.kube.resources import RESERVATIONS
+from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
 from fleet.services import links
@@ -98,30 +99,13 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
 
 
 def _send(work: Work, job: Job, clock: Clock) -> None:
-    spec = policies.read(job.policy.manifest, known_kinds()) if job.policy else policies.PolicySpec()
     client = links.client(work.cluster)
-    kind = registry.of(work.api_version, work.kind)
-    uid, attempt = str(work.job_uid), work.attempt
-    marks = copies.labels(Identity.here(), uid, attempt)
     try:
-        copies.ensure_namespace(client, work.namespace)
-        if spec.propagate_deps:
-            dependents.send(client, dependents.of(job))
-        written, said = overrides.manifest(job, kind, work.cluster)
-        body = copies.manifest(kind, written, marks)
-        share = division.share_of(job, attempt)
-        if share is not None:
-            kind.take_share(body, share.replicas, share.completions)
-        topology.write(client, kind, body, job, work)
-        if reservations.asked(work.cluster, spec.fit):
-            pods = share.replicas if share else None
-            roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]
-            reservations.secure(client, work.cluster, kind, body, roles, now=clock())
-        group = gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves)
-        member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
-        if group:
-            copies.create(client, *group, uid, attempt)
-        copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
+        try:
+            said = _make(client, work, job, clock)
+        except MemberMissing:
+            copies.ensure_namespace(client, work.namespace)
+            said = _make(client, work, job, clock)
     except (CannotOverride, CannotReserve, QueueClosed) as e:
         _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
@@ -129,6 +113,31 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
         _refused(work, job, f"{work.cluster.name} refused the job: {copies.refused(e)}", clock())
         return
     _sent(work, job, clock(), said)
+
+
+def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[str]:
+    """The copy with all it needs, or what is missing of it; the override policies that it was written by."""
+    spec = policies.read(job.policy.manifest, known_kinds()) if job.policy else policies.PolicySpec()
+    kind = registry.of(work.api_version, work.kind)
+    uid, attempt = str(work.job_uid), work.attempt
+    if spec.propagate_deps:
+        dependents.send(client, dependents.of(job))
+    written, said = overrides.manifest(job, kind, work.cluster)
+    body = copies.manifest(kind, written, copies.labels(Identity.here(), uid, attempt))
+    share = division.share_of(job, attempt)
+    if share is not None:
+        kind.take_share(body, share.replicas, share.completions)
+    topology.write(client, kind, body, job, work)
+    if reservations.asked(work.cluster, spec.fit):
+        pods = share.replicas if share else None
+        roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]
+        reservations.secure(client, work.cluster, kind, body, roles, now=clock())
+    group = gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves)
+    member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
+    if group:
+        copies.create(client, *group, uid, attempt)
+    copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
+    return said
 
 
 @transaction.atomic

@@ -109,7 +109,9 @@ def _pictures() -> Iterator[Picture]:
 
 def _acquire(holder: str, now: datetime) -> int | None:
     """The epoch of the lease, now ours; None when another one holds it."""
-    Lease.objects.get_or_create(name=LEASE)
+    lease, _ = Lease.objects.get_or_create(name=LEASE)
+    if lease.holder and lease.expires_at and now <= lease.expires_at <= now + 2 * _TERM:
+        return None
     free = Lease.objects.filter(Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * _TERM), name=LEASE)
     if not free.update(holder=holder, epoch=F("epoch") + 1, expires_at=now + _TERM):
         return None

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from fleet import pauses
 from fleet.services.watching import Watchtower
 
 
@@ -17,4 +18,5 @@ class Command(BaseCommand):
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
+        pauses.shorten()
         Watchtower(stop, random.Random()).run()  # noqa: S311
