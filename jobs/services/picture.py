@@ -15,15 +15,17 @@ from django.db.models import QuerySet
 from fleet import journal
 from fleet.models import Cluster, Hold, JournalEntry, Node
 from jobs import snapshot, snapshot_topology
+from jobs.core.losses import Loss
 from jobs.core.plans import Placed
 from jobs.core.policy import PolicySpec
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import Runs
 from jobs.core.scheduler_places import Places
-from jobs.core.world import Promise
+from jobs.core.world import Promise, Runner
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services import running
+from jobs.services.runners import Runners
 from quotas.core.ledger import Charge
 
 _MANY = 20_000
@@ -50,6 +52,7 @@ class Picture:
         self._where = snapshot_topology.Whereabouts()
         self._runs: Runs | None = None
         """Kept up to date once somebody has asked."""
+        self._runners = Runners()
 
     def refresh(self, now: datetime) -> Scheduler:
         """The scheduler, told of everything that was committed until now."""
@@ -74,6 +77,16 @@ class Picture:
             self._runs = running.load()
         return self._runs
 
+    def runners(self) -> Sequence[Runner]:
+        """Who might be asked to make room; none without a quota tree."""
+        quota, held = self.scheduler.quota, self.scheduler.places.promises
+        return list(self._runners.read(quota, held.keys()).values()) if quota else []
+
+    def losses(self) -> Mapping[int, Loss]:
+        """What stopping each of them would cost."""
+        self.runners()
+        return self._runners.losses
+
     def forget(self) -> None:
         self._last = None
 
@@ -94,7 +107,7 @@ class Picture:
         if found:
             scheduler.charges |= {pk: charge for pk, charge in charges.items() if charge.leaf in found.ledger.way}
         self._policies.clear()
-        self._runs = None
+        self._runs, self._runners = None, Runners()
         self.scheduler, self._tree = scheduler, found.version if found else 0
         self._clusters = {str(uid): name for uid, name in Cluster.objects.values_list("uid", "name")}
         self._wait(snapshot.waiting_jobs())
@@ -161,6 +174,8 @@ class Picture:
                     self.scheduler.places.set_node(cluster, snapshot.facts_of(row, self._where))
             for name in names - found:
                 self.scheduler.places.drop_node(cluster, name)
+            for name in names:
+                self._runners.node_changed(cluster, name)
 
     def _tell_jobs(self, rows: QuerySet[Job]) -> None:
         known = list(rows.values_list("pk", "uid", "leaf", "charge", "preemptible"))
@@ -175,6 +190,7 @@ class Picture:
             else:
                 self.scheduler.charge(pk, Charge(leaf, charge, preemptible))
         pks = [pk for pk, *_ in known]
+        self._runners.changed(pks)
         if self._runs is not None:
             running.read_again(self._runs, pks)
         self._wait(snapshot.waiting_jobs().filter(pk__in=pks))
@@ -222,6 +238,7 @@ class Picture:
         if pk is not None:
             self.scheduler.drop(pk)
             self.scheduler.release(pk)
+            self._runners.changed([pk])
             if self._runs is not None:
                 self._runs.by_job.pop(pk, None)
 

@@ -82,8 +82,12 @@ def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
         reclaiming.take_back_stopped(now)
         scheduler = picture.refresh(now)
         plan = scheduler.run(now, picture.runs)
-        orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
-        won = apply(plan, lease, now, orders)
+        orders = takeback.plan(scheduler, plan, picture.runners, now, picture.losses)
+        if orders.taken:
+            orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
+        plan.waits = _untold(plan.waits, orders, now)
+        is_news = plan.placed or plan.waits or orders.taken or orders.content
+        won = apply(plan, lease, now, orders) if is_news else set()
         if won is None:
             picture.forget()
             return placed
@@ -139,15 +143,14 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
         request()
         return set()
     standing = set(Cluster.objects.filter(cordoned=False).values_list("pk", flat=True))
-    untold = _untold(plan.waits, orders, now)
-    _lock(plan, orders, untold)
+    _lock(plan, orders)
     closed = _closed()
     open_ = [each for each in plan.placed if _on(each) <= standing and not closed(each)]
     won = _claim(open_)
     if won:
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
-    _write_waiting([_waits_for(each, waits) for each in untold], now)
+    _write_waiting([_waits_for(each, waits) for each in plan.waits], now)
     return {each.gang.job_id for each in won}
 
 
@@ -161,9 +164,9 @@ def _same_tree(plan: Plan) -> bool:
     return plan.tree_version == (row.resource_version if row else 0)
 
 
-def _untold(waits: Sequence[Waits], orders: Takeback | None, now: datetime) -> list[Waits]:
+def _untold(waits: Sequence[Waits], orders: Takeback, now: datetime) -> list[Waits]:
     """Those whose reason is another one now, and those whose reason the orders decide; amounts alone every few seconds."""
-    mine = {*orders.content, *(each.claimant.job_id for each in orders.taken)} if orders else set()
+    mine = {*orders.content, *(each.claimant.job_id for each in orders.taken)}
     stale = (now - _REASON_REFRESH).isoformat()
     asked = [each.gang.job_id for each in waits]
     told = dict(snapshot.waiting_jobs().filter(pk__in=asked).values_list("pk", "reason").order_by()) if waits else {}
@@ -178,9 +181,9 @@ def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
     return old.get("message") != fresh.message and old.get("at", "") <= stale
 
 
-def _lock(plan: Plan, orders: Takeback | None, waits: Sequence[Waits]) -> None:
+def _lock(plan: Plan, orders: Takeback | None) -> None:
     """All rows at once and in one order, before the journal: who holds a row may wait for the journal, never the reverse."""
-    mine = {each.gang.job_id for each in plan.placed} | {each.gang.job_id for each in waits}
+    mine = {each.gang.job_id for each in plan.placed} | {each.gang.job_id for each in plan.waits}
     mine |= {each.runner.job_id for each in orders.taken} if orders else set()
     list(Job.objects.filter(pk__in=mine).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
