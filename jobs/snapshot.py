@@ -170,6 +170,8 @@ def running_jobs() -> QuerySet[Job]:
 
 def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[Runner, ...]:
     jobs = [job for job in rows.values(*_RUNNING) if job["leaf"] in found.ledger.way]
+    if not jobs:
+        return ()
     requests = {job["uid"]: {role["name"]: role["request"] for role in job["roles"]} for job in jobs}
     pods: dict[UUID, list[tuple[str, Mapping[str, int]]]] = defaultdict(list)
     bound = Pod.objects.filter(job_uid__in=Subquery(rows.values("uid")), phase__in=LIVE).exclude(node="")

@@ -63,13 +63,16 @@ _UNKNOWN_CLASS = (
 )
 
 
-@transaction.atomic
 def refit_stale() -> int:
     """Finds the leaf again of those who were read under another tree than the one in force; how many they were."""
+    _, version = snapshot.tree_in_force()
+    return _refit_stale() if _live().exclude(tree_version=version).exists() else 0
+
+
+@transaction.atomic
+def _refit_stale() -> int:
     tree, version = snapshot.tree_in_force()
     stale = _live().exclude(tree_version=version)
-    if not stale.exists():
-        return 0
     _refit(list(stale.values(*_COLUMNS)), tree)
     return stale.update(tree_version=version)
 

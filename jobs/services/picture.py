@@ -178,9 +178,9 @@ class Picture:
                 self._runners.node_changed(cluster, name)
 
     def _tell_jobs(self, rows: QuerySet[Job]) -> None:
-        known = list(rows.values_list("pk", "uid", "leaf", "charge", "preemptible"))
+        known = list(rows.values_list("pk", "state", "reclaim", "uid", "leaf", "charge", "preemptible"))
         quota = self.scheduler.quota
-        for pk, uid, leaf, charge, preemptible in known:
+        for pk, _, _, uid, leaf, charge, preemptible in known:
             self._pks[str(uid)] = pk
             self.scheduler.drop(pk)
             self.scheduler.leaving.pop(pk, None)
@@ -193,11 +193,13 @@ class Picture:
         self._runners.changed(pks)
         if self._runs is not None:
             running.read_again(self._runs, pks)
-        self._wait(snapshot.waiting_jobs().filter(pk__in=pks))
-        if quota:
-            for each in snapshot.load_runners(snapshot.leaving_jobs().filter(pk__in=pks), quota):
+        if waiting := [pk for pk, state, *_ in known if state in Job.WAITING]:
+            self._wait(snapshot.waiting_jobs().filter(pk__in=waiting))
+        moved = [pk for pk, _, reclaim, *_ in known if reclaim is not None]
+        if quota and moved:
+            for each in snapshot.load_runners(snapshot.leaving_jobs().filter(pk__in=moved), quota):
                 self.scheduler.leaving[each.job_id] = each
-            for each in snapshot.load_runners(snapshot.left_jobs().filter(pk__in=pks), quota):
+            for each in snapshot.load_runners(snapshot.left_jobs().filter(pk__in=moved), quota):
                 self.scheduler.left[each.job_id] = each
 
     def _wait(self, rows: QuerySet[Job]) -> None:

@@ -40,8 +40,8 @@ class Runners:
             rows = rows.filter(pk__in=self._stale)
         if self._stale is None or self._stale:
             found = snapshot.load_runners(rows, quota)
-            self.losses |= population.losses_of(rows)
             self._keep(found)
+            self.losses |= population.losses_of(rows) if found else {}
             self._stale = {runner.job_id for runner in found if runner.promise in held}
         return self._by_job
 
