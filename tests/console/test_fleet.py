@@ -1,9 +1,12 @@
 """The fleet through the console: clusters join and are lost, jobs move, and every page opens without a word of complaint."""
 
+import re
+
 import pytest
 import yaml
 from playwright.sync_api import expect
 
+from fleet.models import Cluster, Node
 from fleet.simulator.controllers.life import Shape
 from fleet.simulator.member import SimulatedMember
 from tests.console.test_stories import north, sign_in
@@ -33,6 +36,31 @@ def test_it_opens_every_page(page, axe, north):
         expect(page.get_by_role("heading", name=title, level=1, exact=True)).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
         assert (path, axe(page)) == (path, [])
+
+
+def test_it_finds_one_of_many_nodes(page, aside, north, axe):
+    def more() -> None:
+        cluster = Cluster.objects.get(name="north")
+        Node.objects.bulk_create(
+            Node(cluster=cluster, name=f"extra-{i:03}", ready=i != 7, allocatable={}) for i in range(120)
+        )
+
+    aside(more)
+    sign_in(page)
+    page.goto("/fleet/north")
+    nodes = page.get_by_role("region", name="Nodes")
+    expect(nodes.get_by_text(re.compile("^1–50 of 12"))).to_be_visible()
+    nodes.get_by_role("button", name="Next page").click()
+    expect(nodes.get_by_text("extra-080")).to_be_visible()
+    nodes.get_by_role("button", name="State").click()
+    expect(nodes.get_by_role("row").nth(1)).to_contain_text("extra-007")
+    nodes.get_by_label("Search nodes").fill("extra-11")
+    expect(nodes.get_by_role("row")).to_have_count(11)
+    assert axe(page) == []
+    nodes.get_by_label("Search nodes").fill("nobody")
+    expect(nodes.get_by_text("No node is called “nobody”")).to_be_visible()
+    page.goto("/fleet/nowhere")
+    expect(page.get_by_text("There is no cluster nowhere")).to_be_visible()
 
 
 def test_it_joins_a_cluster_after_a_bad_kubeconfig(page, aside, north, stranger):

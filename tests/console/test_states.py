@@ -15,7 +15,7 @@ __all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
 ROUTES = {
-    "/fleet": "clusters/**", "/fleet/north": "clusters/north/nodes/**", "/jobs": "jobs/**", "/jobs/ID": "jobs/**",
+    "/fleet": "clusters/**", "/fleet/north": "nodes/**", "/jobs": "jobs/**", "/jobs/ID": "jobs/**",
     "/quotas": "quota/tree/**", "/policies": "policies/**", "/failovers": "events/**", "/events": "events/**",
     "/audit": "audit/**", "/access": "users/**", "/system": "system/**",
 }  # fmt: skip

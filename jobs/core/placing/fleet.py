@@ -195,7 +195,7 @@ class Fleet:
         self._made += 1
         site.base[name] = base
         if node.usable:
-            self.capacity[site.index, : len(allocatable)] += allocatable
+            self.capacity[site.index, : len(allocatable)] += np.array(allocatable, dtype=np.int64)
         if old is None:
             self._enter(site, target, name)
         else:

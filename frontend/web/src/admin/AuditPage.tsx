@@ -17,7 +17,7 @@ import { Panel } from '../ui/Panel.tsx';
 import { SettledInput } from '../ui/SettledInput.tsx';
 import { commandsOfAudit } from './commands.ts';
 import classes from './admin.module.css';
-import { PAGE_SIZE, useListState } from './list.ts';
+import { PAGE_SIZE, useListState } from '../ui/list.ts';
 import { auditEntryQuery, auditQuery } from './queries.ts';
 
 export default function AuditPage() {

@@ -18,7 +18,7 @@ import { PageHeader } from '../ui/PageHeader.tsx';
 import { Pager } from '../ui/Pager.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { SettledInput } from '../ui/SettledInput.tsx';
-import { PAGE_SIZE, useListState } from './list.ts';
+import { PAGE_SIZE, useListState } from '../ui/list.ts';
 import { eventsQuery } from './queries.ts';
 
 export default function EventsPage() {

@@ -8,13 +8,20 @@ import { StateBadge } from '../ui/StateBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { accelerators, formatAmount } from './resources.ts';
 
-export function NodeTable({ nodes }: { nodes: Node[] | undefined }) {
+interface Props {
+  nodes: Node[] | undefined;
+  ordering: string;
+  onOrder: (ordering: string) => void;
+  stale: boolean;
+}
+
+export function NodeTable({ nodes, ...order }: Props) {
   const { t, i18n } = useTranslation();
   const free = (node: Node, resource: string) =>
     formatAmount(resource, (node.allocatable[resource] ?? 0) - (node.requested[resource] ?? 0), i18n.language);
   const columns: Column<Node>[] = [
-    { id: 'name', header: t('cluster.node'), cell: ({ name }) => <span className="cv-mono">{name}</span> },
-    { id: 'state', header: t('fleet.state'), cell: (node) => <NodeBadge node={node} /> },
+    { id: 'name', sort: 'name', header: t('cluster.node'), cell: ({ name }) => <span className="cv-mono">{name}</span> },
+    { id: 'state', sort: 'ready', header: t('fleet.state'), cell: (node) => <NodeBadge node={node} /> },
     {
       id: 'gpus',
       header: t('gpus.title'),
@@ -25,7 +32,7 @@ export function NodeTable({ nodes }: { nodes: Node[] | undefined }) {
     { id: 'cpu', header: t('cluster.cpuFree'), align: 'end', cell: (node) => free(node, 'cpu') },
     { id: 'memory', header: t('cluster.memoryFree'), align: 'end', cell: (node) => free(node, 'memory') },
   ];
-  return <DataTable caption={t('cluster.nodes')} columns={columns} rows={nodes} rowKey={({ name }) => name} />;
+  return <DataTable caption={t('cluster.nodes')} columns={columns} rows={nodes} rowKey={({ name }) => name} {...order} />;
 }
 
 function Free({ capacity }: { capacity: Capacity }) {

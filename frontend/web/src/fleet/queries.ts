@@ -1,5 +1,5 @@
 /** What the fleet's pages ask the server, and how long an answer stays good when no news comes. */
-import { queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
 import type { Cluster, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, Queue, WhatIf } from '../api/types.ts';
@@ -27,11 +27,19 @@ export const queuesQuery = queryOptions({
   staleTime: SWEEP_MS,
 });
 
-export function nodesQuery(cluster: string) {
+interface NodesQuery {
+  cluster: string;
+  search: string;
+  ordering: string;
+  page: number;
+  page_size: number;
+}
+
+export function nodesQuery(query: NodesQuery) {
   return queryOptions({
-    queryKey: ['clusters', 'nodes', cluster],
-    queryFn: ({ signal }) =>
-      api.get<Page<Node>>(`clusters/${encodeURIComponent(cluster)}/nodes/`, { query: { page_size: 200 }, signal }),
+    queryKey: ['clusters', 'nodes', query],
+    queryFn: ({ signal }) => api.get<Page<Node>>('nodes/', { query: { ...query }, signal }),
+    placeholderData: keepPreviousData,
     refetchInterval: SWEEP_MS,
   });
 }

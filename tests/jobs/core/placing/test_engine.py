@@ -248,6 +248,11 @@ def test_the_same_question_has_the_same_answer() -> None:
     assert engine.find(gang(), workers(3), NOON) == find(engine, workers(3))
 
 
+def test_a_node_that_offers_nothing_takes_nothing() -> None:
+    engine = fleet({"north": [NodeFacts("bare", {}), node("a")]})
+    assert find(engine, workers(8)) is not None and find(engine, workers(9)) is None
+
+
 def test_what_others_took_from_a_promise_is_kept_on_the_rest_of_the_cluster_until_the_promise_ends() -> None:
     """The gang that was promised the node will be bound elsewhere: that room is not free."""
     engine = fleet({"north": [node("a"), node("b")]})
