@@ -1,8 +1,8 @@
 """Keeps the interpreter from stopping those who are in a hurry.
 
-Time and again the garbage collector would look at what is there for good: in a process that has loaded all of Django this takes
-100 to 250 ms, during which none of its threads moves. And a thread back from the database or the network waits 5 ms for one that
-computes, after each single query.
+Time and again the garbage collector would look at what is there for good: in a process that has loaded all of Django this
+takes 100 to 250 ms, during which none of its threads moves. And a thread back from the database or the network waits 5 ms for
+one that computes, after each single query.
 """
 
 import gc
