@@ -131,7 +131,6 @@ def test_it_terminates_politely(tmp_path: Path) -> None:
 
 def test_it_leaves_nothing_behind_when_the_simulator_is_killed(tmp_path: Path) -> None:
     simulator = f"""
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from fleet.simulator.controllers.processes import Launch, Process
 import os

@@ -10,6 +10,7 @@ import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
+import { PAGE_SIZE, useListState } from '../ui/list.ts';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Pager } from '../ui/Pager.tsx';
@@ -17,7 +18,6 @@ import { Panel } from '../ui/Panel.tsx';
 import { SettledInput } from '../ui/SettledInput.tsx';
 import { commandsOfAudit } from './commands.ts';
 import classes from './admin.module.css';
-import { PAGE_SIZE, useListState } from '../ui/list.ts';
 import { auditEntryQuery, auditQuery } from './queries.ts';
 
 export default function AuditPage() {

@@ -13,12 +13,12 @@ import { useScope } from '../scope/useScope.ts';
 import { Age } from '../ui/Age.tsx';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
+import { PAGE_SIZE, useListState } from '../ui/list.ts';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Pager } from '../ui/Pager.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { SettledInput } from '../ui/SettledInput.tsx';
-import { PAGE_SIZE, useListState } from '../ui/list.ts';
 import { eventsQuery } from './queries.ts';
 
 export default function EventsPage() {
