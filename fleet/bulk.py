@@ -1,46 +1,104 @@
-"""Writes other values into many rows with one statement; it knows neither what the rows are nor why they change.
+"""Writes many rows with one statement; it knows neither what the rows are nor why they are written.
 
-Django's ``bulk_update`` builds one CASE for each row, which costs a millisecond a row. An UPDATE that joins VALUES says the
-same on PostgreSQL and SQLite and costs a fiftieth.
+Django's ``bulk_update`` builds one CASE for each row, which costs a millisecond a row, and its ``bulk_create`` quotes every
+value by itself. PostgreSQL takes new rows as a stream and new values as one JSON text, for a quarter of that; on SQLite an
+UPDATE that joins VALUES says the same.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from django.db import connection, models
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import connection, connections, models
 
 M = TypeVar("M", bound=models.Model)
 _VARIABLES = 30_000
-"""In one statement; SQLite takes 32,766, PostgreSQL 65,535."""
+"""In one statement; SQLite takes 32,766."""
+_AT_ONCE = 500
+_FEW = 20
+"""Rows up to which one INSERT is less than a stream, which needs their keys beforehand."""
+
+
+def insert(rows: Sequence[M]) -> Sequence[M]:
+    """Stores new rows and gives them their keys."""
+    if connection.vendor == "postgresql" and len(rows) > _FEW:
+        return _stream(rows)
+    return type(rows[0])._default_manager.bulk_create(rows, batch_size=_AT_ONCE) if rows else rows
+
+
+def _stream(rows: Sequence[M]) -> Sequence[M]:
+    meta, quote = rows[0]._meta, connection.ops.quote_name
+    fields = [field for field in meta.concrete_fields if not field.generated]
+    table, key = quote(meta.db_table), meta.pk.column
+    columns = ", ".join(quote(field.column) for field in fields)
+    prepare = [_prepared(field) for field in fields]
+    with connection.cursor() as cursor:
+        numbers = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+        cursor.execute(numbers, [table, key, len(rows)])
+        for row, (number,) in zip(rows, cursor.fetchall(), strict=True):
+            row.pk, row._state.adding = number, False
+        with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row([told(getattr(row, name)) for name, told in prepare])
+    return rows
+
+
+def _prepared(field: Any) -> tuple[str, Callable[[Any], Any]]:
+    """The attribute of a row, and what is told of it: most values as they are."""
+    if type(field) is models.JSONField:
+        return field.attname, lambda value: None if value is None else json.dumps(value, cls=field.encoder)
+    if type(field) in _AS_IT_IS:
+        return field.attname, lambda value: value
+    return field.attname, partial(field.get_db_prep_save, connection=connections[connection.alias])
+
+
+_AS_IT_IS = frozenset({
+    models.BigAutoField, models.BigIntegerField, models.BooleanField, models.CharField, models.DateTimeField, models.ForeignKey,
+    models.OneToOneField, models.IntegerField, models.PositiveIntegerField, models.UUIDField,
+})  # fmt: skip
 
 
 def update(rows: Sequence[M], columns: Sequence[str]) -> None:
     """Stores these fields of the rows, and those that follow them; rows that are gone stay gone."""
     if not rows:
         return
-    columns = [*columns, *(each.name for each in rows[0]._meta.fields if getattr(each, "follows", "") in columns)]
-    at_once = _VARIABLES // (len(columns) + 1)
-    for start in range(0, len(rows), at_once):
-        _update(rows[start : start + at_once], columns)
-
-
-def _update(rows: Sequence[M], columns: Sequence[str]) -> None:
     meta = rows[0]._meta
-    key = meta.pk
-    fields = [key, *(meta.get_field(name) for name in columns)]
+    names = [*columns, *(each.name for each in meta.fields if getattr(each, "follows", "") in columns)]
+    fields = [meta.pk, *(meta.get_field(name) for name in names)]
+    write = _update_from_json if connection.vendor == "postgresql" else _update_from_values
+    for start in range(0, len(rows), _VARIABLES // len(fields)):
+        write(rows[start : start + _VARIABLES // len(fields)], fields)
+
+
+def _update_from_json(rows: Sequence[M], fields: Sequence[Any]) -> None:
     quote = connection.ops.quote_name
-    places = f"({', '.join(['%s'] * len(fields))})"
-    # PostgreSQL takes the types of VALUES from its first row.
-    types = [field.cast_db_type(connection) for field in fields]
-    typed = f"({', '.join(f'CAST(%s AS {each})' for each in types)})"
-    first = typed if connection.vendor == "postgresql" else places
-    values = ", ".join([first, *[places] * (len(rows) - 1)])
-    names = [quote(field.column) for field in fields]
-    sets = ", ".join(f"{name} = given.{name}" for name in names[1:])
-    table, given = quote(meta.db_table), f"given ({', '.join(names)})"
-    same = f"{table}.{names[0]} = given.{names[0]}"
-    sql = f"WITH {given} AS (VALUES {values}) UPDATE {table} SET {sets} FROM given WHERE {same}"  # noqa: S608
+    given = [{field.column: getattr(row, field.attname) for field in fields} for row in rows]
+    types = ", ".join(f"{quote(field.column)} {field.cast_db_type(connection)}" for field in fields)
+    told = json.dumps(given, cls=_Exact)
+    _execute(rows, fields, f"SELECT * FROM jsonb_to_recordset(%s) AS told ({types})", [told])  # noqa: S608
+
+
+class _Exact(DjangoJSONEncoder):
+    """Times to the microsecond, where Django's has milliseconds."""
+
+    def default(self, value: object) -> Any:
+        return value.isoformat() if hasattr(value, "isoformat") else super().default(value)
+
+
+def _update_from_values(rows: Sequence[M], fields: Sequence[Any]) -> None:
+    values = ", ".join([f"({', '.join(['%s'] * len(fields))})"] * len(rows))
     told = ([field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows)
+    _execute(rows, fields, f"VALUES {values}", list(chain.from_iterable(told)))
+
+
+def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, told: Sequence[object]) -> None:
+    quote = connection.ops.quote_name
+    table, names = quote(rows[0]._meta.db_table), [quote(field.column) for field in fields]
+    sets = ", ".join(f"{name} = given.{name}" for name in names[1:])
+    same = f"{table}.{names[0]} = given.{names[0]}"
+    with_ = f"WITH given ({', '.join(names)}) AS ({given})"
     with connection.cursor() as cursor:
-        cursor.execute(sql, list(chain.from_iterable(told)))
+        cursor.execute(f"{with_} UPDATE {table} SET {sets} FROM given WHERE {same}", told)  # noqa: S608

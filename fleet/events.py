@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import F
 from kombu.exceptions import OperationalError
 
-from fleet import journal, trail
+from fleet import bulk, journal, trail
 from fleet.models import Event
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def record_all(lines: Iterable[Line], now: datetime) -> None:
     ]
     Event.objects.filter(pk__in=[event.pk for event in before]).update(count=F("count") + 1, last_at=now)
     _journal(before, journal.Action.MODIFIED, now)
-    made = Event.objects.bulk_create(events.values(), batch_size=500)
+    made = bulk.insert(list(events.values()))
     _journal(made, journal.Action.ADDED, now)
 
 
@@ -104,7 +104,7 @@ def _said(event: Event) -> tuple[str, ...]:
 @transaction.atomic(savepoint=False)
 def record_new(lines: Iterable[Line], now: datetime) -> None:
     """Adds many lines at once that cannot have been said before."""
-    made = Event.objects.bulk_create([line.event(now) for line in lines], batch_size=500)
+    made = bulk.insert([line.event(now) for line in lines])
     _journal(made, journal.Action.ADDED, now)
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from django.db import connection
 from django.db.models import Max, Min, QuerySet
 
+from fleet import bulk
 from fleet.models import JournalEntry
 
 _LOCK = 0x636F6E76
@@ -48,7 +49,7 @@ def append(changes: Iterable[Change], now: datetime) -> list[int]:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-    return [row.version for row in JournalEntry.objects.bulk_create(rows, batch_size=500)]
+    return [row.version for row in bulk.insert(rows)]
 
 
 def head() -> int:

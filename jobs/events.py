@@ -28,12 +28,12 @@ def change(row: Named, action: journal.Action = journal.Action.MODIFIED) -> jour
     return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action, group)
 
 
-def announce_jobs(jobs: Sequence[Job], now: datetime) -> None:
-    """Journals that the jobs changed and gives each its new resource version."""
+def announce_jobs(jobs: Sequence[Job], now: datetime, columns: Sequence[str] = ()) -> None:
+    """Journals that the jobs changed and stores their new resource versions, and these fields of theirs if they are locked."""
     versions = events.announce([change(job) for job in jobs], now)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
-    bulk.update(jobs, ["resource_version"])
+    bulk.update(jobs, [*columns, "resource_version"])
 
 
 WORK = "Work"

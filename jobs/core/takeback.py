@@ -5,7 +5,7 @@ is content and waits; one that does not names victims, by `quotas.core.reclaim`,
 left alone. So what is on its way is never ordered twice. How somebody is made to leave is not known here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -81,6 +81,9 @@ class _Runners:
         losses = self._losses()
         return {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in self.by_key.items()}
 
+    def __iter__(self) -> Iterator[Running]:
+        yield from self.running.values()
+
     def pop(self, key: str) -> Runner:
         del self.running[key]
         return self.by_key.pop(key)
@@ -124,7 +127,7 @@ class _Play:
             return self._find_without(gang, keys) is not None
 
         unit = self.scheduler.unit(gang.job_id)
-        found = reclaim.plan(self.ledger, unit, self.runners.running.values(), can_place)
+        found = reclaim.plan(self.ledger, unit, self.runners, can_place)
         keys = frozenset(victim.key for victim in found.victims) if found else frozenset()
         place = self._find_without(gang, keys) if found else None
         if found is None or place is None:

@@ -53,6 +53,8 @@ class Picture:
         self._runs: Runs | None = None
         """Kept up to date once somebody has asked."""
         self._runners = Runners()
+        self._known: set[int] = set()
+        """Lines of the journal that are no news here."""
 
     def refresh(self, now: datetime) -> Scheduler:
         """The scheduler, told of everything that was committed until now."""
@@ -70,6 +72,10 @@ class Picture:
             self.scheduler.release(each.gang.job_id)
         if pks:
             self._tell_jobs(Job.objects.filter(pk__in=pks))
+
+    def knows(self, versions: Iterable[int]) -> None:
+        """These lines of the journal tell of nothing it has to read."""
+        self._known.update(versions)
 
     def runs(self) -> Runs:
         """Who runs; as of the last refresh."""
@@ -125,7 +131,9 @@ class Picture:
         entries = entries[1:]
         by_kind: dict[str, list[JournalEntry]] = defaultdict(list)
         for entry in entries:
-            by_kind[entry.kind].append(entry)
+            if entry.version not in self._known:
+                by_kind[entry.kind].append(entry)
+        self._known.clear()
         if by_kind.keys() & _ANEW or self._has_moved(by_kind):
             return False
         if not self._tell_clusters(by_kind["Cluster"]):

@@ -7,8 +7,9 @@ dropped because the epoch has moved on.
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
@@ -87,12 +88,13 @@ def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
             orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
         plan.waits = _untold(plan.waits, orders, now)
         is_news = plan.placed or plan.waits or orders.taken or orders.content
-        won = apply(plan, lease, now, orders) if is_news else set()
-        if won is None:
+        written = apply(plan, lease, now, orders) if is_news else Written()
+        if written is None:
             picture.forget()
             return placed
-        picture.doubt(each for each in plan.placed if each.gang.job_id not in won)
-        placed += len(won)
+        picture.doubt(each for each in plan.placed if each.gang.job_id not in written.placed)
+        picture.knows(written.told)
+        placed += len(written.placed)
         if not plan.more and (_release(lease, wanted) or not _still_ours(lease)):
             return placed
 
@@ -134,14 +136,22 @@ def _runners(scheduler: Scheduler) -> Sequence[Runner]:
     return snapshot.load_runners(snapshot.running_jobs(), scheduler.quota) if scheduler.quota else ()
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    placed: Set[int] = frozenset()
+    """Jobs."""
+    told: Sequence[int] = ()
+    """Lines of the journal that say of somebody who waits no more than that he was told why."""
+
+
 @transaction.atomic
-def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> set[int] | None:
-    """Writes a plan down in one guarded step; who of it was placed. None when the lease is lost and nothing was written."""
+def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> Written | None:
+    """Writes a plan down in one guarded step. None when the lease is lost and nothing was written."""
     if not Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").update(expires_at=now + _TERM):
         return None
     if not _same_tree(plan):
         request()
-        return set()
+        return Written()
     standing = set(Cluster.objects.filter(cordoned=False).values_list("pk", flat=True))
     _lock(plan, orders)
     closed = _closed()
@@ -150,8 +160,8 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
     if won:
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
-    _write_waiting([_waits_for(each, waits) for each in plan.waits], now)
-    return {each.gang.job_id for each in won}
+    told = _write_waiting([_waits_for(each, waits) for each in plan.waits], now)
+    return Written({job.pk for job, _ in won}, [job.resource_version for job in told])
 
 
 def _on(placed: Placed) -> set[int]:
@@ -199,46 +209,50 @@ def _closed() -> Callable[[Placed], bool]:
     return closed
 
 
-def _claim(placed: Sequence[Placed]) -> list[Placed]:
-    """Those that are as the plan saw them still, and are now placed and charged. Locked rows stay as they are found."""
-    jobs = [each.gang.job_id for each in placed]
-    seen = snapshot.waiting_jobs().filter(pk__in=jobs).select_for_update(no_key=True).order_by("pk")
-    columns = ("attempt", "generation", "leaf", "preemptible", "charge")
-    found = {pk: (*known, charge is not None) for pk, *known, charge in seen.values_list("pk", *columns)}
-    won = [each for each in placed if found.get(each.gang.job_id) == _as_planned(each.gang)]
-    bulk.update([_claimed(each) for each in won if each.gang.asks_quota], (*_CLAIMED, "charge"))
-    bulk.update([_claimed(each) for each in won if not each.gang.asks_quota], _CLAIMED)
+def _claim(placed: Sequence[Placed]) -> list[tuple[Job, Placed]]:
+    """Those that are as the plan saw them still, as they are from now on: placed and charged. `_lock` has locked them."""
+    seen = snapshot.waiting_jobs().filter(pk__in=[each.gang.job_id for each in placed])
+    found = seen.only(*_SEEN).in_bulk()
+    pairs = [(found[each.gang.job_id], each) for each in placed if each.gang.job_id in found]
+    won = [(job, each) for job, each in pairs if _as_found(job) == _as_planned(each.gang)]
+    for job, each in won:
+        _take_place(job, each)
     return won
+
+
+_SEEN = (
+    "uid", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible", "charge", "shares",
+)  # fmt: skip
+_CLAIMED = ("state", "cluster", "attempt", "charge", "reason", "status", "reclaim", "unhealthy_since")
+
+
+def _as_found(job: Job) -> tuple[object, ...]:
+    return job.attempt, job.generation, job.leaf, job.preemptible, job.charge is not None
 
 
 def _as_planned(gang: Gang) -> tuple[object, ...]:
     return gang.attempt, gang.generation, gang.leaf, gang.preemptible, gang.charged
 
 
-_CLAIMED = ("reclaim", "state", "cluster", "attempt", "reason", "status", "unhealthy_since")
-
-
-def _claimed(placed: Placed) -> Job:
-    """The columns a claim writes."""
+def _take_place(job: Job, placed: Placed) -> None:
     gang, spot = placed.gang, placed.spot
-    reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.where}, being sent there").as_json()
-    charge = gang.charge.amounts if gang.asks_quota else None
-    placed_at = {"state": Job.State.PLACED, "cluster_id": spot.cluster_id, "attempt": gang.attempt + len(spot.shares)}
-    return Job(pk=gang.job_id, reason=reason, charge=charge, reclaim=None, status={}, unhealthy_since=None, **placed_at)
+    job.state, job.cluster_id, job.attempt = Job.State.PLACED, spot.cluster_id, gang.attempt + len(spot.shares)
+    job.reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.where}, being sent there").as_json()
+    job.status, job.reclaim, job.unhealthy_since = {}, None, None
+    if gang.asks_quota:
+        job.charge = dict(gang.charge.amounts)
 
 
-def _write_placed(won: Sequence[Placed], now: datetime) -> None:
-    jobs = Job.objects.defer("manifest", "reason", "waited").in_bulk([each.gang.job_id for each in won])
-    pairs = [(jobs[each.gang.job_id], each) for each in won]
+def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     rows = [
         (job, number, share, p.gang)
         for job, p in pairs
         for number, share in enumerate(p.spot.shares, start=p.gang.attempt + 1)
     ]
-    Attempt.objects.bulk_create(
+    bulk.insert(
         [
             Attempt(
-                job=job,
+                job_id=job.pk,
                 number=number,
                 cluster_name=share.cluster,
                 explanation=[verdict.as_json() for verdict in share.verdicts],
@@ -247,7 +261,7 @@ def _write_placed(won: Sequence[Placed], now: datetime) -> None:
             for job, number, share, _ in rows
         ]
     )
-    Hold.objects.bulk_create(
+    bulk.insert(
         [
             Hold(
                 cluster_id=share.cluster_id,
@@ -261,13 +275,13 @@ def _write_placed(won: Sequence[Placed], now: datetime) -> None:
             for job, number, share, gang in rows
         ]
     )
-    works = Work.objects.bulk_create([_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
+    works = bulk.insert([_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
     for job, p in pairs:
         shares.settle_placed(job, p, now)
     _write_bindings(pairs, now)
     _tell_far_apart(pairs, now)
     _withdraw_former(pairs, now)
-    announce_jobs([job for job, _ in pairs], now)
+    announce_jobs([job for job, _ in pairs], now, _CLAIMED)
     told = "Binding has been scheduled successfully. Result: "
     events.record_new([line(job, "ScheduleBindingSucceed", told + p.result) for job, p in pairs], now)
     _send_out(works)
@@ -306,22 +320,25 @@ def _tell_far_apart(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
 
 
 def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    bulk.insert([_binding(job, p, now) for job, p in pairs if p.gang.attempt == 0])
     Binding.objects.bulk_create(
-        [
-            Binding(
-                job=job,
-                cluster_id=p.spot.cluster_id,
-                attempt=job.attempt,
-                result=p.result,
-                explanation=[verdict.explained() for verdict in p.spot.verdicts],
-                placement=topology_placed.kept(p.spot.found),
-                scheduled_at=now,
-            )
-            for job, p in pairs
-        ],
+        [_binding(job, p, now) for job, p in pairs if p.gang.attempt > 0],
         update_conflicts=True,
         unique_fields=["job"],
         update_fields=["cluster", "attempt", "result", "explanation", "placement", "scheduled_at"],
+    )
+
+
+def _binding(job: Job, placed: Placed, now: datetime) -> Binding:
+    spot = placed.spot
+    return Binding(
+        job_id=job.pk,
+        cluster_id=spot.cluster_id,
+        attempt=job.attempt,
+        result=placed.result,
+        explanation=[verdict.explained() for verdict in spot.verdicts],
+        placement=topology_placed.kept(spot.found),
+        scheduled_at=now,
     )
 
 
@@ -357,7 +374,7 @@ def _waits_for(each: Waits, leaving: Mapping[int, Sequence[Leaving]]) -> Waits:
     return Waits(each.gang, Reason(Code.WAITING_FOR_RECLAIM, told, each.reason.clusters, verdict))
 
 
-def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
+def _write_waiting(waits: Sequence[Waits], now: datetime) -> list[Job]:
     wanted = {each.gang.job_id: each.reason for each in waits}
     stale = (now - _REASON_REFRESH).isoformat()
     rows = snapshot.waiting_jobs().filter(pk__in=wanted)
@@ -367,5 +384,5 @@ def _write_waiting(waits: Sequence[Waits], now: datetime) -> None:
         job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}
         job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
     if changed:
-        bulk.update(changed, ["reason", "waited"])
-        announce_jobs(changed, now)
+        announce_jobs(changed, now, ["reason", "waited"])
+    return changed

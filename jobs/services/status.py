@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count
 
-from fleet import bulk, events
+from fleet import events
 from fleet.core import marks
 from fleet.kube.resources import Resource
 from fleet.models import Identity, Pod
@@ -50,19 +50,17 @@ class News:
         self.lines.append(line(job, reason, message, warning=warning))
 
     def write(self) -> None:
-        """The rows first, then the journal: others hold rows of theirs while they wait for it."""
+        """The jobs are locked. Other rows first, then the journal: others hold rows of theirs while they wait for it."""
         works.start_attempts(self.started, self.now)
         for (outcome, message), jobs in self.ended.items():
             works.end_attempts(jobs, outcome, message, self.now)
-        bulk.update(self.changed, _REPORTED)
-        bulk.update([job for job in self.changed if job.finished], ["charge", "reclaim"])
         events.record_all(self.lines, self.now)
-        announce_jobs(self.changed, self.now)
+        announce_jobs(self.changed, self.now, _REPORTED)
         if self.ended:
             scheduling.request()
 
 
-_REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "finished_at")
+_REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "finished_at", "charge", "reclaim")
 
 
 class JobsFollower:

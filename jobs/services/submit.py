@@ -243,7 +243,7 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     for job in jobs:
         job.policy = _claimant(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
-    Job.objects.bulk_create(jobs, batch_size=200)
+    bulk.insert(jobs)
     versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
@@ -370,8 +370,7 @@ def claim_unclaimed(now: datetime) -> None:
         job.policy = _claimant(candidates, job)
         if job.policy is not None:
             claimed.append(job)
-    bulk.update(claimed, ["policy"])
-    announce_jobs(claimed, now)
+    announce_jobs(claimed, now, ["policy"])
 
 
 def _candidates() -> list[policies.Candidate]:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from fleet import bulk
 from fleet.models import AuditEntry, Cluster, Event
@@ -67,3 +68,48 @@ def test_it_leaves_alone_what_is_gone():
     rows[0].count = rows[1].count = 3
     bulk.update(rows, ["count"])
     assert list(Event.objects.values_list("count", flat=True)) == [3]
+
+
+def fresh(count: int) -> list[AuditEntry]:
+    odd = "a\t\\N\n'é"
+    made = [
+        AuditEntry(at=NOW + timedelta(microseconds=i), actor=f"{i}{odd}", door="REST", verb="update")
+        for i in range(count)
+    ]
+    for i, row in enumerate(made):
+        row.outcome, row.after = "Done", {"n": [i, odd, None]} if i else None
+    return made
+
+
+@pytest.mark.parametrize("count", [1, 20, 21, 700])
+def test_it_adds_new_rows_with_keys_that_ascend_in_their_order(count):
+    rows = bulk.insert(fresh(count))
+    keys = [row.pk for row in rows]
+    assert keys == sorted(set(keys)) and None not in keys
+    found = AuditEntry.objects.order_by("pk").values_list("pk", "at", "actor", "after")
+    assert list(found) == [(row.pk, row.at, row.actor, row.after) for row in rows]
+    assert AuditEntry.objects.filter(after__isnull=True).count() == sum(row.after is None for row in rows)
+
+
+def test_it_adds_rows_after_rows_that_were_added_one_by_one():
+    Cluster.objects.create(name="one", state_since=NOW, joined_at=NOW)
+    made = bulk.insert(
+        [Cluster(name=f"c{i}", state_since=NOW, joined_at=NOW, access={"token": "t"}) for i in range(30)]
+    )
+    last = Cluster.objects.create(name="last", state_since=NOW, joined_at=NOW)
+    assert last.pk > made[-1].pk and Cluster.objects.get(name="c7").access == {"token": "t"}
+    assert Cluster.objects.get(name="c7").uid == made[7].uid
+    made[7].region = "changed"
+    made[7].save()
+    assert Cluster.objects.count() == 32
+
+
+def test_it_adds_all_rows_or_none():
+    with pytest.raises(IntegrityError), transaction.atomic():
+        bulk.insert([Cluster(name=f"c{i % 29}", state_since=NOW, joined_at=NOW) for i in range(30)])
+    assert not Cluster.objects.exists()
+
+
+def test_it_adds_nothing_for_no_rows(django_assert_num_queries):
+    with django_assert_num_queries(0):
+        assert bulk.insert([]) == []

@@ -1,18 +1,19 @@
 """Drives the load of the benchmark ``admission`` in a process with the product's own settings, and prints what came of it.
 
-Objects go in by REST through the web process that `up` starts; the scheduler runs here, whenever a cycle is wanted, as in a
-worker; what members report is taken in by a process of its own, as by the watcher. Members are capacity alone: what is measured
-ends when the placement is committed, and a job ends when its time is over, as its member would report it. Wall clock.
+Objects come from a process of their own, by REST, through the web process that `up` starts; the scheduler runs here, whenever a
+cycle is wanted, as in a worker; what members report is taken in by one more process, as by the watcher. Members are capacity
+alone: what is measured ends when the placement is committed, and a job ends when its time is over, as its member would report
+it. Wall clock.
 """
 
+import heapq
 import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -128,56 +129,103 @@ def web() -> Iterator[str]:
 
 
 @contextmanager
-def members() -> Iterator[None]:
-    """Another process, for what the watcher does."""
-    with subprocess.Popen([sys.executable, "-m", "tests.scale.admitting", "members"], env=os.environ) as watcher:
+def played(part: str, *given: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of its own for those who are no part of the product."""
+    command = [sys.executable, "-m", "tests.scale.admitting", part, *given]
+    with subprocess.Popen(command, env=os.environ, stdout=subprocess.PIPE) as process:
         try:
-            yield
+            yield process
         finally:
-            watcher.terminate()
+            process.terminate()
+
+
+def play_client(shape: Shape, address: str, token: str) -> None:
+    """Sends what is due, and prints how long that took."""
+    began, line = time.perf_counter(), sorted(range(shape.jobs), key=shape.due_s)
+    with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+        while line:
+            at = time.perf_counter() - began
+            due = [number for number in line[:AT_ONCE] if shape.due_s(number) <= at]
+            if not due:
+                time.sleep(max(shape.due_s(line[0]) - at, 0.0))
+                continue
+            del line[: len(due)]
+            body = {"apiVersion": "v1", "kind": "List", "items": [shape.job(n) for n in due]}
+            client.post("/api/v1/apply/", json=body).raise_for_status()
+    print(round(time.perf_counter() - began, 1))
 
 
 def play_members() -> None:
     from django.utils import timezone
 
+    members = Members()
     while True:
-        if not end_those_whose_time_is_over(timezone.now()):
+        if not members.end_those_whose_time_is_over(timezone.now()):
             time.sleep(0.01)
+
+
+class Members:
+    """What the watcher does, for members that need no more than to be told when a job's time is over."""
+
+    def __init__(self) -> None:
+        self.newest = 0
+        self.running: list[tuple[datetime, int]] = []
+        """Of each attempt when it ends, the next one first."""
+
+    def end_those_whose_time_is_over(self, now: datetime) -> int:
+        from jobs.kinds import registry
+        from jobs.models import Work
+        from jobs.services.status import JobsFollower
+
+        self._see_who_came()
+        over = []
+        while self.running and self.running[0][0] <= now:
+            over.append(heapq.heappop(self.running)[1])
+        copies = self._copies(over) if over else {}
+        for cluster, those in copies.items():
+            Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
+            JobsFollower().observed(cluster, registry.of("batch/v1", "Job").resource, those, now)
+        _leave(now)
+        return sum(map(len, copies.values()))
+
+    def _see_who_came(self) -> None:
+        from jobs.models import Attempt
+
+        came = Attempt.objects.filter(pk__gt=self.newest).order_by("pk")
+        for pk, at, cpu in came.values_list("pk", "placed_at", "job__labels__cpu"):
+            heapq.heappush(self.running, (at + timedelta(seconds=RUNS_S[int(cpu)]), pk))
+            self.newest = pk
+
+    def _copies(self, attempts: list[int]) -> dict[int, list[dict[str, Any]]]:
+        """As members report them, by cluster; of those who were not sent away meanwhile."""
+        from jobs.models import Attempt, Job
+
+        standing = Attempt.objects.filter(pk__in=attempts, ended_at__isnull=True, job__state=Job.State.PLACED)
+        columns = ("number", "job__cluster", "job__uid", "job__name", "job__namespace")
+        found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+        for number, cluster, uid, name, space in standing.values_list(*columns):
+            labels = {"convoy.dev/job-uid": str(uid), "convoy.dev/attempt": str(number)}
+            status = {"conditions": [{"type": "Complete", "status": "True"}]}
+            found[cluster].append({"metadata": {"name": name, "namespace": space, "labels": labels}, "status": status})
+        return found
 
 
 @dataclass
 class Load:
     shape: Shape
     ended: int = 0
-    submitted_s: float = 0.0
     cycles: int = 0
     used: list[int] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
     _looked_at: float = 0.0
 
-    def send(self, address: str, token: str) -> None:
-        began, line = time.perf_counter(), sorted(range(self.shape.jobs), key=self.shape.due_s)
-        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
-            while line and not self.failed:
-                at = time.perf_counter() - began
-                due = [number for number in line[:AT_ONCE] if self.shape.due_s(number) <= at]
-                if not due:
-                    time.sleep(max(self.shape.due_s(line[0]) - at, 0.0))
-                    continue
-                del line[: len(due)]
-                body = {"apiVersion": "v1", "kind": "List", "items": [self.shape.job(n) for n in due]}
-                answer = client.post("/api/v1/apply/", json=body)
-                self.failed += [] if answer.status_code == 200 else [answer.text[:500]]
-        self.submitted_s = time.perf_counter() - began
-
-    def run(self, patience_s: float) -> None:
+    def run(self, patience_s: float, client: subprocess.Popen[bytes]) -> None:
         from django.utils import timezone
 
         from fleet.models import Lease
         from jobs.services import scheduling
 
         began, served = time.monotonic(), None
-        while self.ended < self.shape.jobs and not self.failed and time.monotonic() - began < patience_s:
+        while self.ended < self.shape.jobs and not client.poll() and time.monotonic() - began < patience_s:
             wanted = Lease.objects.filter(name=scheduling.LEASE).values_list("wanted", flat=True).first()
             if wanted == served:
                 time.sleep(0.005)
@@ -197,26 +245,6 @@ class Load:
             self.used.append(sum(charge["cpu"] for charge in charges))
 
 
-def end_those_whose_time_is_over(now: datetime) -> int:
-    from jobs.kinds import registry
-    from jobs.models import Attempt, Job, Work
-    from jobs.services.status import JobsFollower
-
-    placed = Attempt.objects.filter(ended_at__isnull=True, job__state=Job.State.PLACED)
-    columns = ("placed_at", "number", "job__cluster", "job__uid", "job__name", "job__namespace", "job__labels__cpu")
-    over: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for at, attempt, cluster, uid, name, space, cpu in placed.values_list(*columns):
-        if at + timedelta(seconds=RUNS_S[int(cpu)]) <= now:
-            labels = {"convoy.dev/job-uid": str(uid), "convoy.dev/attempt": str(attempt)}
-            status = {"conditions": [{"type": "Complete", "status": "True"}]}
-            over[cluster].append({"metadata": {"name": name, "namespace": space, "labels": labels}, "status": status})
-    for cluster, copies in over.items():
-        Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
-        JobsFollower().observed(cluster, registry.of("batch/v1", "Job").resource, copies, now)
-    _leave(now)
-    return sum(map(len, over.values()))
-
-
 def _leave(now: datetime) -> None:
     """Whoever is taken back from stops at once."""
     from fleet.models import Hold
@@ -231,7 +259,7 @@ def _leave(now: datetime) -> None:
         scheduling.let_go(now)
 
 
-def result(load: Load, began: datetime) -> Report:
+def result(load: Load, began: datetime, submitted_s: float) -> Report:
     from django.db import connection
 
     from jobs.models import Attempt
@@ -248,8 +276,8 @@ def result(load: Load, began: datetime) -> Report:
             waits[{"1": "small", "5": "medium", "20": "large"}[cpu]].append((placed_at - queued_at).total_seconds())
     seconds, jobs = (last - began).total_seconds(), load.shape.jobs
     return {
-        "jobs": jobs, "queues": load.shape.leaves, "ended": load.ended, "failed": load.failed,
-        "seconds": round(seconds, 1), "per_second": round(jobs / seconds, 1), "submitted_in_s": round(load.submitted_s, 1),
+        "jobs": jobs, "queues": load.shape.leaves, "ended": load.ended,
+        "seconds": round(seconds, 1), "per_second": round(jobs / seconds, 1), "submitted_in_s": submitted_s,
         "cycles": load.cycles, "placed_again": attempts[True],
         "mean_use": round(sum(load.used) / len(load.used) / (NOMINAL * 1000 * load.shape.leaves), 3),
         "mean_wait_s": {name: round(sum(each) / len(each), 2) for name, each in waits.items()},
@@ -257,26 +285,25 @@ def result(load: Load, began: datetime) -> Report:
     }  # fmt: skip
 
 
-def in_thread(deed: Callable[[], None]) -> threading.Thread:
-    made = threading.Thread(target=deed, daemon=True)
-    made.start()
-    return made
-
-
 def main() -> None:
     from django.utils import timezone
 
     shape, patience_s = Shape(*(int(each) for each in sys.argv[1:4])), float(sys.argv[4])
     token = prepare(shape)
-    with web() as address, members():
+    with web() as address, played("members"), played("client", *sys.argv[1:4], address, token) as client:
         load, began = Load(shape), timezone.now()
-        sender = in_thread(lambda: load.send(address, token))
-        load.run(patience_s)
-        sender.join(timeout=60)
-    print(json.dumps(result(load, began)))
+        load.run(patience_s, client)
+        submitted_s = float(client.communicate(timeout=60)[0])
+    print(json.dumps(result(load, began, submitted_s)))
 
 
 if __name__ == "__main__":
     django.setup()
     pauses.shorten()
-    play_members() if sys.argv[1] == "members" else main()
+    match sys.argv[1]:
+        case "members":
+            play_members()
+        case "client":
+            play_client(Shape(*map(int, sys.argv[2:5])), *sys.argv[5:7])
+        case _:
+            main()

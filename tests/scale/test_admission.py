@@ -50,6 +50,6 @@ def test_it_takes_the_load_of_kueue_faster_than_kueue(
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     report(name, found)
-    assert found["ended"] == jobs, found["failed"]
+    assert found["ended"] == jobs
     assert found["per_second"] >= least_per_s
     assert found["mean_use"] >= least_use

@@ -4,6 +4,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,23 @@ from deploy.bootstrap import ports
 
 MISSING = [program for program in ("initdb", "pg_ctl", "postgres") if shutil.which(program) is None]
 _STOPS_S = 60
+_TESTS_S = 240
+
+
+def passes(tests: Path) -> None:
+    """The tests of this file, with a PostgreSQL for a database; none may be skipped."""
+    with started() as url:
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(tests)]
+        done = subprocess.run(
+            command,
+            env={**os.environ, "DATABASE_URL": url},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TESTS_S,
+        )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert "100%" in done.stdout and "skipped" not in done.stdout
 
 
 @contextmanager

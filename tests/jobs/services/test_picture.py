@@ -99,3 +99,34 @@ def test_it_counts_a_charge_that_ends_while_it_looks_neither_for_ever_nor_twice(
         picture.refresh(NOW)
     quota_ = picture.refresh(NOW).quota
     assert quota_ and not quota_.ledger.held.used.any()
+
+
+def a_waiting_job() -> Job:
+    return Job.objects.create(
+        kind="Job", api_version="batch/v1", namespace="a", name="j", manifest={}, total={"cpu": 1, "pods": 1},
+        roles=[{"name": "job", "replicas": 1, "request": {"cpu": 1}}], created_at=NOW, queued_at=NOW, tree_version=0,
+    )  # fmt: skip
+
+
+def test_it_does_not_read_again_those_it_just_told_why_they_wait():
+    job, picture = a_waiting_job(), Picture()
+    announce_jobs([job], NOW)
+    picture.refresh(NOW)
+    announce_jobs([job], NOW)
+    picture.knows([job.resource_version])
+    Job.objects.update(priority=7)
+    assert picture.refresh(NOW).gangs[job.pk].priority == 0
+
+
+def test_it_reads_those_again_who_were_told_and_then_changed():
+    job, picture = a_waiting_job(), Picture()
+    announce_jobs([job], NOW)
+    picture.refresh(NOW)
+    announce_jobs([job], NOW)
+    picture.knows([job.resource_version])
+    job.priority = 7
+    announce_jobs([job], NOW, ["priority"])
+    assert picture.refresh(NOW).gangs[job.pk].priority == 7
+    Job.objects.update(priority=8)
+    announce_jobs([job], NOW)
+    assert picture.refresh(NOW).gangs[job.pk].priority == 8
