@@ -66,6 +66,10 @@ export function createEditor({ root, label, text, suggest, suggestions, onChange
       look,
       autocompletion({ override: [suggest], icons: false }),
       EditorState.phrases.of({ Completions: suggestions }),
+      // A list that scrolls must be within reach of the keyboard.
+      EditorView.updateListener.of(({ view }) => {
+        view.dom.querySelector('.cm-tooltip-autocomplete > ul')?.setAttribute('tabindex', '0');
+      }),
       // Escape, then Tab, leaves the editor: Tab alone indents.
       keymap.of([{ key: 'Tab', run: acceptCompletion }, ...defaultKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
       EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
