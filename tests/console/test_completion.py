@@ -75,7 +75,15 @@ def test_it_leads_from_the_kind_down_to_the_containers(page, north):
     page.keyboard.type("train")
     lines = page.get_by_role("textbox", name="Manifest").locator(".cm-line")
     expect(lines).to_have_text(
-        ["apiVersion: batch/v1", "kind: Job", "spec:", "  template:", "    spec:", "      containers:", "        - image: train"]
+        [
+            "apiVersion: batch/v1",
+            "kind: Job",
+            "spec:",
+            "  template:",
+            "    spec:",
+            "      containers:",
+            "        - image: train",
+        ]
     )
 
 
@@ -86,5 +94,7 @@ def test_its_list_is_not_cut_off_at_the_edge_of_the_editor(page, north):
     box = offered(page).bounding_box()
     assert box["y"] >= 0 and box["y"] + box["height"] <= page.viewport_size["height"]
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    seen = page.evaluate("([x, y]) => document.elementFromPoint(x, y).shadowRoot.elementFromPoint(x, y).closest('ul')?.role", middle)
+    seen = page.evaluate(
+        "([x, y]) => document.elementFromPoint(x, y).shadowRoot.elementFromPoint(x, y).closest('ul')?.role", middle
+    )
     assert seen == "listbox"
