@@ -167,6 +167,8 @@ SPECTACULAR_SETTINGS = {
         "StateEnum": "fleet.models.Cluster.State",
         "QueueStateEnum": "quotas.models.Queue.State",
         "JobActionEnum": "jobs.core.lifecycle.Action",
+        "TypeEnum": "fleet.models.Event.Type",
+        "SchemaTypeEnum": "fleet.kube.fields.TYPES",
     },
 }
 

@@ -48,13 +48,12 @@ def _schemas(served: Served) -> Document:
     resource = served.resource
     known = builtin.documents(resource.kind) if builtin.known(resource) else {}
     own: Mapping[str, Any] = known.get(resource.kind) or served.document or _OPEN
-    whole = {
-        "type": "object",
-        **own,
-        "properties": {**(own.get("properties") or {}), **_IDENTITY},
-        "x-kubernetes-group-version-kind": [_identity(served)],
-    }
-    return {**known, resource.kind: whole}
+    return {**known, resource.kind: {**whole(own), "x-kubernetes-group-version-kind": [_identity(served)]}}
+
+
+def whole(own: Mapping[str, Any]) -> Document:
+    """A kind's own document with what every object has."""
+    return {"type": "object", **own, "properties": {**(own.get("properties") or {}), **_IDENTITY}}
 
 
 _OPEN: Mapping[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -11,6 +11,7 @@ from jobs.api.manifests import ApplyView, DeleteView
 from jobs.api.placement import SpeedsView
 from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
+from jobs.api.schemas import KindsView, PlaceView
 from jobs.api.views import UID, BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
 from jobs.api.whatif import WhatIfView
 
@@ -27,6 +28,8 @@ urlpatterns = [
     re_path("^gpus/(?P<name>[^/]+)/?$", GpuMapView.as_view(), name="gpu-map"),
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
     re_path("^speeds/?$", SpeedsView.as_view(), name="speeds"),
+    re_path("^schemas/?$", KindsView.as_view(), name="schemas"),
+    re_path("^schemas/fields/?$", PlaceView.as_view(), name="schema-fields"),
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),

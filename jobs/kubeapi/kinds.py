@@ -12,8 +12,7 @@ from fleet.kubeapi.fleet_kinds import namespaces_of
 from fleet.kubeapi.kinds import Column, Exact, Key, Kind, Object, Write, head, stamp
 from fleet.kubeapi.tables import AGE
 from jobs.core import policy as policies
-from jobs.kinds import registry
-from jobs.kubeapi import schemas
+from jobs.kinds import registry, schemas
 from jobs.kubeapi.decisions import Bindings, Works
 from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered

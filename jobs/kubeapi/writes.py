@@ -8,7 +8,7 @@ from fleet.errors import NotFound
 from fleet.kube import crds, structural
 from fleet.kube.schemas import Schema
 from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
-from jobs.kubeapi import schemas
+from jobs.kinds import schemas
 from jobs.services import manifests, submit
 
 WRITABLE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")

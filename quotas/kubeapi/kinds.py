@@ -11,10 +11,9 @@ from fleet.kube.resources import Resource
 from fleet.kubeapi.kinds import Column, Kind, Object, RowKind, Write, head, stamp
 from fleet.kubeapi.tables import AGE
 from quotas import queries
-from quotas.core import reading
+from quotas.core import reading, schemas
 from quotas.core.amounts import quantity
 from quotas.core.tree import Tree
-from quotas.kubeapi import schemas
 from quotas.models import Queue, QuotaTree
 from quotas.services import queues, trees, usage
 

@@ -22,6 +22,12 @@ describe('api', () => {
     expect(fetch.mock.calls[0]![0]).toBe('/api/v1/jobs/?state=Running&page=2');
   });
 
+  test('repeats a list, one word at a time', async () => {
+    const fetch = serverSays(200);
+    await api.get('schemas/fields/', { query: { kind: 'Job', path: ['spec', 'a.b/c'] } });
+    expect(fetch.mock.calls[0]![0]).toBe('/api/v1/schemas/fields/?kind=Job&path=spec&path=a.b%2Fc');
+  });
+
   test('sends the CSRF token with what changes something', async () => {
     document.cookie = 'csrftoken=abc';
     const fetch = serverSays(200);

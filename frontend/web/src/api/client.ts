@@ -7,7 +7,8 @@ const GATEWAY_ERRORS = new Set([502, 503, 504]);
 /** Where a wrong password is also a 401, and says nothing of the session. */
 const SESSION = 'session/';
 
-export type Query = Record<string, string | number | undefined>;
+/** A list is repeated, once for each of its words. */
+export type Query = Record<string, string | number | readonly string[] | undefined>;
 
 interface Options {
   query?: Query;
@@ -62,9 +63,9 @@ async function answerOf(method: string, path: string, { query, body, yaml, signa
 }
 
 function searchOf(query: Query = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  const search = new URLSearchParams(given.map(([key, value]) => [key, String(value)]));
-  return given.length ? `?${search}` : '';
+  const given = Object.entries(query).flatMap(([key, value]) => [value ?? []].flat().map((each) => [key, String(each)]));
+  const search = new URLSearchParams(given.filter(([, value]) => value !== ''));
+  return search.size ? `?${search}` : '';
 }
 
 function cookie(name: string): string {

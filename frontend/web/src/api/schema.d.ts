@@ -965,6 +965,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/schemas/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The kinds whose manifests ``apply`` takes. */
+        get: operations["schemas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schemas/fields/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What may be written at one place of a manifest. */
+        get: operations["schema_fields"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/": {
         parameters: {
             query?: never;
@@ -1585,6 +1619,12 @@ export interface components {
         };
         /** @enum {string} */
         ExplanationOutcomeEnum: "Waits" | "Fits" | "Placed" | "Ended";
+        Field: {
+            name: string;
+            type: components["schemas"]["SchemaTypeEnum"];
+            description: string;
+            required: boolean;
+        };
         GangRole: {
             name: string;
             replicas: number;
@@ -1789,6 +1829,14 @@ export interface components {
          * @enum {string}
          */
         KindEnum: "WaitUntil" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes" | "RaiseQuota";
+        KnownKind: {
+            api_version: string;
+            kind: string;
+            description: string;
+        };
+        KnownKinds: {
+            results: components["schemas"]["KnownKind"][];
+        };
         Kubernetes: {
             /** @description such as https://127.0.0.1:8443 */
             server: string;
@@ -2226,6 +2274,14 @@ export interface components {
          * @enum {string}
          */
         PhaseEnum: "Enqueued" | "Dequeued" | "Running" | "Backoff" | "Succeed" | "Failed";
+        /** @description Empty where the schema says nothing. */
+        Place: {
+            type: components["schemas"]["SchemaTypeEnum"];
+            description: string;
+            fields: components["schemas"]["Field"][];
+            /** @description values that are meant; none: any */
+            choices: string[];
+        };
         PlacedFault: {
             path: string;
             field: string;
@@ -2582,6 +2638,18 @@ export interface components {
             generation: number;
             warnings: string[];
         };
+        /**
+         * @description * `object` - object
+         *     * `array` - array
+         *     * `string` - string
+         *     * `integer` - integer
+         *     * `number` - number
+         *     * `boolean` - boolean
+         *     * `int-or-string` - int-or-string
+         *     * `any` - any
+         * @enum {string}
+         */
+        SchemaTypeEnum: "object" | "array" | "string" | "integer" | "number" | "boolean" | "int-or-string" | "any";
         Session: {
             signed_in: boolean;
             username: string;
@@ -4434,6 +4502,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Saved"];
+                };
+            };
+        };
+    };
+    schemas: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnownKinds"];
+                };
+            };
+        };
+    };
+    schema_fields: {
+        parameters: {
+            query: {
+                /** @description like kubeflow.org/v1 */
+                api_version: string;
+                kind: string;
+                /** @description the keys from the top, one each; [] for the entries of a list */
+                path?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Place"];
                 };
             };
         };

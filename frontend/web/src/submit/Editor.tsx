@@ -4,10 +4,14 @@
  */
 import { type Diagnostic, setDiagnostics } from '@codemirror/lint';
 import { EditorView } from '@codemirror/view';
-import { useEffect, useEffectEvent, useRef } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useEffectEvent, useMemo, useRef } from 'react';
+import { useTranslation } from 'react-i18next';
 
 import { createEditor } from './codemirror.ts';
 import type { Mark } from './manifest.ts';
+import { knownKindsQuery, placeQuery } from './queries.ts';
+import { suggestFrom } from './suggestions.ts';
 import classes from './Editor.module.css';
 
 interface Props {
@@ -27,13 +31,14 @@ export function Editor({ label, text, marks, onChange }: Props) {
     onChange(typed);
   });
   const first = useEffectEvent(() => text);
+  const { suggest, suggestions } = useSuggestions();
   useEffect(() => {
     if (!host.current) return undefined;
     const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: 'open' });
-    const made = createEditor({ root, label, text: first(), onChange: (next) => changed(next) });
+    const made = createEditor({ root, label, text: first(), suggest, suggestions, onChange: (next) => changed(next) });
     view.current = made;
     return () => made.destroy();
-  }, [label]);
+  }, [label, suggest, suggestions]);
   useEffect(() => {
     const editor = view.current;
     const echo = echoes.current.lastIndexOf(text);
@@ -47,6 +52,20 @@ export function Editor({ label, text, marks, onChange }: Props) {
     if (editor) editor.dispatch(setDiagnostics(editor.state, marks.map((mark) => diagnosticOf(editor, mark))));
   }, [marks, text]);
   return <div ref={host} className={classes['editor']} />;
+}
+
+function useSuggestions() {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const suggest = useMemo(() => {
+    const vocabulary = {
+      kinds: async () => (await client.query(knownKindsQuery)).results,
+      place: (apiVersion: string, kind: string, path: readonly string[]) =>
+        client.query(placeQuery(apiVersion, kind, path)),
+    };
+    return suggestFrom(vocabulary, t('submit.required'));
+  }, [client, t]);
+  return { suggest, suggestions: t('submit.suggestions') };
 }
 
 function diagnosticOf(editor: EditorView, { line, column, message }: Mark): Diagnostic {

@@ -1,4 +1,5 @@
 /** CodeMirror set up for YAML in the console's colours. Knows nothing of manifests. */
+import { acceptCompletion, autocompletion, type CompletionSource } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language';
@@ -27,16 +28,28 @@ const look = EditorView.theme({
     backgroundColor: 'var(--cv-selected)',
   },
   '.cm-tooltip': { backgroundColor: 'var(--cv-surface)', color: 'var(--cv-text)', border: '1px solid var(--cv-line-strong)' },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul': { fontFamily: 'var(--cv-mono)', fontSize: '12.5px', maxHeight: '16em' },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul > li': { display: 'flex', gap: '2em', padding: '2px 8px' },
+  '.cm-tooltip-autocomplete ul li[aria-selected]': {
+    backgroundColor: 'var(--cv-selected)',
+    color: 'var(--cv-selected-text)',
+  },
+  '.cm-completionMatchedText': { textDecoration: 'none', fontWeight: '650' },
+  '.cm-completionDetail': { marginLeft: 'auto', color: 'var(--cv-text-soft)', fontStyle: 'normal' },
+  '.cm-tooltip.cm-completionInfo': { padding: '6px 10px', maxWidth: '320px', fontSize: '12.5px', lineHeight: '1.45' },
 });
 
 interface Options {
   root: ShadowRoot;
   label: string;
   text: string;
+  /** What is offered while somebody types, and what the list of it is called. */
+  suggest: CompletionSource;
+  suggestions: string;
   onChange: (text: string) => void;
 }
 
-export function createEditor({ root, label, text, onChange }: Options): EditorView {
+export function createEditor({ root, label, text, suggest, suggestions, onChange }: Options): EditorView {
   const state = EditorState.create({
     doc: text,
     extensions: [
@@ -51,8 +64,14 @@ export function createEditor({ root, label, text, onChange }: Options): EditorVi
       yaml(),
       syntaxHighlighting(colours),
       look,
+      autocompletion({ override: [suggest], icons: false }),
+      EditorState.phrases.of({ Completions: suggestions }),
+      // A list that scrolls must be within reach of the keyboard.
+      EditorView.updateListener.of(({ view }) => {
+        view.dom.querySelector('.cm-tooltip-autocomplete > ul')?.setAttribute('tabindex', '0');
+      }),
       // Escape, then Tab, leaves the editor: Tab alone indents.
-      keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
+      keymap.of([{ key: 'Tab', run: acceptCompletion }, ...defaultKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
       EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) onChange(update.state.doc.toString());

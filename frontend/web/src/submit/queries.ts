@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
-import type { Applied, ApplyPreview } from '../api/types.ts';
+import type { Applied, ApplyPreview, KnownKinds, SchemaPlace } from '../api/types.ts';
 
 export function previewQuery(text: string) {
   return queryOptions({
@@ -23,5 +23,23 @@ export function useApply(onDone: (applied: Applied[]) => void) {
       void client.invalidateQueries({ queryKey: ['jobs'] });
       onDone(results);
     },
+  });
+}
+
+/** Schemas change only with a release of the server. */
+const KEPT = { staleTime: 'static', gcTime: Infinity } as const;
+
+export const knownKindsQuery = queryOptions({
+  queryKey: ['schemas'],
+  queryFn: ({ signal }) => api.get<KnownKinds>('schemas/', { signal }),
+  ...KEPT,
+});
+
+export function placeQuery(apiVersion: string, kind: string, path: readonly string[]) {
+  return queryOptions({
+    queryKey: ['schemas', apiVersion, kind, path],
+    queryFn: ({ signal }) =>
+      api.get<SchemaPlace>('schemas/fields/', { query: { api_version: apiVersion, kind, path }, signal }),
+    ...KEPT,
   });
 }
