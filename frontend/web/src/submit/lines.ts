@@ -24,10 +24,16 @@ export interface Line {
 const KEY = /^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|((?:[^\s"'#&*!|>%@`{}[\],?:-]|[-?:](?=\S))(?:[^\s:]|:(?=\S)|\s+(?=[^\s:#]))*?))\s*:(?=\s|$)/;
 const BLOCK = /^(?:[&!]\S*\s+)*[|>][-+0-9]*\s*(?:#.*)?$/;
 
-/** What an earlier line opened: a block of text (`rest` is null), or brackets or quotes and what is in them so far. */
+/** Brackets and quotes that are open still. */
+interface Nesting {
+  depth: number;
+  quote: string;
+}
+
+/** What an earlier line opened: a block of text (`nesting` is null), or brackets or quotes. */
 interface Open {
   above: number;
-  rest: string | null;
+  nesting: Nesting | null;
 }
 
 export function readLines(texts: readonly string[]): Line[] {
@@ -42,16 +48,17 @@ export function readLines(texts: readonly string[]): Line[] {
 }
 
 function goneOn(open: Open, text: string): Open | null {
-  if (open.rest === null) return open;
-  const rest = unclosed(`${open.rest}\n${text}`);
-  return rest === null ? null : { ...open, rest };
+  if (open.nesting === null) return open;
+  const nesting = nestedAfter(text, open.nesting);
+  return nesting === null ? null : { ...open, nesting };
 }
 
 function opened(line: Line): Open | null {
   const above = line.key === null ? (line.dashes.at(-1) ?? line.column) : line.column;
-  if (BLOCK.test(line.value)) return { above, rest: null };
-  const rest = unclosed(line.value);
-  return rest === null ? null : { above, rest };
+  if (BLOCK.test(line.value)) return { above, nesting: null };
+  const value = line.value.replace(/^(?:[&!]\S*\s+)*/, '');
+  const nesting = /^["'{[]/.test(value) ? nestedAfter(value, { depth: 0, quote: '' }) : null;
+  return nesting === null ? null : { above, nesting };
 }
 
 function readLine(text: string): Line {
@@ -78,14 +85,10 @@ function readLine(text: string): Line {
   };
 }
 
-/** What is open at the end of a value: brackets or quotes, from where they begin; null if nothing is. */
-function unclosed(value: string): string | null {
-  const start = /^(?:[&!]\S*\s+)*/.exec(value)?.[0].length ?? 0;
-  if (!/["'{[]/.test(value[start] ?? '')) return null;
-  let depth = 0;
-  let quote = '';
-  for (let i = start; i < value.length; i += 1) {
-    const at = value[i] ?? '';
+/** What is open after more of a value; null if nothing is. */
+function nestedAfter(text: string, { depth, quote }: Nesting): Nesting | null {
+  for (let i = 0; i < text.length; i += 1) {
+    const at = text[i] ?? '';
     if (quote === '"' && at === '\\') i += 1;
     else if (quote) quote = at === quote ? '' : quote;
     else if (at === '"' || at === "'") quote = at;
@@ -93,5 +96,5 @@ function unclosed(value: string): string | null {
     else if (at === '}' || at === ']') depth -= 1;
     if (!quote && depth <= 0) return null;
   }
-  return value.slice(start);
+  return { depth, quote };
 }
