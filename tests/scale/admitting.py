@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import django
@@ -140,7 +140,8 @@ def played(part: str, *given: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def play_client(shape: Shape, address: str, token: str) -> None:
-    """Sends what is due, and prints how long that took."""
+    """Sends what is due, and prints when it began and how many seconds that took."""
+    began_at = datetime.now(UTC)
     began, line = time.perf_counter(), sorted(range(shape.jobs), key=shape.due_s)
     with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
         while line:
@@ -152,7 +153,7 @@ def play_client(shape: Shape, address: str, token: str) -> None:
             del line[: len(due)]
             body = {"apiVersion": "v1", "kind": "List", "items": [shape.job(n) for n in due]}
             client.post("/api/v1/apply/", json=body).raise_for_status()
-    print(round(time.perf_counter() - began, 1))
+    print(began_at.isoformat(), round(time.perf_counter() - began, 1))
 
 
 def play_members() -> None:
@@ -286,15 +287,13 @@ def result(load: Load, began: datetime, submitted_s: float) -> Report:
 
 
 def main() -> None:
-    from django.utils import timezone
-
     shape, patience_s = Shape(*(int(each) for each in sys.argv[1:4])), float(sys.argv[4])
     token = prepare(shape)
     with web() as address, played("members"), played("client", *sys.argv[1:4], address, token) as client:
-        load, began = Load(shape), timezone.now()
+        load = Load(shape)
         load.run(patience_s, client)
-        submitted_s = float(client.communicate(timeout=60)[0])
-    print(json.dumps(result(load, began, submitted_s)))
+        began_at, submitted_s = client.communicate(timeout=60)[0].decode().split()
+    print(json.dumps(result(load, datetime.fromisoformat(began_at), float(submitted_s))))
 
 
 if __name__ == "__main__":
