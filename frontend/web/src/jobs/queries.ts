@@ -8,6 +8,8 @@ import type { Action } from './states.ts';
 import type { Attempt, BulkDone, Copy, Explanation, Groups, QueueUnit, Timeline } from './types.ts';
 
 const SWEEP_MS = 30_000;
+/** How long a page of a list is kept that was scrolled past: the way back is short, and a list may be long. */
+const OUT_OF_SIGHT_MS = 10_000;
 
 /** One page of the jobs that match, from 1. */
 export function jobsQuery(filters: JobFilters, page: number) {
@@ -15,6 +17,7 @@ export function jobsQuery(filters: JobFilters, page: number) {
     queryKey: ['jobs', 'list', filters, page],
     queryFn: ({ signal }) => api.get<Page<Job>>('jobs/', { query: queryOf(filters, page), signal }),
     refetchInterval: SWEEP_MS,
+    gcTime: OUT_OF_SIGHT_MS,
   });
 }
 
