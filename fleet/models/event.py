@@ -16,7 +16,7 @@ class Event(models.Model):
     regarding_kind = models.CharField(max_length=63)
     regarding_namespace = models.CharField(max_length=63, blank=True)
     regarding_name = models.CharField(max_length=253)
-    regarding_uid = models.CharField(max_length=64, db_index=True)
+    regarding_uid = models.CharField(max_length=64)
     type = models.CharField(max_length=8, choices=Type.choices, default=Type.NORMAL)
     reason = models.CharField(max_length=64)
     message = models.CharField(max_length=1024)
@@ -27,6 +27,7 @@ class Event(models.Model):
 
     class Meta:
         ordering = ["-last_at", "-id"]
+        indexes = [models.Index(fields=["regarding_uid"])]
 
     @property
     def object_name(self) -> str:

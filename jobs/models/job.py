@@ -67,7 +67,7 @@ class Job(models.Model):
     """While it makes room, and until it is placed again: for whom, why, until when; see `jobs.services.reclaiming`."""
     policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
 
-    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED, db_index=True)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
     reason = models.JSONField(null=True, blank=True)
     """Why it is not running: ``{code, message, ...}`` as `jobs.core.reasons` makes it; null once it runs."""
     reason_code = CodeField(max_length=64, null=True, blank=True, editable=False)
@@ -101,6 +101,7 @@ class Job(models.Model):
             models.UniqueConstraint(fields=["kind", "namespace", "name", "group"], name="job_once_per_namespace"),
         ]
         indexes = [
+            models.Index(fields=["state"]),
             models.Index(fields=["namespace", "state"]),
             Wide(
                 fields=[
