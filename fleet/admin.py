@@ -3,6 +3,8 @@
 Credentials and digests are in no column and no form here, and none may be added.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -113,18 +115,20 @@ class ClusterAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Cordon: place nothing new here")
     def cordon(self, request: HttpRequest, queryset: QuerySet[Cluster]) -> None:
-        self._cordon(request, queryset, True)
+        self._steer(request, queryset, partial(clusters.cordon, on=True), "Cordoned")
 
     @admin.action(description="Uncordon: place jobs here again")
     def uncordon(self, request: HttpRequest, queryset: QuerySet[Cluster]) -> None:
-        self._cordon(request, queryset, False)
+        self._steer(request, queryset, clusters.reopen, "Uncordoned")
 
-    def _cordon(self, request: HttpRequest, queryset: QuerySet[Cluster], on: bool) -> None:
+    def _steer(
+        self, request: HttpRequest, queryset: QuerySet[Cluster], steer: Callable[..., Cluster], done: str
+    ) -> None:
         if not access.may(request.user, "cordon", "Cluster"):
             raise PermissionDenied
         for cluster in queryset:
-            clusters.cordon(cluster, on, by=request.user.get_username(), now=timezone.now())
-        self.message_user(request, f"{'Cordoned' if on else 'Uncordoned'} {queryset.count()}", messages.SUCCESS)
+            steer(cluster, by=request.user.get_username(), now=timezone.now())
+        self.message_user(request, f"{done} {queryset.count()}", messages.SUCCESS)
 
 
 class OfCluster(ReadOnlyAdmin):

@@ -1,5 +1,7 @@
 """Clusters, their nodes and the fleet's events over REST: parse, authorise, call one service, render."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import django_filters
@@ -38,6 +40,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         "partial_update": "label",
         "cordon": "cordon",
         "uncordon": "cordon",
+        "drain": "cordon",
     }
     permission_classes = [ByRole]
     queryset = Cluster.objects.defer("access")
@@ -108,12 +111,17 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Place nothing more here")
     @action(detail=True, methods=["post"])
     def cordon(self, request: Request, name: str) -> Response:
-        return self._cordoned(request, True)
+        return self._steered(request, partial(clusters.cordon, on=True))
 
-    @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Place here again")
+    @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Place here again, cordoned or drained")
     @action(detail=True, methods=["post"])
     def uncordon(self, request: Request, name: str) -> Response:
-        return self._cordoned(request, False)
+        return self._steered(request, clusters.reopen)
+
+    @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Move the jobs away and place no more")
+    @action(detail=True, methods=["post"])
+    def drain(self, request: Request, name: str) -> Response:
+        return self._steered(request, clusters.drain)
 
     @extend_schema(responses=NodeSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[])
@@ -122,9 +130,9 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         page = viewsets.GenericViewSet.paginate_queryset(self, found)
         return self.get_paginated_response(NodeSerializer(page, many=True).data)
 
-    def _cordoned(self, request: Request, on: bool) -> Response:
+    def _steered(self, request: Request, steer: Callable[..., Cluster]) -> Response:
         cluster = self.get_object()
-        clusters.cordon(cluster, on, by=request.user.get_username(), now=timezone.now())
+        steer(cluster, by=request.user.get_username(), now=timezone.now())
         return self._shown(cluster)
 
     def _shown(self, cluster: Cluster, status: int = 200) -> Response:

@@ -56,9 +56,9 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
     class Meta:
         model = Cluster
         fields = (
-            "name", "uid", "state", "reason", "message", "state_since", "cordoned", "version", "provider", "region",
-            "zone", "labels", "taints", "last_heartbeat", "synced_at", "joined_at", "nodes", "capacity", "jobs", "apis",
-            "scheduler", "reservations", "resource_version",
+            "name", "uid", "state", "reason", "message", "state_since", "cordoned", "drained", "version", "provider",
+            "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "joined_at", "nodes", "capacity", "jobs",
+            "apis", "scheduler", "reservations", "resource_version",
         )  # fmt: skip
         read_only_fields = fields
 

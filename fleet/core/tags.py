@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+DRAIN = ("convoy.dev/drained", "NoExecute")
+"""Key and effect of the taint that is the drain, whoever puts it there: the fleet's own verb, or somebody by kubectl."""
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 _CLUSTER = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -63,3 +65,7 @@ def taint_faults(taints: Sequence[Mapping[str, object]]) -> Iterator[Fault]:
         if (pair := (taint.get("key"), taint.get("effect"))) in seen:
             yield f"taints[{i}]", "repeats the key and effect of an earlier taint"
         seen.add(pair)
+
+
+def is_drain(taint: Mapping[str, object]) -> bool:
+    return (taint["key"], taint["effect"]) == DRAIN

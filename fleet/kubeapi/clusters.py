@@ -1,7 +1,7 @@
 """Clusters as Kubernetes objects: labels, annotations and taints are people's to write, and deleting one detaches it.
 
 Joining takes credentials, which no object here ever holds: it stays with REST and the command line. A cordon is shown as
-the taint it works like, and putting that taint on or taking it off is the cordon.
+the taint it works like, and putting that taint on or taking it off is the cordon. The drain is a taint everywhere.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ _TAINT: Object = {
     "type": "object",
     "required": ["key", "effect"],
     "properties": {
-        "key": _text(f"What is the matter; {CORDON} is the cordon."),
+        "key": _text(f"What is the matter; {CORDON} is the cordon, {tags.DRAIN[0]}:{tags.DRAIN[1]} the drain."),
         "value": _text("More of it."),
         "effect": _text("What it does to jobs that do not tolerate it: NoSchedule, PreferNoSchedule or NoExecute."),
         "timeAdded": _text("Since when; the fleet fills it in."),

@@ -5,6 +5,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from fleet.core import tags
 from fleet.core.fits import SCHEDULER, Offer
 from fleet.kube.resources import RESERVATIONS
 from fleet.models.encrypted import EncryptedJSONField
@@ -68,6 +69,11 @@ class Cluster(models.Model):
 
     def serves(self, api_version: str, kind: str) -> bool:
         return kind in self.apis.get(api_version, {})
+
+    @property
+    def drained(self) -> bool:
+        """Its jobs are to move away, and it gets no new ones."""
+        return any(tags.is_drain(taint) for taint in self.taints)
 
     @property
     def offer(self) -> Offer:

@@ -1,4 +1,4 @@
-"""Clusters come, change and go: join, renew, detach, cordon, labels and taints.
+"""Clusters come, change and go: join, renew, detach, cordon, drain, labels and taints.
 
 A member is asked before anything is written; what is written is one transaction with its journal entry and its line in
 the timeline.
@@ -125,6 +125,32 @@ def cordon(cluster: Cluster, on: bool, *, by: str, now: datetime) -> Cluster:
         _changed(row, reason, f"{by} {done} the cluster", now, "cordoned")
         if not on:
             freed(row.pk)
+    return row
+
+
+def drain(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
+    """A drained cluster loses its jobs, each when it tolerates the taint no longer, and gets no new ones."""
+    with transaction.atomic():
+        row = _locked(cluster)
+        if row.drained:
+            return row
+        key, effect = tags.DRAIN
+        peoples = sum(taint["key"] not in _HEALTH_TAINTS for taint in row.taints)
+        row.taints.insert(peoples, _taint({"key": key, "effect": effect}, now.isoformat()))
+        _changed(row, "ClusterDrained", f"{by} drained the cluster", now, "taints")
+    return row
+
+
+def reopen(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
+    """Neither cordoned nor drained any more; every other taint stays."""
+    with transaction.atomic():
+        row = _locked(cluster)
+        if not row.cordoned and not row.drained:
+            return row
+        row.cordoned = False
+        row.taints = [taint for taint in row.taints if not tags.is_drain(taint)]
+        _changed(row, "ClusterUncordoned", f"{by} uncordoned the cluster", now, "cordoned", "taints")
+        freed(row.pk)
     return row
 
 

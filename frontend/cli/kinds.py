@@ -93,7 +93,8 @@ def free_of(item: Item, resource: str = human.GPU) -> str:
 
 
 def _cluster_state(item: Item, now: datetime) -> str:
-    return f"{item['state']},Cordoned" if item.get("cordoned") else str(item["state"])
+    closed = [word for word, so in (("Cordoned", "cordoned"), ("Drained", "drained")) if item.get(so)]
+    return ",".join([str(item["state"]), *closed])
 
 
 def _node_state(item: Item, now: datetime) -> str:

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from fleet.models import Cluster, Event, Grant, Hold, Node, Pod, Token
-from fleet.services import access
+from fleet.services import access, clusters
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
 from tests.fleet.services.conftest import kubeconfig, members, north
 
@@ -102,6 +102,13 @@ def test_it_cordons_and_uncordons_a_cluster(desk):
     assert Cluster.objects.get().cordoned
     act(desk, Cluster, "uncordon", cluster)
     assert not Cluster.objects.get().cordoned
+
+
+def test_it_opens_a_drained_cluster(desk):
+    fill(1)
+    clusters.drain(Cluster.objects.get(), by="ada", now=timezone.now())
+    act(desk, Cluster, "uncordon", Cluster.objects.get())
+    assert not Cluster.objects.get().drained
 
 
 def test_it_revokes_a_token(desk):

@@ -136,6 +136,7 @@ def rest_requests() -> Iterator[tuple[str, bool, str, str, str]]:
         yield "delete", False, "Secret", namespace, secret
     yield "get", True, "Cluster", "", "/api/v1/clusters/north/"
     yield "post", False, "Cluster", "", "/api/v1/clusters/north/cordon/"
+    yield "post", False, "Cluster", "", "/api/v1/clusters/north/drain/"
     yield "get", True, "Queue", "", "/api/v1/queues/root-abcde/"
     yield "post", False, "Queue", "", "/api/v1/queues/root-abcde/hold/"
 

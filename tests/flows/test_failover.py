@@ -1,8 +1,10 @@
 """Jobs leave clusters that die and copies that fail, and never run twice where that can be helped."""
 
 import pytest
+from django.utils import timezone
 
 from fleet.models import Cluster
+from fleet.services import clusters
 from jobs.models import Attempt
 from tests.support.world import POLICY, pytorch_job
 
@@ -17,6 +19,10 @@ FAILOVER = POLICY.replace(
 
 def both(world):
     return [world.member(name, 4, time_scale=1.0) for name in ("north", "south")]
+
+
+def says(world, name: str, words: str) -> bool:
+    return words in str(world.job(name).reason or "")
 
 
 def other(name: str) -> str:
@@ -54,6 +60,20 @@ def test_it_goes_on_with_a_copy_whose_lost_cluster_returned_before_another_place
     world.expect("llama", "Moving")
     world.members["north"].faults.away = False
     assert world.expect("llama", "Running", on="north").attempt == 1
+
+
+def test_it_moves_the_jobs_of_a_drained_cluster_and_comes_back_to_it_once_it_is_open_again(world, settings):
+    settings.CONVOY_CLUSTER_TOLERATION_S = 0.1
+    both(world)
+    world.apply(POLICY, pytorch_job("llama", duration="10h"))
+    home = Cluster.objects.get(name=str(world.expect("llama", "Running").cluster))
+    clusters.drain(home, by="ada", now=timezone.now())
+    world.expect("llama", "Running", on=other(home.name))
+    world.until(lambda: world.copies() == {home.name: [], other(home.name): ["llama"]}, "one copy is left")
+    world.apply(pytorch_job("bert", workers=0, gpus=4, duration="10h"))
+    world.until(lambda: says(world, "bert", "convoy.dev/drained"), "bert finds no place")
+    clusters.reopen(home, by="ada", now=timezone.now())
+    world.expect("bert", "Running", on=home.name)
 
 
 def test_it_moves_a_job_that_failed_and_excludes_the_cluster_it_failed_on(world):

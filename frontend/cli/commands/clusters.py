@@ -1,4 +1,4 @@
-"""``convoy cluster ...`` and ``convoy top``: members join, leave and are closed for new work; what they have left."""
+"""``convoy cluster ...`` and ``convoy top``: members join, leave, are closed for new work and drained; what they have left."""
 
 import sys
 from pathlib import Path
@@ -8,11 +8,11 @@ import typer
 
 from frontend.cli import human, session
 from frontend.cli.client import Item, at
-from frontend.cli.commands import get, nodes
+from frontend.cli.commands import get, nodes, whatif
 from frontend.cli.output import bar
 from frontend.cli.problems import Exit, Problem, usage
 
-app = typer.Typer(no_args_is_help=True, help="Member clusters: join, list, cordon, uncordon, detach.")
+app = typer.Typer(no_args_is_help=True, help="Member clusters: join, list, cordon, drain, uncordon, detach.")
 Name = Annotated[str, typer.Argument(help="The cluster's name in the fleet.")]
 
 
@@ -50,8 +50,31 @@ def cordon(context: typer.Context, name: Name) -> None:
 
 
 @app.command()
+def drain(
+    context: typer.Context,
+    name: Name,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell which jobs would have to move.")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask first.")] = False,
+) -> None:
+    """Move the jobs of a cluster elsewhere and place nothing new on it, until it is uncordoned."""
+    run = session.of(context)
+    whatif.tell(run, run.api.post("whatif/", {"lose_cluster": name}))
+    if dry_run:
+        run.screen.line(f"cluster/{name} would be drained (dry run)")
+        return
+    if not yes and sys.stdin.isatty() and not typer.confirm(f"Drain {name}?", err=True):
+        raise Problem(f"{name} was not drained")
+    run.api.post(at("clusters", name, "drain"))
+    run.screen.line(f"cluster/{name} drained")
+    run.screen.note(
+        "a job leaves when its policy tolerates the drain no longer: `convoy get jobs -A -w` shows them move"
+    )
+    run.screen.note(f"`convoy cluster uncordon {name}` opens the cluster again")
+
+
+@app.command()
 def uncordon(context: typer.Context, name: Name) -> None:
-    """Place jobs on a cluster again."""
+    """Place jobs on a cluster again: ends its cordon and its drain. What has moved away stays where it is."""
     run = session.of(context)
     run.api.post(at("clusters", name, "uncordon"))
     run.screen.line(f"cluster/{name} uncordoned")

@@ -135,6 +135,7 @@ def _cluster(run: Session, item: Item) -> None:
     _pair(run, "Reason", item.get("reason"))
     _pair(run, "Message", item.get("message"))
     _pair(run, "Cordoned", "yes" if item.get("cordoned") else "no")
+    _pair(run, "Drained", "yes" if item.get("drained") else "no")
     _pair(run, "Version", item.get("version"))
     _pair(run, "Region", item.get("region"))
     _pair(run, "Zone", item.get("zone"))

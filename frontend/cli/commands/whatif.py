@@ -54,10 +54,11 @@ def _show(run: Session, found: Item, output: str) -> None:
     elif output == "yaml":
         run.screen.yaml(found)
     else:
-        _tell(run, found)
+        tell(run, found)
 
 
-def _tell(run: Session, found: Item) -> None:
+def tell(run: Session, found: Item) -> None:
+    """Who would stand otherwise, as a table."""
     rows = [
         [each["namespace"], each["name"], _stand(each["before"]), _stand(each["after"]), _why(each["after"])]
         for each in found["differences"]

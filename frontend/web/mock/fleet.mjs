@@ -48,7 +48,7 @@ function cluster(name, region, nodes, used, held, more = {}) {
   const gpus = nodes * 8;
   const share = used / gpus;
   return {
-    name, uid: name, state: 'Ready', reason: '', message: '', cordoned: false, version: 'v1.32.4', provider: '', region,
+    name, uid: name, state: 'Ready', reason: '', message: '', cordoned: false, drained: false, version: 'v1.32.4', provider: '', region,
     zone: `${region}-${name.at(-1)}`, labels: {}, taints: [], last_heartbeat: agoS(2), nodes: { total: nodes, ready: nodes },
     capacity: {
       'nvidia.com/gpu': amounts(gpus, used, held),

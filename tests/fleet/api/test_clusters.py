@@ -103,6 +103,16 @@ def test_it_cordons_and_uncordons(as_admin, as_editor, north):
     assert {each["reason"] for each in lines} == {"ClusterCordoned", "ClusterUncordoned"}
 
 
+def test_it_drains_a_cluster_and_opens_it_again(as_admin, as_editor, north):
+    told = as_admin.post(URL + "north/drain/").json()
+    assert (told["drained"], told["cordoned"]) == (True, False)
+    assert [(each["key"], each["effect"]) for each in told["taints"]] == [("convoy.dev/drained", "NoExecute")]
+    assert as_admin.post(URL + "north/drain/").json()["resource_version"] == told["resource_version"]
+    again = as_admin.post(URL + "north/uncordon/").json()
+    assert (again["drained"], again["taints"]) == (False, [])
+    assert as_editor.post(URL + "north/drain/").status_code == 403
+
+
 def test_it_changes_labels_and_taints(as_admin, north):
     taint = {"key": "gone", "value": "soon", "effect": "NoSchedule"}
     answer = as_admin.patch(URL + "north/", {"labels": {"a": "b"}, "taints": [taint]}, format="json")

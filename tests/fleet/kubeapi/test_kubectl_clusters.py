@@ -57,6 +57,20 @@ def test_it_taints_and_cordons_by_taints(ada):
     assert Event.objects.filter(reason="ClusterUncordoned", message__startswith="ada").exists()
 
 
+def test_it_drains_by_the_same_taint_as_the_verb(ada, as_admin):
+    drain = {"key": "convoy.dev/drained", "effect": "NoExecute"}
+    patched(ada, {"taints": [drain]})
+    assert as_admin.get("/api/v1/clusters/north/").json()["drained"] is True
+    assert as_admin.post("/api/v1/clusters/north/uncordon/").json()["drained"] is False
+    assert "taints" not in json.loads(ada.says("get", "cluster", "north", "-ojson"))["spec"]
+    as_admin.post("/api/v1/clusters/north/drain/")
+    [shown] = json.loads(ada.says("get", "cluster", "north", "-ojson"))["spec"]["taints"]
+    assert drain.items() <= shown.items() and shown["timeAdded"]
+    patched(ada, {"taints": [shown, {"key": "convoy.dev/cordoned", "effect": "NoSchedule"}]})
+    patched(ada, {"taints": [shown]})
+    assert Cluster.objects.get().drained and not Cluster.objects.get().cordoned
+
+
 def test_it_keeps_the_taints_of_the_heartbeat_and_says_so(ada):
     Cluster.objects.update(taints=[HEARTBEAT])
     assert "Warning: the taint cluster.karmada.io/not-ready:NoExecute is kept" in patched(ada, {"taints": []})

@@ -11,6 +11,7 @@ from django.utils import timezone
 from fleet.models import AuditEntry, Grant
 from fleet.services import audit, processes
 from jobs.models import Job
+from tests.fleet.services.conftest import join
 from tests.support.kubectl import served
 from tests.support.world import POLICY, pytorch_job
 
@@ -68,6 +69,17 @@ def test_it_writes_down_what_was_refused_but_not_the_tries_of_strangers(as_viewe
     assert "fleet-admin" in line.message
     as_nobody.post("/api/v1/clusters/north/cordon/")
     assert AuditEntry.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_it_writes_down_a_drain_with_what_it_changed(as_admin, as_viewer, north):
+    join(north)
+    assert as_admin.post("/api/v1/clusters/north/drain/").status_code == 200
+    line = last()
+    assert (line.actor, line.verb, line.kind, line.name, line.outcome) == ("ada", "drain", "Cluster", "north", "done")
+    assert (line.before["taints"], line.after["taints"][0]["key"]) == ([], "convoy.dev/drained")
+    as_viewer.post("/api/v1/clusters/north/drain/")
+    assert (last().verb, last().outcome) == ("drain", "refused")
 
 
 @pytest.mark.django_db

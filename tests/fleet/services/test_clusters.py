@@ -95,6 +95,44 @@ def test_it_cordons_and_uncordons_once(north):
     assert JournalEntry.objects.filter(kind="Cluster", action="modified").count() == 1
 
 
+HEARTBEAT = {"key": "cluster.karmada.io/not-ready", "value": "", "effect": "NoExecute", "timeAdded": "x"}
+
+
+def keys(row):
+    return [taint["key"] for taint in row.taints]
+
+
+def test_it_drains_once_between_the_taints_of_people_and_those_of_the_heartbeat(north):
+    row = join(north)
+    Cluster.objects.update(taints=[{"key": "spot", "effect": "NoSchedule"}, HEARTBEAT])
+    for _ in range(2):
+        drained = clusters.drain(row, by="alice", now=now())
+    assert keys(drained) == ["spot", "convoy.dev/drained", HEARTBEAT["key"]]
+    assert (drained.drained, drained.cordoned) == (True, False)
+    assert JournalEntry.objects.filter(kind="Cluster", action="modified").count() == 1
+    assert Event.objects.get(reason="ClusterDrained").message == "alice drained the cluster"
+
+
+def test_it_reopens_what_is_drained_or_cordoned_and_leaves_the_other_taints(north):
+    row = join(north)
+    Cluster.objects.update(taints=[{"key": "spot", "effect": "NoSchedule"}, HEARTBEAT], cordoned=True)
+    clusters.drain(row, by="alice", now=now())
+    for _ in range(2):
+        open_ = clusters.reopen(row, by="bob", now=now())
+    assert (open_.drained, open_.cordoned, keys(open_)) == (False, False, ["spot", HEARTBEAT["key"]])
+    assert JournalEntry.objects.filter(kind="Cluster", action="modified").count() == 2
+    clusters.drain(row, by="alice", now=now())
+    assert not clusters.reopen(row, by="bob", now=now()).drained
+
+
+def test_it_takes_the_drain_of_somebody_else_for_its_own(north):
+    row = join(north)
+    by_hand = {"key": "convoy.dev/drained", "value": "repair", "effect": "NoExecute"}
+    first = clusters.set_taints(row, [by_hand], by="alice", now=now()).taints
+    assert clusters.drain(row, by="bob", now=now()).taints == first
+    assert clusters.reopen(row, by="bob", now=now()).taints == []
+
+
 def test_it_keeps_the_time_of_a_taint_that_stays(north):
     row = join(north)
     taint = {"key": "spot", "value": "", "effect": "NoExecute"}

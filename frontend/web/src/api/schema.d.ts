@@ -155,6 +155,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{name}/drain/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move the jobs away and place no more
+         * @description What `ByRole` asks of a view.
+         */
+        post: operations["clusters_drain_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/nodes/": {
         parameters: {
             query?: never;
@@ -182,7 +202,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Place here again
+         * Place here again, cordoned or drained
          * @description What `ByRole` asks of a view.
          */
         post: operations["clusters_uncordon_create"];
@@ -1356,6 +1376,8 @@ export interface components {
             /** Format: date-time */
             readonly state_since: string;
             readonly cordoned: boolean;
+            /** @description Its jobs are to move away, and it gets no new ones. */
+            readonly drained: boolean;
             readonly version: string;
             readonly provider: string;
             readonly region: string;
@@ -1396,6 +1418,8 @@ export interface components {
             /** Format: date-time */
             readonly state_since: string;
             readonly cordoned: boolean;
+            /** @description Its jobs are to move away, and it gets no new ones. */
+            readonly drained: boolean;
             readonly version: string;
             readonly provider: string;
             readonly region: string;
@@ -3150,6 +3174,27 @@ export interface operations {
         };
     };
     clusters_cordon_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterDetail"];
+                };
+            };
+        };
+    };
+    clusters_drain_create: {
         parameters: {
             query?: never;
             header?: never;

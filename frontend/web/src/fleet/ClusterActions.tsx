@@ -11,14 +11,14 @@ import { ActionButton } from '../ui/ActionButton.tsx';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { commandsToSteer } from './commands.ts';
 import { lossQuery } from './queries.ts';
-import { DRAINED, isDrained, peoplesTaints, type Steering } from './steering.ts';
+import type { Steering } from './steering.ts';
 
 export function ClusterActions({ cluster }: { cluster: Cluster }) {
   const { t } = useTranslation();
   const [asked, setAsked] = useState<Steering | null>(null);
-  const drained = isDrained(cluster);
+  const { cordoned, drained } = cluster;
   const may = useMay('cordon');
-  const shown: Steering[] = [cluster.cordoned || drained ? 'uncordon' : 'cordon', ...(drained ? [] : ['drain' as const])];
+  const shown: Steering[] = [cordoned || drained ? 'uncordon' : 'cordon', ...(drained ? [] : ['drain' as const])];
   return (
     <Group gap="xs">
       {shown.map((action) => (
@@ -42,7 +42,7 @@ function Ask({ action, cluster, onClose }: { action: Steering; cluster: Cluster;
   const client = useQueryClient();
   const loss = useQuery({ ...lossQuery(cluster.name), enabled: action === 'drain' });
   const act = useMutation({
-    mutationFn: () => send(action, cluster),
+    mutationFn: () => api.post(`clusters/${encodeURIComponent(cluster.name)}/${action}/`),
     onSuccess: () => {
       void client.invalidateQueries({ queryKey: ['clusters'] });
       onClose();
@@ -69,15 +69,4 @@ function Ask({ action, cluster, onClose }: { action: Steering; cluster: Cluster;
       onClose={onClose}
     />
   );
-}
-
-async function send(action: Steering, cluster: Cluster): Promise<void> {
-  const path = `clusters/${encodeURIComponent(cluster.name)}/`;
-  const others = peoplesTaints(cluster);
-  if (action === 'cordon') await api.post(`${path}cordon/`);
-  if (action === 'drain') await api.patch(path, { taints: [...others, DRAINED] });
-  if (action === 'uncordon') {
-    if (isDrained(cluster)) await api.patch(path, { taints: others });
-    await api.post(`${path}uncordon/`);
-  }
 }

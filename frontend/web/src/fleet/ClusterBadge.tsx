@@ -1,5 +1,5 @@
-/** How a cluster is doing. */
-import { CircleCheck, CircleHelp, CircleX, type LucideIcon } from 'lucide-react';
+/** How a cluster is doing, and whether it takes jobs. */
+import { Ban, CircleCheck, CircleHelp, CircleX, type LucideIcon } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import type { Cluster, ClusterState } from '../api/types.ts';
@@ -15,4 +15,11 @@ const LOOKS: Record<ClusterState, { tone: Tone; icon: LucideIcon }> = {
 export function ClusterBadge({ cluster }: { cluster: Cluster }) {
   const { t } = useTranslation();
   return <StateBadge {...LOOKS[cluster.state]} label={t(`clusterState.${cluster.state}`)} />;
+}
+
+/** A drained cluster is closed whether or not it is cordoned, too. */
+export function ClosedBadge({ cluster: { cordoned, drained } }: { cluster: Cluster }) {
+  const { t } = useTranslation();
+  if (!cordoned && !drained) return null;
+  return <StateBadge tone="warn" icon={Ban} label={t(drained ? 'fleet.drained' : 'fleet.cordoned')} />;
 }

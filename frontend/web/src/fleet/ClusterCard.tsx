@@ -1,12 +1,11 @@
 /** One cluster at a glance: state, accelerators, CPU and memory, nodes, jobs, heartbeat. */
-import { Ban, MapPin } from 'lucide-react';
+import { MapPin } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import type { Cluster } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
-import { StateBadge } from '../ui/StateBadge.tsx';
-import { ClusterBadge } from './ClusterBadge.tsx';
+import { ClosedBadge, ClusterBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { SmallBar } from './SmallBar.tsx';
 import { placeOf } from './place.ts';
@@ -23,7 +22,7 @@ export function ClusterCard({ cluster }: { cluster: Cluster }) {
           {cluster.name}
         </Link>
         <span className={classes['badges']}>
-          {cluster.cordoned && <StateBadge tone="warn" icon={Ban} label={t('fleet.cordoned')} />}
+          <ClosedBadge cluster={cluster} />
           <ClusterBadge cluster={cluster} />
         </span>
       </div>

@@ -1,5 +1,4 @@
 /** The clusters as a table: the same facts as the cards, for many clusters and for reading aloud. */
-import { Ban } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import type { Cluster } from '../api/types.ts';
@@ -7,8 +6,7 @@ import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
 import { DataTable, type Column } from '../ui/DataTable.tsx';
 import { Panel } from '../ui/Panel.tsx';
-import { StateBadge } from '../ui/StateBadge.tsx';
-import { ClusterBadge } from './ClusterBadge.tsx';
+import { ClosedBadge, ClusterBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { placeOf } from './place.ts';
 import { accelerators } from './resources.ts';
@@ -71,11 +69,10 @@ function Name({ cluster }: { cluster: Cluster }) {
 }
 
 function State({ cluster }: { cluster: Cluster }) {
-  const { t } = useTranslation();
   return (
     <span className={classes['badges']}>
       <ClusterBadge cluster={cluster} />
-      {cluster.cordoned && <StateBadge tone="warn" icon={Ban} label={t('fleet.cordoned')} />}
+      <ClosedBadge cluster={cluster} />
     </span>
   );
 }

@@ -2,7 +2,7 @@
 import type { Cluster } from '../api/types.ts';
 import type { Scope } from '../scope/scope.ts';
 import { type Commands, convoy, curl, kubectl, kubectlPatch, listOf, quoted, within } from '../ui/commands.ts';
-import { CORDONED, DRAINED, isDrained, peoplesTaints, type Steering } from './steering.ts';
+import { CORDONED, DRAINED, peoplesTaints, type Steering } from './steering.ts';
 
 const pathOf = (name: string) => `clusters/${encodeURIComponent(name)}/`;
 
@@ -14,17 +14,14 @@ export function commandsOfCluster(name: string): Commands {
   return { kubectl: kubectl('describe', 'cluster', name), cli: convoy('describe', 'cluster', name), curl: curl(pathOf(name)) };
 }
 
-/** Draining is a taint that nothing tolerates; the command line has no word for it yet. */
+/** Over kubectl cordon and drain are taints. */
 export function commandsToSteer(action: Steering, cluster: Cluster): Commands {
   const { name } = cluster;
   const others = peoplesTaints(cluster);
   const cordon = cluster.cordoned ? [CORDONED] : [];
   const taints = { cordon: [...others, CORDONED], drain: [...others, ...cordon, DRAINED], uncordon: others }[action];
   const patch = kubectlPatch(['cluster', name], { spec: { taints } });
-  if (action === 'drain') return { kubectl: patch, curl: curl(pathOf(name), 'PATCH', { taints: [...others, DRAINED] }) };
-  const open = curl(`${pathOf(name)}${action}/`, 'POST');
-  const first = action === 'uncordon' && isDrained(cluster) ? `${curl(pathOf(name), 'PATCH', { taints: others })} && ` : '';
-  return { kubectl: patch, cli: first ? undefined : convoy('cluster', action, name), curl: first + open };
+  return { kubectl: patch, cli: convoy('cluster', action, name), curl: curl(`${pathOf(name)}${action}/`, 'POST') };
 }
 
 export function commandsToJoin(name: string): Commands {

@@ -1,20 +1,16 @@
-/** What steers a cluster: its cordon, and the taint that drains it. Pure. */
+/** What steers a cluster, and the taints its cordon and its drain are over kubectl. Pure. */
 import type { Cluster } from '../api/types.ts';
 
 export type Steering = 'cordon' | 'uncordon' | 'drain';
 
-/** How a cordon shows over kubectl. */
 export const CORDONED = { key: 'convoy.dev/cordoned', effect: 'NoSchedule' };
 export const DRAINED = { key: 'convoy.dev/drained', effect: 'NoExecute' };
 
 /** The heartbeat keeps these; people cannot change them. */
 const OF_HEALTH = ['cluster.karmada.io/not-ready', 'cluster.karmada.io/unreachable'];
 
-export function isDrained({ taints }: Pick<Cluster, 'taints'>): boolean {
-  return taints.some(({ key }) => key === DRAINED.key);
-}
-
 /** Without those of health, of the cordon and of the drain. */
 export function peoplesTaints({ taints }: Pick<Cluster, 'taints'>): Cluster['taints'] {
-  return taints.filter(({ key }) => ![...OF_HEALTH, DRAINED.key, CORDONED.key].includes(key));
+  const drains = (taint: { key: string; effect: string }) => taint.key === DRAINED.key && taint.effect === DRAINED.effect;
+  return taints.filter((taint) => ![...OF_HEALTH, CORDONED.key].includes(taint.key) && !drains(taint));
 }

@@ -1,0 +1,68 @@
+"""``convoy cluster drain``: what would have to move is told first, a person is asked, and only then anything is drained."""
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+from tests.cli.conftest import cluster
+from tests.cli.test_whatif import DIFFERENCE, answer
+
+TAINT = {"key": "convoy.dev/drained", "value": "", "effect": "NoExecute"}
+
+
+@pytest.fixture
+def north(server):
+    answer(server, DIFFERENCE)
+    server.on("clusters/north/drain/", cluster(drained=True, taints=[TAINT]), method="POST")
+
+
+def drained(server) -> bool:
+    return any(each.path.endswith("/clusters/north/drain/") for each in server.seen)
+
+
+def on_a_terminal(convoy, typed: bytes) -> tuple[int, bytes]:
+    """How it ends, and what it says beside its result, when a person types this."""
+    person, terminal = pty.openpty()
+    os.write(person, typed)
+    words = convoy.command("cluster", "drain", "north")
+    done = subprocess.run(words, stdin=terminal, capture_output=True, env=convoy.env, cwd=convoy.home, timeout=30)
+    os.close(person)
+    os.close(terminal)
+    return done.returncode, done.stderr
+
+
+def test_it_tells_who_has_to_move_then_drains_and_says_what_to_watch(server, convoy, north):
+    said = convoy("cluster", "drain", "north")
+    assert [each.path for each in server.seen] == ["/api/v1/whatif/", "/api/v1/clusters/north/drain/"]
+    assert "llama" in said.out and "Runs on north" in said.out and said.out.endswith("cluster/north drained\n")
+    assert "convoy get jobs -A -w" in said.err and "convoy cluster uncordon north" in said.err
+
+
+def test_it_only_tells_when_it_is_a_dry_run(server, convoy, north):
+    said = convoy("cluster", "drain", "north", "--dry-run")
+    assert said.code == 0 and "0/1 clusters fit" in said.out and not drained(server)
+
+
+@pytest.mark.parametrize(("typed", "code"), [(b"y\n", 0), (b"n\n", 1), (b"\n", 1)])
+def test_it_asks_a_person_first(server, convoy, north, typed, code):
+    ended, told = on_a_terminal(convoy, typed)
+    assert ended == code and b"Drain north?" in told
+    assert drained(server) == (code == 0)
+
+
+def test_it_does_not_ask_who_said_yes_beforehand(server, convoy, north):
+    assert "Drain north?" not in convoy("cluster", "drain", "north", "--yes").err and drained(server)
+
+
+def test_it_drains_nothing_when_there_is_no_such_cluster(server, convoy):
+    server.refuse("whatif/", 404, "there is no cluster north", method="POST")
+    assert convoy("cluster", "drain", "north").code == 3 and not drained(server)
+
+
+def test_it_shows_a_drained_cluster_as_such(server, convoy):
+    server.page("clusters/", cluster(cordoned=True, drained=True, taints=[TAINT]))
+    server.on("clusters/north/", cluster(drained=True, taints=[TAINT]))
+    assert "Ready,Cordoned,Drained" in convoy("cluster", "list").out
+    assert "Drained:       yes" in convoy("describe", "cluster", "north").out
