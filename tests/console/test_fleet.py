@@ -91,7 +91,7 @@ def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, n
     expect(dialog).to_contain_text("1 job leaves it")
     dialog.get_by_role("button", name="Drain").click()
     expect(dialog).to_be_hidden()
-    expect(page.get_by_role("article", name="north")).to_contain_text("Drained")
+    expect(page.get_by_role("article", name="north", exact=True)).to_contain_text("Drained")
     aside(world.expect, "llama", "Running", on="south")
     page.get_by_role("link", name="Failovers").click()
     expect(page.get_by_role("article", name="default/llama")).to_contain_text("Moving")

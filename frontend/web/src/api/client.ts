@@ -37,7 +37,10 @@ async function send<Answer>(method: string, path: string, options: Options): Pro
   connection.serverAnswered();
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as Answer;
   const problem = await readProblem(response);
-  if (problem.status === 401 && path !== SESSION) connection.sessionExpired();
+  if (problem.status === 401 && path !== SESSION) {
+    connection.sessionExpired();
+    problem.toldElsewhere = true;
+  }
   throw problem;
 }
 

@@ -7,6 +7,8 @@ export interface FieldProblem {
 
 export class Problem extends Error {
   override readonly name = 'Problem';
+  /** Asks for something that is shown over the page; beside what was asked it would only grow stale. */
+  toldElsewhere = false;
 
   constructor(
     readonly status: number,

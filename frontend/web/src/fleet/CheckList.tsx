@@ -1,9 +1,10 @@
 /** How a cluster that would join answered: passed, failed and what to mend, not reached. */
-import { Alert, Loader } from '@mantine/core';
+import { Loader } from '@mantine/core';
 import { CircleCheck, CircleDashed, CircleX } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import type { Check } from '../api/types.ts';
+import { Refusal } from '../ui/Refusal.tsx';
 import classes from './JoinPage.module.css';
 
 const ORDER: Check['name'][] = ['name', 'kubeconfig', 'answer', 'kinds', 'rights', 'new'];
@@ -35,11 +36,7 @@ export function CheckList({ checks = [], busy, error }: Props) {
           );
         })}
       </ol>
-      {error && (
-        <Alert color="red" role="alert">
-          {error.message}
-        </Alert>
-      )}
+      <Refusal error={error} />
     </>
   );
 }

@@ -1,10 +1,11 @@
 /** One action on many jobs: what it would do, then what it did, each with the jobs it is refused for and why. */
-import { Alert, Button, Group, Modal, Skeleton, Text } from '@mantine/core';
+import { Button, Group, Modal, Skeleton, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Failed } from '../ui/Message.tsx';
+import { Refusal } from '../ui/Refusal.tsx';
 import { commandsToActOnMany } from './commands.ts';
 import { actOnMany } from './queries.ts';
 import type { Action } from './states.ts';
@@ -31,11 +32,7 @@ export function BulkDialog({ action, ids, onClose }: Props) {
     <Modal opened onClose={close} title={t(`jobs.bulk.title.${action}`, { count: ids.length })} size={560} closeButtonProps={{ 'aria-label': t('common.close') }}>
       {preview.error && <Failed error={preview.error} onRetry={() => void preview.refetch()} />}
       {told ? <Told told={told} did={act.isSuccess} /> : <Skeleton height={60} aria-busy />}
-      {act.error && (
-        <Alert color="red" mt="md" role="alert">
-          {act.error.message}
-        </Alert>
-      )}
+      <Refusal error={act.error} />
       <Group justify="flex-end" mt="lg" gap="xs">
         {!act.isSuccess && <CopyAs commands={commandsToActOnMany(action, ids)} />}
         <Button variant="default" onClick={close}>

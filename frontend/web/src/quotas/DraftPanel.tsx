@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next';
 import type { QuotaPreview, QuotaSaved } from '../api/types.ts';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { Refusal } from '../ui/Refusal.tsx';
 import { commandsToSave } from './commands.ts';
 import { DifferenceList } from './DifferenceList.tsx';
 import { overlaps } from './draft.ts';
@@ -52,11 +53,7 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
           {!preview && <p className="cv-soft">{failed ? failed.message : t('quotas.looking')}</p>}
         </section>
       </div>
-      {error && (
-        <Alert color="red" mt="md" role="alert">
-          {error.message}
-        </Alert>
-      )}
+      <Refusal error={error} />
       <Group mt="md" gap="xs" align="flex-end">
         <TextInput
           className={classes['comment'] ?? ''}

@@ -1,5 +1,5 @@
 /** There is no tree yet: what that means, how to bring one, and a first one made of what the fleet has. */
-import { Alert, Button } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { ListTree } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
@@ -8,6 +8,7 @@ import { useMay } from '../api/me.ts';
 import type { Cluster } from '../api/types.ts';
 import { clustersQuery } from '../fleet/queries.ts';
 import { Empty } from '../ui/Message.tsx';
+import { Refusal } from '../ui/Refusal.tsx';
 import { inOrder, quantityOf } from './amounts.ts';
 import { useCreate } from './queries.ts';
 
@@ -22,11 +23,7 @@ export function FirstTree() {
       <p>
         {t('quotas.emptyBody')} <code className="cv-mono">convoy apply -f tree.yaml</code>
       </p>
-      {error && (
-        <Alert color="red" my="sm" role="alert">
-          {error.message}
-        </Alert>
-      )}
+      <Refusal error={error} />
       <Button
         size="xs"
         loading={isPending}

@@ -1,10 +1,11 @@
 /** Asks why before a queue is held, drained, stopped or opened: everybody will see the answer. */
-import { Alert, Button, Group, Modal, Text, TextInput } from '@mantine/core';
+import { Button, Group, Modal, Text, TextInput } from '@mantine/core';
 import { type SubmitEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { QuotaNode } from '../api/types.ts';
 import { CopyAs } from '../ui/CopyAs.tsx';
+import { Refusal } from '../ui/Refusal.tsx';
 import { commandsToSwitch } from './commands.ts';
 import { type QueueVerb, useQueueVerb } from './queries.ts';
 
@@ -36,11 +37,7 @@ export function QueueDialog({ node, verb, onClose }: Props) {
           onChange={(event) => setComment(event.currentTarget.value)}
           data-autofocus
         />
-        {error && (
-          <Alert color="red" mt="md" role="alert">
-            {error.message}
-          </Alert>
-        )}
+        <Refusal error={error} />
         <Group justify="flex-end" mt="lg" gap="xs">
           <CopyAs commands={commandsToSwitch(verb, node, comment)} />
           <Button variant="default" onClick={onClose}>

@@ -1,9 +1,10 @@
 /** Asks before something that is hard to undo; stays open with the server's words when it was refused. */
-import { Alert, Button, Group, Modal, Text } from '@mantine/core';
+import { Button, Group, Modal, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 
 import { CopyAs } from './CopyAs.tsx';
 import type { Commands } from './commands.ts';
+import { Refusal } from './Refusal.tsx';
 
 interface Props {
   title: string;
@@ -23,11 +24,7 @@ export function ConfirmDialog({ title, body, action, dangerous = false, commands
   return (
     <Modal opened onClose={onClose} title={title} size={440} closeButtonProps={{ 'aria-label': t('common.close') }}>
       <Text size="sm">{body}</Text>
-      {error && (
-        <Alert color="red" mt="md" role="alert">
-          {error.message}
-        </Alert>
-      )}
+      <Refusal error={error} />
       <Group justify="flex-end" mt="lg" gap="xs">
         {commands && <CopyAs commands={commands} />}
         <Button variant="default" onClick={onClose}>
