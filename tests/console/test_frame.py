@@ -1,6 +1,7 @@
 """The frame: keys and their list, how live the page is, numbers that lead to what they count, copying without a clipboard."""
 
 import re
+from datetime import datetime, timedelta
 
 import pytest
 from playwright.sync_api import expect
@@ -44,6 +45,48 @@ def test_it_holds_the_page_still_and_says_how_old_it_is(world, page, aside, nort
     expect(tile).to_contain_text("0")
     held.click()
     expect(tile).to_contain_text("1")
+
+
+LONGEST = {
+    "en": ("Live", "59m 59s ago", "23h 59m ago"),
+    "zh-CN": ("实时", "59分钟 59秒前", "23小时 59分钟前"),
+    "id": ("Langsung", "59 mnt 59 dtk lalu", "23 j 59 mnt lalu"),
+}
+
+
+def strip(page) -> list[list[float]]:
+    """Where each part of the top bar begins and how wide it is."""
+    return page.locator("button[data-status]").evaluate(
+        "({ parentElement }) => [...parentElement.children].map((part) => part.getBoundingClientRect())"
+        ".map(({ x, width }) => [x, width])"
+    )
+
+
+@pytest.mark.parametrize("language", LONGEST)
+def test_it_moves_nothing_when_the_first_change_arrives_nor_as_it_grows_old(page, north, still, language):
+    live, *ages = LONGEST[language]
+    lines = []
+    page.route_web_socket("**/ws/changes/", lambda line: lines.append(line))
+    sign_in(page)
+    page.evaluate("language => localStorage.setItem('convoy-language', language)", language)
+    page.goto("/fleet")
+    dot = page.locator("button[data-status]")
+    expect(dot).to_contain_text(live)
+    page.wait_for_load_state("networkidle")
+    before = strip(page)
+    assert len(before) == 4
+    with still(page):
+        lines[-1].send(
+            '{"kind": "Cluster", "namespace": "", "name": "north", "id": "1", "version": 1, "action": "modified"}'
+        )
+        changed = dot.locator("time")
+        expect(changed).to_be_visible()
+        assert strip(page) == before
+        seen = datetime.fromisoformat(changed.get_attribute("datetime"))
+        for age, told in zip((3_599, 86_399), ages, strict=True):
+            page.clock.set_fixed_time(seen + timedelta(seconds=age, milliseconds=100))
+            expect(changed).to_have_text(told, timeout=30_000)
+            assert strip(page) == before
 
 
 LINKS = {

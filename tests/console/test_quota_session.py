@@ -1,4 +1,4 @@
-"""The session ends over a quota draft: it is there again with its comment after signing in, and meets what others saved meanwhile."""
+"""The session ends over a quota draft: it is there again, comment and all, after signing in, and meets what others saved."""
 
 import pytest
 from django.contrib.sessions.models import Session
