@@ -47,8 +47,7 @@ def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iter
     tolerated = settings.CONVOY_CLUSTER_TOLERATION_S if wait is None else wait
     at = leaves_cluster_at(taints_of(cluster.taints), spec.tolerations, tolerated)
     if at is not None and at <= now:
-        said = cluster.state if cluster.state != Cluster.State.READY else "tainted"
-        told = f"{cluster.name} is {said} and is not tolerated any longer"
+        told = f"{cluster.name} is {plight(cluster)} and is not tolerated any longer"
         kept = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
         yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), kept
     if share.state is ShareState.BACKOFF and wait is not None:
@@ -61,3 +60,10 @@ def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iter
     if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and late.exists():
         told = f"{share.cluster} did not run its share within {settings.CONVOY_START_TIMEOUT_S:g} s"
         yield Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, told), PurgeMode.GRACEFULLY
+
+
+def plight(cluster: Cluster) -> str:
+    """What makes jobs leave a cluster, in a word."""
+    if cluster.state != Cluster.State.READY:
+        return cluster.state
+    return "drained" if cluster.drained else "tainted"

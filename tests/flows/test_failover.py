@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from fleet.models import Cluster
+from fleet.models import Cluster, Event
 from fleet.services import clusters
 from jobs.models import Attempt
 from tests.support.world import POLICY, pytorch_job
@@ -69,6 +69,7 @@ def test_it_moves_the_jobs_of_a_drained_cluster_and_comes_back_to_it_once_it_is_
     home = Cluster.objects.get(name=str(world.expect("llama", "Running").cluster))
     clusters.drain(home, by="ada", now=timezone.now())
     world.expect("llama", "Running", on=other(home.name))
+    assert Event.objects.filter(message__contains=f"{home.name} is drained").exists()
     world.until(lambda: world.copies() == {home.name: [], other(home.name): ["llama"]}, "one copy is left")
     world.apply(pytorch_job("bert", workers=0, gpus=4, duration="10h"))
     world.until(lambda: says(world, "bert", "convoy.dev/drained"), "bert finds no place")
