@@ -78,7 +78,8 @@ def _on_lost_clusters(now: datetime) -> int:
             at = leaves_cluster_at(taints, spec.tolerations, _default_toleration(spec))
             if at is not None and at <= now:
                 reason = Reason(
-                    Code.CLUSTER_LOST, f"{cluster.name} is {division_health.plight(cluster)} and is not tolerated any longer"
+                    Code.CLUSTER_LOST,
+                    f"{cluster.name} is {division_health.plight(cluster)} and is not tolerated any longer",
                 )
                 purge = spec.cluster_purge if spec.cluster_purge is not PurgeMode.NEVER else PurgeMode.GRACEFULLY
                 moved += moves.leave(job, Outcome.LOST, reason, now, purge=purge)
