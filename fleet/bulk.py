@@ -22,28 +22,32 @@ _FEW = 20
 """Rows up to which one INSERT is less than a stream, which needs their keys beforehand."""
 
 
-def insert(rows: Sequence[M]) -> Sequence[M]:
-    """Stores new rows and gives them their keys."""
+def insert(rows: Sequence[M], *, keyless: bool = False) -> Sequence[M]:
+    """Stores new rows and gives them their keys; ``keyless``: nobody asks for those."""
     if connection.vendor == "postgresql" and len(rows) > _FEW:
-        return _stream(rows)
+        _stream(rows, keyless=keyless)
+        return rows
     return type(rows[0])._default_manager.bulk_create(rows, batch_size=_AT_ONCE) if rows else rows
 
 
-def _stream(rows: Sequence[M]) -> Sequence[M]:
+def _stream(rows: Sequence[M], *, keyless: bool) -> None:
     meta, quote = rows[0]._meta, connection.ops.quote_name
-    fields = [field for field in meta.concrete_fields if not field.generated]
-    table, key = quote(meta.db_table), meta.pk.column
-    columns = ", ".join(quote(field.column) for field in fields)
+    fields = [field for field in meta.concrete_fields if not (field.generated or (keyless and field.primary_key))]
+    table, columns = quote(meta.db_table), ", ".join(quote(field.column) for field in fields)
     prepare = [_prepared(field) for field in fields]
     with connection.cursor() as cursor:
-        numbers = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
-        cursor.execute(numbers, [table, key, len(rows)])
-        for row, (number,) in zip(rows, cursor.fetchall(), strict=True):
-            row.pk, row._state.adding = number, False
+        for row, key in zip(rows, [] if keyless else _keys(cursor, rows), strict=False):
+            row.pk, row._state.adding = key, False
         with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row([told(getattr(row, name)) for name, told in prepare])
-    return rows
+
+
+def _keys(cursor: Any, rows: Sequence[M]) -> list[int]:
+    meta = rows[0]._meta
+    numbers = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+    cursor.execute(numbers, [connection.ops.quote_name(meta.db_table), meta.pk.column, len(rows)])
+    return [key for (key,) in cursor.fetchall()]
 
 
 def _prepared(field: Any) -> tuple[str, Callable[[Any], Any]]:

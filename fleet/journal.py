@@ -5,7 +5,7 @@ numbers in allocation order while rows appear in commit order, and a reader in b
 are serial already.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -57,14 +57,21 @@ def head() -> int:
     return JournalEntry.objects.aggregate(newest=Max("version"))["newest"] or 0
 
 
+def newest(*, but: Collection[str] = ()) -> JournalEntry | None:
+    """The newest line, except for these kinds."""
+    rows = JournalEntry.objects.order_by("-version")
+    return (rows.exclude(kind__in=but) if but else rows).first()
+
+
 def floor() -> int:
     """The oldest version a reader may still continue after."""
     return (JournalEntry.objects.aggregate(oldest=Min("version"))["oldest"] or 1) - 1
 
 
-def after(version: int, limit: int = 1000) -> list[JournalEntry]:
-    """What changed after ``version``, oldest first."""
-    return list(JournalEntry.objects.filter(version__gt=version).order_by("version")[:limit])
+def after(version: int, limit: int = 1000, *, but: Collection[str] = ()) -> list[JournalEntry]:
+    """What changed after ``version``, oldest first, except for these kinds."""
+    rows = JournalEntry.objects.filter(version__gt=version).order_by("version")
+    return list((rows.exclude(kind__in=but) if but else rows)[:limit])
 
 
 def gone() -> QuerySet[JournalEntry, str]:

@@ -44,8 +44,8 @@ class Work(models.Model):
         KEPT = "Kept"
         """A failed copy left in its member for a person to look at (``purgeMode: Never``)."""
 
-    job_uid = models.UUIDField(db_index=True)
-    """Not a foreign key: a copy has to be withdrawn even when the job's row is gone."""
+    job_uid = models.UUIDField()
+    """Not a foreign key: a copy has to be withdrawn even when the job's row is gone. Its index is that of the constraint."""
     attempt = models.PositiveIntegerField()
     cluster = models.ForeignKey("fleet.Cluster", on_delete=models.CASCADE, related_name="works")
     api_version = models.CharField(max_length=128)
@@ -77,7 +77,8 @@ class Work(models.Model):
 class Attempt(models.Model):
     """One run of a job on one cluster, kept as history across every move."""
 
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts", db_index=False)
+    """Its index is that of the constraint."""
     number = models.PositiveIntegerField()
     cluster_name = models.CharField(max_length=63)
     placed_at = models.DateTimeField()

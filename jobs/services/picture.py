@@ -22,6 +22,7 @@ from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import Runs
 from jobs.core.scheduler_places import Places
 from jobs.core.world import Promise, Runner
+from jobs.events import WORK
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services import running
@@ -53,6 +54,8 @@ class Picture:
         self._runs: Runs | None = None
         """Kept up to date once somebody has asked."""
         self._runners = Runners()
+        self.meets_others = False
+        """Whether somebody may have been read under another tree than the one in force."""
         self._known: set[int] = set()
         """Lines of the journal that are no news here."""
 
@@ -103,7 +106,7 @@ class Picture:
         return tree != self._tree
 
     def _load(self, now: datetime) -> None:
-        last = next(iter(journal.after(journal.head() - 1)), None)
+        last = journal.newest(but=_NO_NEWS)
         charged = list(snapshot.charged_jobs().values_list("pk", "uid", "leaf", "charge", "preemptible"))
         charges = {pk: Charge(*charge) for pk, _, *charge in charged}
         found = snapshot.load_quota(charges.values())
@@ -120,12 +123,12 @@ class Picture:
         if found:
             scheduler.leaving = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), found)}
             scheduler.left = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
-        self._last, self._loaded_at = last, now
+        self._last, self._loaded_at, self.meets_others = last, now, True
 
     def _follow(self, last: JournalEntry) -> bool:
         """False when it cannot be told what changed; so when the line read last is not there, or is another one."""
         holds = self._open_holds()
-        entries = journal.after(last.version - 1, _MANY)
+        entries = journal.after(last.version - 1, _MANY, but=_NO_NEWS)
         if not entries or len(entries) == _MANY or _identity(entries[0]) != _identity(last):
             return False
         entries = entries[1:]
@@ -186,10 +189,11 @@ class Picture:
                 self._runners.node_changed(cluster, name)
 
     def _tell_jobs(self, rows: QuerySet[Job]) -> None:
-        known = list(rows.values_list("pk", "state", "reclaim", "uid", "leaf", "charge", "preemptible"))
+        known = list(rows.values_list("pk", "state", "reclaim", "uid", "tree_version", "leaf", "charge", "preemptible"))
         quota = self.scheduler.quota
-        for pk, _, _, uid, leaf, charge, preemptible in known:
+        for pk, state, _, uid, tree, leaf, charge, preemptible in known:
             self._pks[str(uid)] = pk
+            self.meets_others |= tree != self._tree and state not in Job.FINISHED
             self.scheduler.drop(pk)
             self.scheduler.leaving.pop(pk, None)
             self.scheduler.left.pop(pk, None)
@@ -255,6 +259,8 @@ class Picture:
 
 _ANEW = frozenset({"PropagationPolicy", "ClusterPropagationPolicy", "Queue", "ElasticQuotaTree"})
 """Kinds whose change may concern everybody."""
+_NO_NEWS = ("Event", WORK)
+"""Kinds of which nothing is known here."""
 _KINDS = frozenset(kind.resource.kind for kind in registry.everything())
 
 

@@ -77,11 +77,9 @@ def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
     placed = 0
     while True:
         wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
-        if entitlements.refit_stale():
-            picture.forget()
         now = clock()
         reclaiming.take_back_stopped(now)
-        scheduler = picture.refresh(now)
+        scheduler = _refreshed(picture, now)
         plan = scheduler.run(now, picture.runs)
         orders = takeback.plan(scheduler, plan, picture.runners, now, picture.losses)
         if orders.taken:
@@ -97,6 +95,16 @@ def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
         placed += len(written.placed)
         if not plan.more and (_release(lease, wanted) or not _still_ours(lease)):
             return placed
+
+
+def _refreshed(picture: Picture, now: datetime) -> Scheduler:
+    """With everybody read under the tree in force."""
+    scheduler = picture.refresh(now)
+    if picture.meets_others and entitlements.refit_stale():
+        picture.forget()
+        scheduler = picture.refresh(now)
+    picture.meets_others = False
+    return scheduler
 
 
 _kept: list[Picture] = []
@@ -119,9 +127,8 @@ def _acquire(holder: str, now: datetime) -> int | None:
     if lease.holder and lease.expires_at and now <= lease.expires_at <= now + 2 * _TERM:
         return None
     free = Lease.objects.filter(Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * _TERM), name=LEASE)
-    if not free.update(holder=holder, epoch=F("epoch") + 1, expires_at=now + _TERM):
-        return None
-    return Lease.objects.filter(name=LEASE, holder=holder).values_list("epoch", flat=True).first()
+    epoch = lease.epoch + 1
+    return epoch if free.filter(epoch=lease.epoch).update(holder=holder, epoch=epoch, expires_at=now + _TERM) else None
 
 
 def _release(epoch: int, served: int) -> bool:
@@ -259,7 +266,8 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
                 placed_at=now,
             )
             for job, number, share, _ in rows
-        ]
+        ],
+        keyless=True,
     )
     bulk.insert(
         [
@@ -273,7 +281,8 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
                 made_at=now,
             )
             for job, number, share, gang in rows
-        ]
+        ],
+        keyless=True,
     )
     works = bulk.insert([_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
     for job, p in pairs:
@@ -320,7 +329,7 @@ def _tell_far_apart(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
 
 
 def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
-    bulk.insert([_binding(job, p, now) for job, p in pairs if p.gang.attempt == 0])
+    bulk.insert([_binding(job, p, now) for job, p in pairs if p.gang.attempt == 0], keyless=True)
     Binding.objects.bulk_create(
         [_binding(job, p, now) for job, p in pairs if p.gang.attempt > 0],
         update_conflicts=True,

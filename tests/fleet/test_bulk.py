@@ -104,6 +104,15 @@ def test_it_adds_rows_after_rows_that_were_added_one_by_one():
     assert Cluster.objects.count() == 32
 
 
+@pytest.mark.parametrize("count", [5, 50])
+def test_it_adds_rows_without_telling_their_keys_where_nobody_asks(count):
+    bulk.insert(fresh(count), keyless=True)
+    assert (
+        AuditEntry.objects.count() == count and AuditEntry.objects.filter(after={"n": [3, "a\t\\N\n'é", None]}).exists()
+    )
+    AuditEntry.objects.create(at=NOW, actor="next", door="REST", verb="update", outcome="Done")
+
+
 def test_it_adds_all_rows_or_none():
     with pytest.raises(IntegrityError), transaction.atomic():
         bulk.insert([Cluster(name=f"c{i % 29}", state_since=NOW, joined_at=NOW) for i in range(30)])

@@ -162,7 +162,8 @@ def play_members() -> None:
     members = Members()
     while True:
         if not members.end_those_whose_time_is_over(timezone.now()):
-            time.sleep(0.01)
+            members.take_in(timezone.now())
+            time.sleep(0.005)
 
 
 class Members:
@@ -170,45 +171,44 @@ class Members:
 
     def __init__(self) -> None:
         self.newest = 0
-        self.running: list[tuple[datetime, int]] = []
-        """Of each attempt when it ends, the next one first."""
+        self.running: list[tuple[datetime, int, int, dict[str, Any]]] = []
+        """When each attempt ends, the next one first; its cluster, and what that will report."""
+
+    def take_in(self, now: datetime) -> None:
+        """Those who come, and those who have to leave."""
+        from jobs.models import Attempt, Work
+
+        came = Attempt.objects.filter(pk__gt=self.newest).order_by("pk")
+        columns = (
+            "pk",
+            "placed_at",
+            "number",
+            "job__cluster",
+            "job__uid",
+            "job__name",
+            "job__namespace",
+            "job__labels__cpu",
+        )
+        for pk, at, number, cluster, uid, name, space, cpu in came.values_list(*columns):
+            labels = {"convoy.dev/job-uid": str(uid), "convoy.dev/attempt": str(number)}
+            status = {"conditions": [{"type": "Complete", "status": "True"}]}
+            copy = {"metadata": {"name": name, "namespace": space, "labels": labels}, "status": status}
+            heapq.heappush(self.running, (at + timedelta(seconds=RUNS_S[int(cpu)]), pk, cluster, copy))
+            self.newest = pk
+        Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
+        _leave(now)
 
     def end_those_whose_time_is_over(self, now: datetime) -> int:
         from jobs.kinds import registry
-        from jobs.models import Work
         from jobs.services.status import JobsFollower
 
-        self._see_who_came()
-        over = []
+        over: dict[int, list[dict[str, Any]]] = defaultdict(list)
         while self.running and self.running[0][0] <= now:
-            over.append(heapq.heappop(self.running)[1])
-        copies = self._copies(over) if over else {}
-        for cluster, those in copies.items():
-            Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
-            JobsFollower().observed(cluster, registry.of("batch/v1", "Job").resource, those, now)
-        _leave(now)
-        return sum(map(len, copies.values()))
-
-    def _see_who_came(self) -> None:
-        from jobs.models import Attempt
-
-        came = Attempt.objects.filter(pk__gt=self.newest).order_by("pk")
-        for pk, at, cpu in came.values_list("pk", "placed_at", "job__labels__cpu"):
-            heapq.heappush(self.running, (at + timedelta(seconds=RUNS_S[int(cpu)]), pk))
-            self.newest = pk
-
-    def _copies(self, attempts: list[int]) -> dict[int, list[dict[str, Any]]]:
-        """As members report them, by cluster; of those who were not sent away meanwhile."""
-        from jobs.models import Attempt, Job
-
-        standing = Attempt.objects.filter(pk__in=attempts, ended_at__isnull=True, job__state=Job.State.PLACED)
-        columns = ("number", "job__cluster", "job__uid", "job__name", "job__namespace")
-        found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for number, cluster, uid, name, space in standing.values_list(*columns):
-            labels = {"convoy.dev/job-uid": str(uid), "convoy.dev/attempt": str(number)}
-            status = {"conditions": [{"type": "Complete", "status": "True"}]}
-            found[cluster].append({"metadata": {"name": name, "namespace": space, "labels": labels}, "status": status})
-        return found
+            _, _, cluster, copy = heapq.heappop(self.running)
+            over[cluster].append(copy)
+        for cluster, copies in over.items():
+            JobsFollower().observed(cluster, registry.of("batch/v1", "Job").resource, copies, now)
+        return sum(map(len, over.values()))
 
 
 @dataclass
@@ -229,7 +229,7 @@ class Load:
         while self.ended < self.shape.jobs and not client.poll() and time.monotonic() - began < patience_s:
             wanted = Lease.objects.filter(name=scheduling.LEASE).values_list("wanted", flat=True).first()
             if wanted == served:
-                time.sleep(0.005)
+                time.sleep(0.002)
             else:
                 scheduling.run(timezone.now)
                 served, self.cycles = wanted, self.cycles + 1
