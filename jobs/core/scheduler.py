@@ -28,7 +28,7 @@ from quotas.core.order import Unit
 from quotas.core.tree import Attributes, PreemptPolicy, QueuePolicy
 from quotas.core.turns import Behind
 
-AT_ONCE = 500
+AT_ONCE = 250
 """How many are placed by one plan, and how many of a line are looked at for it."""
 ALIKE = 20
 """How many of a line may have a place taken back for them in one cycle; the next ones come in the next."""
@@ -36,7 +36,7 @@ DRAINED = 20
 """How many big gangs are looked at for one that nodes can be kept for."""
 _NO_RULES = Attributes()
 _PATIENCE = timedelta(seconds=5)
-_TOLD_A_SECOND = 200
+_TOLD_A_SECOND = 100
 """How old amounts in a reason may be: so many jobs are told new amounts a second, and nobody more often than every 5 s."""
 
 

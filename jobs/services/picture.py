@@ -6,7 +6,7 @@ what a plan made from it may do is decided by the conditional updates that write
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -76,9 +76,12 @@ class Picture:
         if pks:
             self._tell_jobs(Job.objects.filter(pk__in=pks))
 
-    def knows(self, versions: Iterable[int]) -> None:
-        """These lines of the journal tell of nothing it has to read."""
+    def wrote(self, placed: Collection[int], versions: Iterable[int]) -> None:
+        """Jobs of its scheduler's plan have their places; these lines of the journal tell of nothing else it has to read."""
         self._known.update(versions)
+        self._runners.changed(placed)
+        if self._runs is not None:
+            running.read_again(self._runs, placed)
 
     def runs(self) -> Runs:
         """Who runs; as of the last refresh."""

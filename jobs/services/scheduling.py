@@ -39,8 +39,8 @@ from quotas.models import Queue, QuotaTree
 
 LEASE = "scheduler"
 _TERM = timedelta(seconds=30)
-_MESSAGES = 16
-"""For all that one plan places, or one for each cluster: twice as many as a worker does at once."""
+_MESSAGES = 8
+"""For all that one plan places, or one for each cluster: as many as a worker does at once."""
 _REASON_REFRESH = timedelta(seconds=5)
 """How old the amounts in an unchanged reason may be, so that a thousand waiting jobs are not rewritten each cycle."""
 
@@ -91,7 +91,7 @@ def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
             picture.forget()
             return placed
         picture.doubt(each for each in plan.placed if each.gang.job_id not in written.placed)
-        picture.knows(written.told)
+        picture.wrote(written.placed, written.versions)
         placed += len(written.placed)
         if not plan.more and (_release(lease, wanted) or not _still_ours(lease)):
             return placed
@@ -147,8 +147,8 @@ def _runners(scheduler: Scheduler) -> Sequence[Runner]:
 class Written:
     placed: Set[int] = frozenset()
     """Jobs."""
-    told: Sequence[int] = ()
-    """Lines of the journal that say of somebody who waits no more than that he was told why."""
+    versions: Sequence[int] = ()
+    """Lines of the journal that say no more than the plan: who has his place now, and who was told why he waits."""
 
 
 @transaction.atomic
@@ -168,7 +168,8 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
     told = _write_waiting([_waits_for(each, waits) for each in plan.waits], now)
-    return Written({job.pk for job, _ in won}, [job.resource_version for job in told])
+    whole = [job for job, each in won if each.gang.division is None]
+    return Written({job.pk for job, _ in won}, [job.resource_version for job in (*whole, *told)])
 
 
 def _on(placed: Placed) -> set[int]:

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Prefetch
 
 from fleet import events
 from fleet.core import marks
 from fleet.kube.resources import Resource
-from fleet.models import Identity, Pod
+from fleet.models import Cluster, Identity, Pod
 from fleet.services import following
 from jobs.core import shares as parts
 from jobs.core.failover import Outcome
@@ -45,6 +45,8 @@ class News:
     ended: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
     """By outcome of the attempt and its message."""
     lines: list[events.Line] = field(default_factory=list)
+    ends: list[events.Line] = field(default_factory=list)
+    """What is said of a job once."""
 
     def say(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
         self.lines.append(line(job, reason, message, warning=warning))
@@ -55,6 +57,7 @@ class News:
         for (outcome, message), jobs in self.ended.items():
             works.end_attempts(jobs, outcome, message, self.now)
         events.record_all(self.lines, self.now)
+        events.record_new(self.ends, self.now)
         announce_jobs(self.changed, self.now, _REPORTED)
         if self.ended:
             scheduling.request()
@@ -145,8 +148,11 @@ def key_of(found: Manifest) -> Key | None:
 def _locked(uids: Iterable[UUID]) -> list[Job]:
     """The jobs, ours alone until the transaction ends, in one order for everybody."""
     rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
-    rows = rows.select_related("policy", "cluster").defer("manifest", "cluster__access")
-    return list(rows.select_for_update(of=("self",), no_key=True))
+    rows = rows.defer("manifest", "labels", "total").select_for_update(no_key=True)
+    # Few policies and clusters for many jobs: each is read once.
+    return list(
+        rows.prefetch_related("policy", Prefetch("cluster", Cluster.objects.defer("access", "apis", "permissions")))
+    )
 
 
 def _running(uids: Iterable[UUID]) -> Counter[Key]:
@@ -235,7 +241,7 @@ def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, news: Ne
     job.started_at = job.started_at or news.now
     news.ended[outcome, message[:500]].append(job)
     told = message or f"{state.value} on attempt {job.attempt}"
-    news.say(job, state.value, told, warning=state == Job.State.FAILED)
+    news.ends.append(line(job, state.value, told, warning=state == Job.State.FAILED))
 
 
 def _missing(cluster_id: int, key: Key, now: datetime) -> None:

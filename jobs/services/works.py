@@ -122,10 +122,8 @@ def end_attempts(jobs: Sequence[Job], outcome: Outcome, message: str, now: datet
 
 
 def _current(jobs: Sequence[Job]) -> QuerySet[Attempt]:
-    """The attempts whose numbers the jobs have, which are locked with their jobs."""
-    of = {job.pk: job.attempt for job in jobs}
-    rows = Attempt.objects.filter(job__in=of).values_list("pk", "job", "number")
-    return Attempt.objects.filter(pk__in=[pk for pk, job, number in rows if of[job] == number])
+    """The attempts whose numbers the jobs have; those are locked, and stored as they are here."""
+    return Attempt.objects.filter(job__in=[job.pk for job in jobs], number=F("job__attempt"))
 
 
 def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None:

@@ -33,6 +33,8 @@ PRIORITY = {1: 50, 5: 100, 20: 200}
 OF_TEN = (1,) * 7 + (5,) * 2 + (20,)
 """CPUs of ten jobs in a row: Kueue's 350 small, 100 medium and 50 large ones a queue."""
 NOMINAL = 20
+_LOOKS = timedelta(seconds=0.05)
+"""How often members look for those who have to leave."""
 Report = dict[str, Any]
 
 
@@ -163,7 +165,7 @@ def play_members() -> None:
     while True:
         if not members.end_those_whose_time_is_over(timezone.now()):
             members.take_in(timezone.now())
-            time.sleep(0.005)
+            time.sleep(0.01)
 
 
 class Members:
@@ -171,6 +173,7 @@ class Members:
 
     def __init__(self) -> None:
         self.newest = 0
+        self.looked_at = datetime.min.replace(tzinfo=UTC)
         self.running: list[tuple[datetime, int, int, dict[str, Any]]] = []
         """When each attempt ends, the next one first; its cluster, and what that will report."""
 
@@ -178,25 +181,20 @@ class Members:
         """Those who come, and those who have to leave."""
         from jobs.models import Attempt, Work
 
-        came = Attempt.objects.filter(pk__gt=self.newest).order_by("pk")
-        columns = (
-            "pk",
-            "placed_at",
-            "number",
-            "job__cluster",
-            "job__uid",
-            "job__name",
-            "job__namespace",
-            "job__labels__cpu",
-        )
-        for pk, at, number, cluster, uid, name, space, cpu in came.values_list(*columns):
+        rows = Attempt.objects.filter(pk__gt=self.newest).order_by("pk")
+        where = ("job__cluster", "job__uid", "job__name", "job__namespace", "job__labels__cpu")
+        came = list(rows.values_list("pk", "placed_at", "number", *where))
+        for pk, at, number, cluster, uid, name, space, cpu in came:
             labels = {"convoy.dev/job-uid": str(uid), "convoy.dev/attempt": str(number)}
             status = {"conditions": [{"type": "Complete", "status": "True"}]}
             copy = {"metadata": {"name": name, "namespace": space, "labels": labels}, "status": status}
             heapq.heappush(self.running, (at + timedelta(seconds=RUNS_S[int(cpu)]), pk, cluster, copy))
             self.newest = pk
-        Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
-        _leave(now)
+        if came:
+            Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
+        elif now >= self.looked_at + _LOOKS:
+            self.looked_at = now
+            _leave(now)
 
     def end_those_whose_time_is_over(self, now: datetime) -> int:
         from jobs.kinds import registry
@@ -229,7 +227,7 @@ class Load:
         while self.ended < self.shape.jobs and not client.poll() and time.monotonic() - began < patience_s:
             wanted = Lease.objects.filter(name=scheduling.LEASE).values_list("wanted", flat=True).first()
             if wanted == served:
-                time.sleep(0.002)
+                time.sleep(0.004)
             else:
                 scheduling.run(timezone.now)
                 served, self.cycles = wanted, self.cycles + 1

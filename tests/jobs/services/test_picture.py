@@ -113,7 +113,7 @@ def test_it_does_not_read_again_those_it_just_told_why_they_wait():
     announce_jobs([job], NOW)
     picture.refresh(NOW)
     announce_jobs([job], NOW)
-    picture.knows([job.resource_version])
+    picture.wrote([], [job.resource_version])
     Job.objects.update(priority=7)
     assert picture.refresh(NOW).gangs[job.pk].priority == 0
 
@@ -123,7 +123,7 @@ def test_it_reads_those_again_who_were_told_and_then_changed():
     announce_jobs([job], NOW)
     picture.refresh(NOW)
     announce_jobs([job], NOW)
-    picture.knows([job.resource_version])
+    picture.wrote([], [job.resource_version])
     job.priority = 7
     announce_jobs([job], NOW, ["priority"])
     assert picture.refresh(NOW).gangs[job.pk].priority == 7
