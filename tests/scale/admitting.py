@@ -33,8 +33,6 @@ PRIORITY = {1: 50, 5: 100, 20: 200}
 OF_TEN = (1,) * 7 + (5,) * 2 + (20,)
 """CPUs of ten jobs in a row: Kueue's 350 small, 100 medium and 50 large ones a queue."""
 NOMINAL = 20
-_LOOKS = timedelta(seconds=0.05)
-"""How often members look for those who have to leave."""
 Report = dict[str, Any]
 
 
@@ -163,8 +161,9 @@ def play_members() -> None:
 
     members = Members()
     while True:
-        if not members.end_those_whose_time_is_over(timezone.now()):
-            members.take_in(timezone.now())
+        ended = members.end_those_whose_time_is_over(timezone.now())
+        members.take_in(timezone.now())
+        if not ended:
             time.sleep(0.01)
 
 
@@ -173,7 +172,6 @@ class Members:
 
     def __init__(self) -> None:
         self.newest = 0
-        self.looked_at = datetime.min.replace(tzinfo=UTC)
         self.running: list[tuple[datetime, int, int, dict[str, Any]]] = []
         """When each attempt ends, the next one first; its cluster, and what that will report."""
 
@@ -192,9 +190,7 @@ class Members:
             self.newest = pk
         if came:
             Work.objects.filter(state=Work.State.PENDING).update(state=Work.State.APPLIED)
-        elif now >= self.looked_at + _LOOKS:
-            self.looked_at = now
-            _leave(now)
+        _leave(now)
 
     def end_those_whose_time_is_over(self, now: datetime) -> int:
         from jobs.kinds import registry
