@@ -45,6 +45,21 @@ def test_it_keeps_what_is_asked_in_a_dialog(world, page, aside, north):
     expect(page.get_by_role("button", name="Open again")).to_be_visible()
 
 
+def test_it_goes_on_though_an_answer_from_before_comes_late(page, north):
+    sign_in(page)
+    late = []
+    page.route("**/api/v1/nodes/?*", lambda route: late.append((route, route.fetch())), times=1)
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("article", name="north").get_by_role("link", name="north").click()
+    sign_in_again(page)
+    [(route, answer)] = late
+    assert answer.status == 401
+    with page.expect_response(lambda heard: "/api/v1/nodes/" in heard.url and heard.status == 200):
+        route.fulfill(response=answer)
+    expect(page.get_by_role("table", name="Nodes").get_by_role("row").filter(has_text="north-pool0-0")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_it_signs_in_once_by_a_link(page, aside, north):
     admin = aside(get_user_model().objects.get, username="ada")
     link = aside(access.make_signin_link, admin, now=timezone.now())

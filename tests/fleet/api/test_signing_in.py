@@ -90,6 +90,16 @@ def test_it_opens_and_ends_a_session(editor):
     assert browser.get("/api/v1/me/").status_code == 401
 
 
+def test_it_lets_an_answer_from_before_take_no_new_session_away(editor):
+    browser = APIClient(enforce_csrf_checks=True)
+    sign_in(browser, "vera", PASSWORD)
+    browser.session.delete()
+    late = browser.get("/api/v1/me/")
+    assert late.status_code == 401 and "sessionid" not in late.cookies
+    sign_in(browser, "vera", PASSWORD)
+    assert browser.get("/api/v1/me/").status_code == 200
+
+
 def test_it_wants_the_csrf_token_back(editor):
     browser = APIClient(enforce_csrf_checks=True)
     answer = browser.post("/api/v1/session/", {"username": "vera", "password": PASSWORD})

@@ -48,6 +48,18 @@ describe('api', () => {
     expect(connection.read().session).toBe('expired');
   });
 
+  test('asks again when somebody has signed in since, and takes nothing for the end of the new session', async () => {
+    const fetch = vi.fn<typeof window.fetch>();
+    fetch.mockImplementationOnce(() => {
+      connection.sessionOpened();
+      return Promise.resolve(new Response('{}', { status: 401 }));
+    });
+    fetch.mockImplementationOnce(() => Promise.resolve(new Response('{"count": 7}')));
+    vi.stubGlobal('fetch', fetch);
+    await expect(api.get('jobs/')).resolves.toEqual({ count: 7 });
+    expect(connection.read().session).toBe('open');
+  });
+
   test('does not take a wrong password for the end of the session', async () => {
     serverSays(401);
     await expect(api.post('session/', {})).rejects.toMatchObject({ name: 'Problem', toldElsewhere: false });

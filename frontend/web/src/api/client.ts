@@ -29,6 +29,7 @@ export const api = {
 };
 
 async function send<Answer>(method: string, path: string, options: Options): Promise<Answer> {
+  const asked = connection.sessions();
   const response = await answerOf(method, path, options);
   if (GATEWAY_ERRORS.has(response.status)) {
     connection.serverAway();
@@ -38,7 +39,7 @@ async function send<Answer>(method: string, path: string, options: Options): Pro
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as Answer;
   const problem = await readProblem(response);
   if (problem.status === 401 && path !== SESSION) {
-    connection.sessionExpired();
+    if (!connection.sessionExpired(asked)) return send(method, path, options);
     problem.toldElsewhere = true;
   }
   throw problem;

@@ -10,6 +10,7 @@ type Listener = () => void;
 
 const listeners = new Set<Listener>();
 let current: Connection = { server: 'up', session: 'open' };
+let sessions = 0;
 
 function change(part: Partial<Connection>): void {
   const next = { ...current, ...part };
@@ -22,8 +23,18 @@ export const connection = {
   read: (): Connection => current,
   serverAnswered: () => change({ server: 'up' }),
   serverAway: () => change({ server: 'down' }),
-  sessionExpired: () => change({ session: 'expired' }),
-  sessionOpened: () => change({ session: 'open' }),
+  sessionOpened: () => {
+    sessions += 1;
+    change({ session: 'open' });
+  },
+  /** How often somebody has signed in on this page: taken before a question, handed back with its answer. */
+  sessions: () => sessions,
+  /** Nobody is signed in, said an answer. False if somebody has signed in since it was asked: worth asking again. */
+  sessionExpired: (asked: number): boolean => {
+    if (asked !== sessions) return false;
+    change({ session: 'expired' });
+    return true;
+  },
   subscribe: (listener: Listener): (() => void) => {
     listeners.add(listener);
     return () => listeners.delete(listener);

@@ -17,9 +17,10 @@ export const meQuery = queryOptions({
 
 /** The session is asked first: it answers strangers too, and hands out the CSRF cookie that changes want back. */
 async function whoAmI(signal: AbortSignal): Promise<Me> {
+  const asked = connection.sessions();
   const { signed_in: signedIn } = await api.get<Session>('session/', { signal });
   if (!signedIn) {
-    connection.sessionExpired();
+    if (!connection.sessionExpired(asked)) return whoAmI(signal);
     throw new SignedOut();
   }
   return api.get<Me>('me/', { signal });

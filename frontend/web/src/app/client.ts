@@ -31,12 +31,19 @@ const coalescer = new Coalescer({
   fetch: (queryKey) => fetchAgain({ queryKey }),
 });
 
+let sessionOfLine = 0;
+
 export const live = new Live({
-  open: () => new WebSocket(`${window.location.protocol === 'https:' ? 'wss' : 'ws'}://${window.location.host}/ws/changes/`),
+  open: () => {
+    sessionOfLine = connection.sessions();
+    return new WebSocket(`${window.location.protocol === 'https:' ? 'wss' : 'ws'}://${window.location.host}/ws/changes/`);
+  },
   now: () => Date.now(),
   random: () => Math.random(),
   onChange: (change) => staleKeys(change).forEach((key) => coalescer.changed(key)),
   onGap: fetchAllAgain,
   onLost: () => void api.get('session/').catch(() => undefined),
-  onSignedOut: connection.sessionExpired,
+  onSignedOut: () => {
+    if (!connection.sessionExpired(sessionOfLine)) live.reconnect();
+  },
 });

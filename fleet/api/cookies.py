@@ -1,0 +1,18 @@
+"""Which answer may take the session's cookie away: only the one that ended the session.
+
+Django lets every answer do so that meets a session which is over. One of those, asked before somebody signed in again and
+answered after, would take the new session with it.
+"""
+
+from django.conf import settings
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+
+class OwnSessionMiddleware(SessionMiddleware):
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        answer: HttpResponseBase = super().process_response(request, response)  # type: ignore[arg-type]
+        if not request.session.modified:
+            answer.cookies.pop(settings.SESSION_COOKIE_NAME, None)
+        return answer
