@@ -75,6 +75,11 @@ class Watch:
         """Whether news of an object does not say if the reader knew it."""
         return self.kind.follows or not self.wanted.everything
 
+    @property
+    def _whole(self) -> bool:
+        """Whether it begins with everything there is; if not, its reader has a list of before."""
+        return self.initial or not self.since
+
     def _begin(self) -> tuple[int, bytes]:
         """In a thread: the version to go on from, and what is told before."""
         self.old = journal.head()
@@ -83,7 +88,7 @@ class Watch:
             raise _too_old(version)
         if version > self.old:
             raise too_large(version, self.old)
-        first, whole = [], self.initial or not self.since
+        first, whole = [], self._whole
         if whole or self._keeps_book:
             for shown in self.kind.objects(self.namespaces, None, self.wanted.exact):
                 if self.wanted.takes(shown):
@@ -99,7 +104,7 @@ class Watch:
             return b""
         shown = change.shown or self._remains(change)
         now = change.action is not journal.Action.DELETED and self.wanted.takes(shown)
-        was = change.uid in self.known if self._keeps_book else change.action is not journal.Action.ADDED
+        was = self._was_told(change)
         if not now and not was and not self._may_have_been(change, shown):
             return b""
         if self._keeps_book:
@@ -111,6 +116,13 @@ class Watch:
         if key not in change.encoded:
             change.encoded[key] = self._event(event, shown)
         return change.encoded[key]
+
+    def _was_told(self, change: Change) -> bool:
+        new = change.action is journal.Action.ADDED
+        if not self._keeps_book:
+            return not new
+        unlisted = new and not self._whole and not self.kind.follows
+        return change.uid in self.known and not unlisted
 
     def _may_have_been(self, change: Change, shown: Object) -> bool:
         """Whether the reader may know, from a list of before this watch, what no longer is or no longer fits.

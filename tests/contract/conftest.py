@@ -12,16 +12,16 @@ from django.utils import timezone
 from kubernetes import config
 
 from fleet import journal
-from fleet.kube.resources import NAMESPACES
+from fleet.kube.resources import CONFIG_MAPS, NAMESPACES
 from fleet.management.commands.write_kubeconfig import kubeconfig
 from fleet.member.client import Access, MemberClient
 from fleet.models import Token
 from fleet.services.access import TOKEN_LENGTH, TOKEN_PREFIX, digest
 from fleet.simulator.apiserver.server import ApiServer
 from tests.conftest import person
-from tests.contract.target import Target
+from tests.contract.target import Target, config_map, until
 from tests.realkube.control_plane import RealControlPlane, needs_realkube
-from tests.support.kubectl import served
+from tests.support.kubectl import Kubectl, served
 
 TOKEN = TOKEN_PREFIX.ljust(TOKEN_LENGTH, "t")
 _numbers = itertools.count()
@@ -49,11 +49,16 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     with served(tmp_path_factory.mktemp("hub")) as kubectl:
-        authority = (settings.CONVOY_HOME / "pki" / "ca.pem").read_text()
-        access = Access(f"https://127.0.0.1:{kubectl.port}", ca_pem=authority, token=TOKEN)
-        yield access, kubeconfig(access.server, authority.encode(), "ada", TOKEN), lambda: journal.compact(1)
+        yield kubectl
+
+
+@pytest.fixture(scope="session")
+def hub(door: Kubectl) -> Server:
+    authority = (settings.CONVOY_HOME / "pki" / "ca.pem").read_text()
+    access = Access(f"https://127.0.0.1:{door.port}", ca_pem=authority, token=TOKEN)
+    return access, kubeconfig(access.server, authority.encode(), "ada", TOKEN), lambda: journal.compact(1)
 
 
 _HUB = pytest.param("hub", marks=pytest.mark.django_db(transaction=True))
@@ -71,12 +76,21 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
 
 
 @pytest.fixture(autouse=True)
-def known(target: Target, request: pytest.FixtureRequest) -> None:
-    """The one whose token is used; each test of a fleet has a database of its own."""
-    if target.name == "hub":
-        request.getfixturevalue("transactional_db")
-        ada = person("ada", superuser=True)
-        Token.objects.create(user=ada, name="contract", digest=digest(TOKEN), created_at=timezone.now())
+def known(target: Target, request: pytest.FixtureRequest) -> Iterator[None]:
+    """The one whose token is used; each test of a fleet has a database of its own, with something in its history.
+
+    The database goes with its last watch: to one that is still open, an emptied history is a compacted one.
+    """
+    if target.name != "hub":
+        yield
+        return
+    request.getfixturevalue("transactional_db")
+    door = request.getfixturevalue("door")
+    ada = person("ada", superuser=True)
+    Token.objects.create(user=ada, name="contract", digest=digest(TOKEN), created_at=timezone.now())
+    target.member.create(CONFIG_MAPS.path("default"), config_map("first"))
+    yield
+    until(lambda: not door.requests)
 
 
 @pytest.fixture

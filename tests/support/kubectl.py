@@ -7,9 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import yaml
 from django.core.management import call_command
@@ -25,8 +26,10 @@ PATIENCE_S = 30
 class Kubectl:
     """Commands in one person's name."""
 
-    def __init__(self, home: Path, port: int) -> None:
+    def __init__(self, home: Path, port: int, requests: Set[Any]) -> None:
         self.home, self.port = home, port
+        self.requests = requests
+        """Those being answered now, open watches among them."""
 
     def as_user(self, user: str) -> "Person":
         file = self.home / f"{user}.kubeconfig"
@@ -109,6 +112,6 @@ def served(home: Path) -> Iterator[Kubectl]:
         thread.start()
         while not running.started and thread.is_alive():
             time.sleep(0.01)
-        yield Kubectl(home, door.getsockname()[1])
+        yield Kubectl(home, door.getsockname()[1], running.server_state.tasks)
         running.should_exit = True
         thread.join(10)
