@@ -6,11 +6,11 @@ are serial already.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import Max, Min, QuerySet
+from django.db.models import Max, Min, Model, QuerySet
 
 from fleet import bulk
 from fleet.models import JournalEntry
@@ -28,6 +28,8 @@ class Change:
     uid: str
     action: JournalEntry.Action
     group: str = ""
+    made: Model | None = field(default=None, compare=False, repr=False)
+    """The object, if it is new: what the audit shows of it."""
 
 
 def append(changes: Iterable[Change], now: datetime) -> list[int]:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fleet import journal
+from django.db.models import Model
+
+from fleet import bulk, journal
 from fleet.models import AuditEntry
 
 LINES = 1000
@@ -22,6 +24,8 @@ _VERBS = {journal.Action.ADDED: "create", journal.Action.MODIFIED: "update", jou
 class Asking:
     """One request that writes."""
 
+    look: Callable[[Model], dict[str, Any] | None]
+    """What the audit shows of an object."""
     actor: Callable[[], str]
     """Known for certain only once the door has looked at the credentials."""
     door: str
@@ -34,6 +38,9 @@ class Asking:
     before: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What objects looked like before, by uid."""
     lines: list[AuditEntry] = field(default_factory=list)
+    """Those that lack what their objects look like afterwards."""
+    count: int = 0
+    """Of all lines of changes."""
 
     def line(self, at: datetime, outcome: AuditEntry.Outcome, **about: Any) -> AuditEntry:
         return AuditEntry(
@@ -64,7 +71,9 @@ def changed(changes: Iterable[journal.Change], now: datetime) -> None:
             namespace=change.namespace,
             name=change.name,
             uid=change.uid,
+            after=None if change.made is None else asking.look(change.made),
         )
-        for change in list(changes)[: max(0, LINES - len(asking.lines))]
+        for change in list(changes)[: max(0, LINES - asking.count)]
     ]
-    asking.lines += AuditEntry.objects.bulk_create(fresh, batch_size=200)
+    asking.count += len(fresh)
+    asking.lines += [line for line in bulk.insert(fresh) if line.after is None]

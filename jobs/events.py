@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from django.db import transaction
+from django.db.models import Model
 
 from fleet import bulk, events, journal
 from jobs.kinds import registry
@@ -25,7 +26,8 @@ class Named(Protocol):
 
 def change(row: Named, action: journal.Action = journal.Action.MODIFIED) -> journal.Change:
     group = registry.group_of(row.api_version) if isinstance(row, Job) else ""
-    return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action, group)
+    made = row if action is journal.Action.ADDED and isinstance(row, Model) else None
+    return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action, group, made)
 
 
 def announce_jobs(jobs: Sequence[Job], now: datetime, columns: Sequence[str] = ()) -> None:

@@ -1,8 +1,8 @@
 """The audit of writes: what each looked like before and after, those that were refused, and how long all that is kept.
 
 Doors say who is asking with `asking`; what changes meanwhile is written down by `fleet.trail`. A request that changes
-nothing and is not refused leaves nothing. Before and after are filled in when the request is over, so a process that dies
-in between leaves the line without them.
+nothing and is not refused leaves nothing. What is new is written down as it is made; before and after of a change when the
+request is over, so a process that dies in between leaves the line without them.
 """
 
 import json
@@ -42,7 +42,7 @@ Outcome = AuditEntry.Outcome
 @contextmanager
 def asking(actor: Callable[[], str], *, door: str, address: str, request: str, verb: str = "") -> Iterator[Asking]:
     """Everything announced inside is this person's doing; a refusal that leaves it is written down and goes on."""
-    this = Asking(actor, door, address, request, verb)
+    this = Asking(look, actor, door, address, request, verb)
     token = current.set(this)
     try:
         yield this
@@ -105,6 +105,11 @@ def document(row: models.Model) -> Document:
     return dict(blotted(json.loads(json.dumps(shown, cls=DjangoJSONEncoder))))
 
 
+def look(row: models.Model) -> Document | None:
+    """The same, as long as a line may be."""
+    return _capped(document(row))
+
+
 def blotted(value: Any) -> Any:
     """Without what kubectl last applied, and the values of telling environment variables."""
     if isinstance(value, list):
@@ -133,7 +138,7 @@ def _short(about: Mapping[str, str]) -> dict[str, str]:
 
 
 def _complete(this: Asking) -> None:
-    """What the lines' objects look like now, in one query a kind of row. Lines of a change taken back are gone already."""
+    """What the lines' objects look like now, by a few queries a kind of row. Lines of a change taken back are gone already."""
     if not this.lines:
         return
     now = _documents({line.uid for line in this.lines})
@@ -145,8 +150,9 @@ def _complete(this: Asking) -> None:
 def _documents(uids: set[str]) -> dict[str, Document]:
     found: dict[str, Document] = {}
     for model in _journaled():
-        if missing := sorted(uids - found.keys()):
-            rows = model._default_manager.filter(uid__in=missing[:500])
+        missing = sorted(uids - found.keys())
+        for start in range(0, len(missing), 500):
+            rows = model._default_manager.filter(uid__in=missing[start : start + 500])
             found |= {str(row.uid): document(row) for row in rows}  # type: ignore[attr-defined]
     return found
 

@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 import yaml
 from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from fleet.models import AuditEntry, Grant
@@ -41,6 +43,18 @@ def test_it_writes_down_who_did_what_from_where(as_admin):
     )
     assert (line.namespace, line.name, line.before) == ("default", "llama", None)
     assert line.after["manifest"]["spec"]["pytorchReplicaSpecs"]
+
+
+@pytest.mark.django_db
+def test_it_asks_no_more_for_many_new_objects_than_for_one(as_admin):
+    def asked(*names):
+        with CaptureQueriesContext(connection) as queries:
+            assert apply(as_admin, "---\n".join(pytorch_job(name) for name in names)).status_code == 200
+        return len([each for each in queries if "auditentry" in each["sql"]])
+
+    asked("first")
+    assert asked("llama") == asked(*(f"gpt-{n}" for n in range(20))) == 1
+    assert {line.after["name"] for line in AuditEntry.objects.filter(verb="create")} >= {"llama", "gpt-0", "gpt-19"}
 
 
 @pytest.mark.django_db
