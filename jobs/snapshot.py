@@ -30,10 +30,11 @@ from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaTree
 
-_WAITING = (
+WAITING = (
     "pk", "uid", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
-    "generation", "leaf", "leaf_fault", "preemptible", "charged", "state", "shares",
+    "generation", "leaf", "leaf_fault", "preemptible", "charge", "state", "shares",
 )  # fmt: skip
+"""What a gang is made of."""
 _RUNNING = (
     "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
     "total", "roles", "attempt", "reclaim", "shares",
@@ -49,6 +50,11 @@ def waiting_jobs() -> QuerySet[Job]:
     return Job.objects.filter(state__in=Job.WAITING, suspended=False, deleting_at__isnull=True)
 
 
+def waits(job: Job) -> bool:
+    """Whether it is one of them."""
+    return job.state in Job.WAITING and not job.suspended and job.deleting_at is None
+
+
 def load() -> World:
     """Each part is loaded by itself, and what concerns single jobs can be loaded for those alone."""
     found = load_quota()
@@ -61,8 +67,11 @@ def load() -> World:
 
 def load_gangs(waiting: QuerySet[Job], known: dict[int, PolicySpec] | None = None) -> tuple[Gang, ...]:
     """``known`` are policies read already, and gets those read now."""
-    specs = {} if known is None else known
-    jobs = list(waiting.annotate(charged=Q(charge__isnull=False)).values(*_WAITING).order_by())
+    return gangs_of(list(waiting.values(*WAITING).order_by()), {} if known is None else known)
+
+
+def gangs_of(jobs: Sequence[Mapping[str, Any]], specs: dict[int, PolicySpec]) -> tuple[Gang, ...]:
+    """Of jobs with the columns `WAITING`."""
     if unread := {j["policy_id"] for j in jobs if j["policy_id"]} - specs.keys():
         specs.update(specs_of(Policy.objects.filter(pk__in=unread)))
     past = _past(j["pk"] for j in jobs if j["attempt"])
@@ -127,6 +136,11 @@ def load_quota(charges: Iterable[Charge] | None = None) -> Quota | None:
     """The tree in force, everything charged (these, or what is now), and the queues that admit nothing; None without a tree."""
     tree, version = tree_in_force()
     return Quota(ledger_of(tree, charges), version, closed_leaves(tree)) if tree else None
+
+
+def tree_version() -> int:
+    """The resource version of the quota tree; 0 without one."""
+    return QuotaTree.objects.values_list("resource_version", flat=True).first() or 0
 
 
 def tree_in_force() -> tuple[Tree | None, int]:
@@ -260,7 +274,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
         leaf=job["leaf"],
         leaf_fault=job["leaf_fault"],
         preemptible=job["preemptible"],
-        charged=job["charged"],
+        charged=job["charge"] is not None,
         uid=str(job["uid"]),
         needs=asks.of_stored(roles),
         division=division,

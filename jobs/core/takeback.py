@@ -15,6 +15,7 @@ from jobs.core.losses import Loss
 from jobs.core.placing.facts import Assignment
 from jobs.core.plans import Plan, Spot
 from jobs.core.scheduler import Scheduler
+from jobs.core.scheduler_lines import Line
 from jobs.core.world import Gang, Runner
 from quotas.core import reclaim
 from quotas.core.ledger import Ledger
@@ -94,12 +95,18 @@ class _Play:
         self.scheduler, self.places, self.ledger = scheduler, scheduler.places, ledger
         self.runners, self.now = runners, now
         self.made = Takeback()
+        self._stuck: set[Line] = set()
+        """Whose members get nothing as things stand."""
 
     def run(self, claimants: Sequence[Gang]) -> Takeback:
         leaving = list(self.scheduler.leaving.values())
         awaited = {runner.leaves_for for runner in leaving}
         searches = 0
         for gang in sorted(claimants, key=lambda gang: (gang.job_id not in awaited, self._place(gang))):
+            line = self.scheduler.line_of(gang.job_id)
+            if line is None or line in self._stuck:
+                continue
+            self._stuck.add(line)
             if self._content(gang):
                 self.made.content[gang.job_id] = [r for r in leaving if r.leaves_for == gang.job_id]
             elif searches < SEARCHES and not self.scheduler.is_hopeless(gang.job_id):
@@ -120,6 +127,7 @@ class _Play:
     def _settle(self, gang: Gang, found: Assignment) -> bool:
         self.ledger.charge(gang.charge)
         self.places.hold(Spot(0, found, ()).promise(("comes", gang.job_id)))
+        self._stuck.clear()
         return True
 
     def _search(self, gang: Gang) -> None:

@@ -65,7 +65,7 @@ _UNKNOWN_CLASS = (
 
 def refit_stale() -> int:
     """Finds the leaf again of those who were read under another tree than the one in force; how many they were."""
-    _, version = snapshot.tree_in_force()
+    version = snapshot.tree_version()
     return _refit_stale() if _live().exclude(tree_version=version).exists() else 0
 
 

@@ -40,7 +40,7 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     job.waited = timeline.entered(job.waited, timeline.Owner.SUSPENDED, now)
     job.save(update_fields=["state", "suspended", "reason", "waited", "unhealthy_since", "reclaim", "manifest"])
     works.end_attempt(job, Outcome.SUSPENDED, f"suspended by {by}", now)
-    works.suspend_copies(job, now)
+    works.suspend_copies([job], now)
     charges.release(now, [job.uid])
     say(job, "Suspended", f"Suspended by {by}", now)
     announce_jobs([job], now)

@@ -8,7 +8,7 @@ what a plan made from it may do is decided by the conditional updates that write
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 
@@ -34,6 +34,7 @@ _MANY = 20_000
 _FRESH = timedelta(minutes=5)
 """How long a picture is kept at most: what nobody journalled is found after this."""
 _CHUNK = 500
+_COLUMNS = (*snapshot.WAITING, "tree_version", "reclaim", "suspended", "deleting_at")
 T = TypeVar("T")
 
 
@@ -105,8 +106,7 @@ class Picture:
     def _is_stale(self, now: datetime) -> bool:
         if self._loaded_at is None or not timedelta() <= now - self._loaded_at < _FRESH:
             return True
-        _, tree = snapshot.tree_in_force()
-        return tree != self._tree
+        return snapshot.tree_version() != self._tree
 
     def _load(self, now: datetime) -> None:
         last = journal.newest(but=_NO_NEWS)
@@ -122,7 +122,7 @@ class Picture:
         self._runs, self._runners = None, Runners()
         self.scheduler, self._tree = scheduler, found.version if found else 0
         self._clusters = {str(uid): name for uid, name in Cluster.objects.values_list("uid", "name")}
-        self._wait(snapshot.waiting_jobs())
+        self._wait(list(snapshot.waiting_jobs().filter(tree_version=self._tree).values(*_COLUMNS).order_by()))
         if found:
             scheduler.leaving = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), found)}
             scheduler.left = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
@@ -192,34 +192,34 @@ class Picture:
                 self._runners.node_changed(cluster, name)
 
     def _tell_jobs(self, rows: QuerySet[Job]) -> None:
-        known = list(rows.values_list("pk", "state", "reclaim", "uid", "tree_version", "leaf", "charge", "preemptible"))
-        quota = self.scheduler.quota
-        for pk, state, _, uid, tree, leaf, charge, preemptible in known:
-            self._pks[str(uid)] = pk
-            self.meets_others |= tree != self._tree and state not in Job.FINISHED
+        known, quota = list(rows.values(*_COLUMNS).order_by()), self.scheduler.quota
+        for job in known:
+            pk, charge = job["pk"], job["charge"]
+            self._pks[str(job["uid"])] = pk
+            self.meets_others |= job["tree_version"] != self._tree and job["state"] not in Job.FINISHED
             self.scheduler.drop(pk)
             self.scheduler.leaving.pop(pk, None)
             self.scheduler.left.pop(pk, None)
-            if charge is None or quota is None or leaf not in quota.ledger.way:
+            if charge is None or quota is None or job["leaf"] not in quota.ledger.way:
                 self.scheduler.release(pk)
             else:
-                self.scheduler.charge(pk, Charge(leaf, charge, preemptible))
-        pks = [pk for pk, *_ in known]
+                self.scheduler.charge(pk, Charge(job["leaf"], charge, job["preemptible"]))
+        pks = [job["pk"] for job in known]
         self._runners.changed(pks)
         if self._runs is not None:
             running.read_again(self._runs, pks)
-        if waiting := [pk for pk, state, *_ in known if state in Job.WAITING]:
-            self._wait(snapshot.waiting_jobs().filter(pk__in=waiting))
-        moved = [pk for pk, _, reclaim, *_ in known if reclaim is not None]
+        self._wait([job for job in known if _waits(job)])
+        moved = [job["pk"] for job in known if job["reclaim"] is not None]
         if quota and moved:
             for each in snapshot.load_runners(snapshot.leaving_jobs().filter(pk__in=moved), quota):
                 self.scheduler.leaving[each.job_id] = each
             for each in snapshot.load_runners(snapshot.left_jobs().filter(pk__in=moved), quota):
                 self.scheduler.left[each.job_id] = each
 
-    def _wait(self, rows: QuerySet[Job]) -> None:
+    def _wait(self, jobs: Sequence[Mapping[str, Any]]) -> None:
         """Those read under this tree; the others are read again before the next cycle."""
-        for gang in snapshot.load_gangs(rows.filter(tree_version=self._tree), self._policies):
+        here = [job for job in jobs if job["tree_version"] == self._tree]
+        for gang in snapshot.gangs_of(here, self._policies):
             self._pks[gang.uid] = gang.job_id
             self.scheduler.put(gang)
 
@@ -258,6 +258,10 @@ class Picture:
             self._runners.changed([pk])
             if self._runs is not None:
                 self._runs.by_job.pop(pk, None)
+
+
+def _waits(job: Mapping[str, Any]) -> bool:
+    return job["state"] in Job.WAITING and not job["suspended"] and job["deleting_at"] is None
 
 
 _ANEW = frozenset({"PropagationPolicy", "ClusterPropagationPolicy", "Queue", "ElasticQuotaTree"})

@@ -6,7 +6,7 @@ from what is written alone, so the sweep repairs whatever a crash left. Nobody i
 update. Whoever calls here asks for a cycle (`jobs.services.scheduling`), which is above.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -24,7 +24,7 @@ from jobs.core.lifecycle import grace_s
 from jobs.core.losses import Loss
 from jobs.core.reasons import Code, Reason
 from jobs.core.takeback import Takeback, Taken
-from jobs.events import announce_jobs, say
+from jobs.events import announce_jobs, line, say
 from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services import population, works
@@ -46,60 +46,81 @@ def losses() -> dict[int, Loss]:
 
 
 def order(takeback: Takeback, now: datetime) -> dict[int, list[Leaving]]:
-    """Lets the victims leave; returns who leaves for whom. All of a claimant's are as the planner saw them, or none goes."""
+    """Lets the victims leave, whose rows are locked; returns who leaves for whom.
+
+    All of a claimant's are as the planner saw them, or none goes.
+    """
     waits = {job: [Leaving(r.name, r.until) for r in leaving] for job, leaving in takeback.content.items()}
+    if not takeback.taken:
+        return waits
+    jobs = snapshot.running_jobs().in_bulk([taken.runner.job_id for taken in takeback.taken])
+    claimants = snapshot.waiting_jobs().filter(pk__in=[taken.claimant.job_id for taken in takeback.taken])
+    waiting, going = set(claimants.values_list("pk", flat=True)), []
     for job, group in groupby(takeback.taken, key=lambda taken: taken.claimant.job_id):
-        with transaction.atomic():
-            left = [_take(taken, now) for taken in group]
-            found = [each for each in left if each is not None]
-            if len(found) < len(left) or not snapshot.waiting_jobs().filter(pk=job).exists():
-                transaction.set_rollback(True)
-            else:
-                waits[job] = found
+        victims = list(group)
+        if job in waiting and all(_stands(jobs.get(taken.runner.job_id), taken) for taken in victims):
+            going += victims
+    until = _send_off([(jobs[taken.runner.job_id], _told(taken)) for taken in going], now)
+    for taken in going:
+        waits.setdefault(taken.claimant.job_id, []).append(Leaving(taken.runner.name, until[taken.runner.job_id]))
     return waits
 
 
-def _take(taken: Taken, now: datetime) -> Leaving | None:
-    jobs = snapshot.running_jobs().filter(pk=taken.runner.job_id, attempt=taken.runner.attempt)
+def _stands(job: Job | None, taken: Taken) -> bool:
+    return job is not None and job.attempt == taken.runner.attempt
+
+
+def _told(taken: Taken) -> dict[str, Any]:
     by = taken.claimant
     why = f"{by.name} of {by.leaf} was promised its place: {taken.victim.message}"
     told = {"job": by.job_id, "by": by.name, "to": taken.goes_to, "cause": taken.victim.cause.value}
-    until = _order(jobs.first(), {**told, "path": taken.victim.path, "message": why}, now)
-    return until and Leaving(taken.runner.name, until)
+    return {**told, "path": taken.victim.path, "message": why}
 
 
 def take_back_stopped(now: datetime) -> int:
     """Lets everybody leave who runs in a queue that is stopped; returns how many had to be told."""
     told = 0
     for leaf, closed in snapshot.stopped_leaves().items():
-        for job in snapshot.charged_jobs().filter(leaf=leaf, state__in=Job.ON_MEMBER, deleting_at__isnull=True):
-            why = f"queue {closed.path} ({closed.name}) is stopped"
-            order_ = {"job": 0, "by": f"queue {closed.path}", "to": "", "cause": "Stopped", "path": closed.path}
-            told += _order(job, {**order_, "message": why}, now) is not None
+        why = f"queue {closed.path} ({closed.name}) is stopped"
+        order_ = {"job": 0, "by": f"queue {closed.path}", "to": "", "cause": "Stopped", "path": closed.path}
+        while found := _stop_some(leaf, {**order_, "message": why}, now):
+            told += found
     return told
 
 
 @transaction.atomic
-def _order(job: Job | None, told: dict[str, Any], now: datetime) -> datetime | None:
-    """Until when it has time to leave; None when it stays or has left already."""
-    if job is None:
-        return None
+def _stop_some(leaf: str, told: dict[str, Any], now: datetime) -> int:
+    there = snapshot.charged_jobs().filter(leaf=leaf, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
+    jobs = there.order_by("pk").select_for_update(no_key=True)[:_AT_ONCE]
+    return len(_send_off([(job, told) for job in jobs], now))
+
+
+_AT_ONCE = 500
+_LEFT = ("state", "reason", "reclaim", "unhealthy_since")
+
+
+def _send_off(going: Sequence[tuple[Job, dict[str, Any]]], now: datetime) -> dict[int, datetime]:
+    """Lets these leave, whose rows are locked, for the reasons told; until when each has time, by job."""
+    if not going:
+        return {}
+    until = {job.pk: _give_time(job, told, now) for job, told in going}
+    jobs = [job for job, _ in going]
+    works.suspend_copies(jobs, now)
+    lines = [
+        line(job, "Reclaimed", f"Leaves attempt {job.attempt}: {job.reason['message']}", warning=True) for job in jobs
+    ]
+    events.record_all(lines, now)
+    announce_jobs(jobs, now, _LEFT)
+    return until
+
+
+def _give_time(job: Job, told: dict[str, Any], now: datetime) -> datetime:
     grace = grace_s(job.manifest, registry.of(job.api_version, job.kind).templates(job.manifest))
     until = now + timedelta(seconds=grace)
     reason = Reason(Code.RECLAIMED, f"{told['message']}; it has until {until:%H:%M:%S} UTC to save its work")
-    standing = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
-    if not standing.update(
-        state=Job.State.RECLAIMING,
-        reason=reason.as_json(),
-        reclaim={**told, "at": now.isoformat(), "until": until.isoformat()},
-        unhealthy_since=None,
-    ):
-        return None
-    job.refresh_from_db()
+    job.state, job.reason, job.unhealthy_since = Job.State.RECLAIMING, reason.as_json(), None
+    job.reclaim = {**told, "at": now.isoformat(), "until": until.isoformat()}
     works.end_attempt(job, Outcome.RECLAIMED, told["message"], now)
-    works.suspend_copies(job, now)
-    say(job, "Reclaimed", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
-    announce_jobs([job], now)
     events.enqueue("jobs.reclaim", str(job.uid), countdown_s=grace + 0.05)
     return until
 

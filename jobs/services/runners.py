@@ -1,12 +1,13 @@
 """Who might be asked to make room, and what that would cost: kept between cycles, and read again one by one.
 
-Read again is who changed, who has pods on a node that changed, and, each time, who is held a place for still: its pods come one
-by one. Nobody is told to leave on this word alone: whoever orders that reads everybody anew first.
+Read again is who changed, who has pods on a node that changed, and, each time, who is held a place for still and has pods: they
+come one by one. Nobody is told to leave on this word alone: whoever orders that reads everybody anew first.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping
 
+from fleet.models import Hold, Pod
 from jobs import snapshot
 from jobs.core.losses import Loss
 from jobs.core.world import Quota, Runner
@@ -36,14 +37,22 @@ class Runners:
         """Everybody, by job, as the rows are now; ``held`` are the keys of all promises."""
         rows = snapshot.running_jobs()
         if self._stale is not None:
+            self._stale |= self._whose_pods_come(held)
             self._drop(self._stale)
             rows = rows.filter(pk__in=self._stale)
         if self._stale is None or self._stale:
             found = snapshot.load_runners(rows, quota)
             self._keep(found)
             self.losses |= population.losses_of(rows) if found else {}
-            self._stale = {runner.job_id for runner in found if runner.promise in held}
+            self._stale = set()
         return self._by_job
+
+    def _whose_pods_come(self, held: Collection[Hashable]) -> set[int]:
+        coming = {runner.promise[0]: runner for runner in self._by_job.values() if runner.promise in held}
+        waited = Hold.objects.filter(released_at__isnull=True)
+        there = Pod.objects.filter(job_uid__in=waited.values("job_uid")).values_list("job_uid", flat=True).distinct()
+        seen = {str(uid) for uid in there.order_by()} if coming else set()
+        return {runner.job_id for uid, runner in coming.items() if runner.pods or uid in seen}
 
     def _keep(self, found: Iterable[Runner]) -> None:
         for runner in found:

@@ -65,18 +65,16 @@ def let_go(now: datetime, uids: Sequence[UUID] | None = None) -> None:
 
 def run(clock: Callable[[], datetime]) -> int:
     """Runs cycles until nothing more is wanted; returns how many gangs were placed. 0 as well when another one runs."""
-    holder = uuid.uuid4().hex
-    lease = _acquire(holder, clock())
-    if lease is None:
+    held = _acquire(uuid.uuid4().hex, clock())
+    if held is None:
         return 0
     with _pictures() as picture:
-        return _cycles(picture, lease, clock)
+        return _cycles(picture, *held, clock)
 
 
-def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
+def _cycles(picture: Picture, lease: int, wanted: int, clock: Callable[[], datetime]) -> int:
     placed = 0
     while True:
-        wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
         now = clock()
         reclaiming.take_back_stopped(now)
         scheduler = _refreshed(picture, now)
@@ -95,6 +93,7 @@ def _cycles(picture: Picture, lease: int, clock: Callable[[], datetime]) -> int:
         placed += len(written.placed)
         if not plan.more and (_release(lease, wanted) or not _still_ours(lease)):
             return placed
+        wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
 
 
 def _refreshed(picture: Picture, now: datetime) -> Scheduler:
@@ -121,14 +120,15 @@ def _pictures() -> Iterator[Picture]:
         _kept[:] = [picture]
 
 
-def _acquire(holder: str, now: datetime) -> int | None:
-    """The epoch of the lease, now ours; None when another one holds it."""
+def _acquire(holder: str, now: datetime) -> tuple[int, int] | None:
+    """The epoch of the lease, now ours, and what was wanted before; None when another one holds it."""
     lease, _ = Lease.objects.get_or_create(name=LEASE)
     if lease.holder and lease.expires_at and now <= lease.expires_at <= now + 2 * _TERM:
         return None
     free = Lease.objects.filter(Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * _TERM), name=LEASE)
     epoch = lease.epoch + 1
-    return epoch if free.filter(epoch=lease.epoch).update(holder=holder, epoch=epoch, expires_at=now + _TERM) else None
+    ours = free.filter(epoch=lease.epoch).update(holder=holder, epoch=epoch, expires_at=now + _TERM)
+    return (epoch, lease.wanted) if ours else None
 
 
 def _release(epoch: int, served: int) -> bool:
@@ -160,14 +160,14 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
         request()
         return Written()
     standing = set(Cluster.objects.filter(cordoned=False).values_list("pk", flat=True))
-    _lock(plan, orders)
+    waiting = _lock(plan, orders)
     closed = _closed()
     open_ = [each for each in plan.placed if _on(each) <= standing and not closed(each)]
-    won = _claim(open_)
+    won = _claim(open_, waiting)
     if won:
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
-    told = _write_waiting([_waits_for(each, waits) for each in plan.waits], now)
+    told = _write_waiting([_waits_for(each, waits) for each in plan.waits], waiting, now)
     whole = [job for job, each in won if each.gang.division is None]
     return Written({job.pk for job, _ in won}, [job.resource_version for job in (*whole, *told)])
 
@@ -199,11 +199,15 @@ def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
     return old.get("message") != fresh.message and old.get("at", "") <= stale
 
 
-def _lock(plan: Plan, orders: Takeback | None) -> None:
-    """All rows at once and in one order, before the journal: who holds a row may wait for the journal, never the reverse."""
+def _lock(plan: Plan, orders: Takeback | None) -> dict[int, Job]:
+    """All rows at once and in one order, before the journal: who holds a row may wait for the journal, never the reverse.
+
+    Those that wait still, as they are.
+    """
     mine = {each.gang.job_id for each in plan.placed} | {each.gang.job_id for each in plan.waits}
     mine |= {each.runner.job_id for each in orders.taken} if orders else set()
-    list(Job.objects.filter(pk__in=mine).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+    rows = Job.objects.filter(pk__in=mine).order_by("pk").select_for_update(no_key=True).only(*_SEEN)
+    return {job.pk: job for job in rows if snapshot.waits(job)}
 
 
 def _closed() -> Callable[[Placed], bool]:
@@ -217,11 +221,9 @@ def _closed() -> Callable[[Placed], bool]:
     return closed
 
 
-def _claim(placed: Sequence[Placed]) -> list[tuple[Job, Placed]]:
-    """Those that are as the plan saw them still, as they are from now on: placed and charged. `_lock` has locked them."""
-    seen = snapshot.waiting_jobs().filter(pk__in=[each.gang.job_id for each in placed])
-    found = seen.only(*_SEEN).in_bulk()
-    pairs = [(found[each.gang.job_id], each) for each in placed if each.gang.job_id in found]
+def _claim(placed: Sequence[Placed], waiting: Mapping[int, Job]) -> list[tuple[Job, Placed]]:
+    """Those that are as the plan saw them still, as they are from now on: placed and charged."""
+    pairs = [(waiting[each.gang.job_id], each) for each in placed if each.gang.job_id in waiting]
     won = [(job, each) for job, each in pairs if _as_found(job) == _as_planned(each.gang)]
     for job, each in won:
         _take_place(job, each)
@@ -230,6 +232,7 @@ def _claim(placed: Sequence[Placed]) -> list[tuple[Job, Placed]]:
 
 _SEEN = (
     "uid", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible", "charge", "shares",
+    "state", "suspended", "deleting_at", "reason", "waited", "resource_version",
 )  # fmt: skip
 _CLAIMED = ("state", "cluster", "attempt", "charge", "reason", "status", "reclaim", "unhealthy_since")
 
@@ -384,11 +387,10 @@ def _waits_for(each: Waits, leaving: Mapping[int, Sequence[Leaving]]) -> Waits:
     return Waits(each.gang, Reason(Code.WAITING_FOR_RECLAIM, told, each.reason.clusters, verdict))
 
 
-def _write_waiting(waits: Sequence[Waits], now: datetime) -> list[Job]:
+def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: datetime) -> list[Job]:
     wanted = {each.gang.job_id: each.reason for each in waits}
     stale = (now - _REASON_REFRESH).isoformat()
-    rows = snapshot.waiting_jobs().filter(pk__in=wanted)
-    rows = rows.only("uid", "api_version", "kind", "namespace", "name", "reason", "waited", "resource_version")
+    rows = [waiting[pk] for pk in wanted if pk in waiting]
     changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
     for job in changed:
         job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}

@@ -62,26 +62,32 @@ def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | N
         events.enqueue("jobs.push", work.pk, countdown_s=wait)
 
 
-def drop_unsent(job: Job, now: datetime) -> None:
+def drop_unsent(jobs: Sequence[Job], now: datetime) -> None:
     """Ends works no member has heard of, and gives back what was held for them."""
-    unsent = Work.objects.filter(job_uid=job.uid, state=State.PENDING, claim="")
-    for attempt in list(unsent.values_list("attempt", flat=True)):
-        if unsent.filter(attempt=attempt).update(state=State.GONE):
-            release_hold(job.uid, attempt, now)
+    unsent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state=State.PENDING, claim="")
+    seen = list(unsent.values_list("pk", flat=True))
+    if not seen or not unsent.filter(pk__in=seen).update(state=State.GONE):
+        return
+    gone = set(Work.objects.filter(pk__in=seen, state=State.GONE).values_list("job_uid", "attempt"))
+    held = Hold.objects.filter(job_uid__in=[uid for uid, _ in gone], released_at__isnull=True)
+    theirs = [pk for pk, *key in held.values_list("pk", "job_uid", "attempt") if tuple(key) in gone]
+    Hold.objects.filter(pk__in=theirs, released_at__isnull=True).update(released_at=now)
 
 
-def suspend_copies(job: Job, now: datetime) -> None:
-    """Asks for every copy that was sent to be suspended."""
-    drop_unsent(job, now)
-    sent = Work.objects.filter(job_uid=job.uid, state__in=[State.PENDING, State.SENDING, State.APPLIED])
-    for pk in list(sent.values_list("pk", flat=True)):
-        Work.objects.filter(pk=pk).update(state=State.SUSPENDING, due_at=now, tries=0)
+def suspend_copies(jobs: Sequence[Job], now: datetime) -> None:
+    """Asks for every copy of theirs that was sent to be suspended."""
+    drop_unsent(jobs, now)
+    states = [State.PENDING, State.SENDING, State.APPLIED]
+    sent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state__in=states)
+    pks = list(sent.values_list("pk", flat=True))
+    Work.objects.filter(pk__in=pks).update(state=State.SUSPENDING, due_at=now, tries=0)
+    for pk in pks:
         events.enqueue("jobs.push", pk)
 
 
 def withdraw(job: Job, now: datetime) -> int:
     """Asks for every copy of the job to be removed; how many are not gone yet."""
-    drop_unsent(job, now)
+    drop_unsent([job], now)
     mine = Work.objects.filter(job_uid=job.uid)
     left = mine.exclude(state=State.GONE)
     left.exclude(state=State.WITHDRAWING).update(state=State.WITHDRAWING, due_at=now, tries=0)

@@ -96,8 +96,11 @@ def plan(ledger: Ledger, claimant: Unit, running: Iterable[Running], can_place: 
     answer = admission.ask(ledger, claimant.leaf, claimant.charge.amounts, preemptible=claimant.charge.preemptible)
     if isinstance(answer, Refused) and (answer.bound is Bound.MIN or answer.code is admission.Code.NEVER_FITS):
         return None
+    search = _Search(ledger, claimant, running, can_place)
+    if not search.has_a_right():
+        return None
     with ledger.released([]):
-        taken = _Search(ledger, claimant, running, can_place).run()
+        taken = search.run()
     if taken is None:
         return None
     freed = {name: sum(each.job.charge.amounts.get(name, 0) for each in taken) for name in ledger.resources}
@@ -124,22 +127,23 @@ class _Search:
         self.candidates: list[Running] = []
 
     def run(self) -> list[_Taken] | None:
-        if not self._has_a_right():
-            return None
         self.candidates = self._candidates()
-        taken: list[_Taken] | None = self._until_quota_allows()
+        taken = self._until_quota_allows()
         if taken is None:
             return None
         if not self._placed(taken):
             taken = self._until_placed(taken)
         return taken and self._without_the_unnecessary(taken)
 
-    def _has_a_right(self) -> bool:
+    def has_a_right(self) -> bool:
         """Whether a search can find anything: each thing that is short was promised somewhere below where it is."""
         if self.by_priority:
             return True
+        short = self._short()
+        if short[0].any():
+            return False
         promised = np.logical_or.accumulate(self._within(), axis=0)
-        return bool((promised[:-1] | ~self._short()[1:]).all()) and not self._short()[0].any()
+        return bool((promised[:-1] | ~short[1:]).all())
 
     def _candidates(self) -> list[Running]:
         """Borrowers in other queues come before lower priorities in the claimant's own, which it may well keep."""
