@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Subquery, TextField
+from django.db.models import QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
 from fleet.core import fits

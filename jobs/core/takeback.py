@@ -17,8 +17,8 @@ from jobs.core.plans import Plan, Spot
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_lines import Line
 from jobs.core.world import Gang, Runner
-from quotas.core import reclaim
-from quotas.core.ledger import Ledger
+from quotas.core import admission, reclaim
+from quotas.core.ledger import Ledger, Units
 from quotas.core.reclaim import Running, Victim
 
 SEARCHES = 50
@@ -48,6 +48,8 @@ class Takeback:
     taken: list[Taken] = field(default_factory=list)
     content: dict[int, list[Runner]] = field(default_factory=dict)
     """Whose room is on its way: job -> those who leave for it already."""
+    again: bool = False
+    """Whether somebody may take back from those who were placed this very cycle, once they stand."""
 
 
 def plan(
@@ -64,7 +66,10 @@ def plan(
     with ledger.released([each.charge for each in leaving]), scheduler.places.supposing():
         for runner in leaving:
             scheduler.places.without(runner)
-        return _Play(scheduler, ledger, _Runners(runners, losses), now).run(made.claimants)
+        play = _Play(scheduler, ledger, _Runners(runners, losses), now)
+        for placed in made.placed:
+            play.has_come(placed.gang)
+        return play.run(made.claimants)
 
 
 class _Runners:
@@ -95,27 +100,57 @@ class _Play:
         self.scheduler, self.places, self.ledger = scheduler, scheduler.places, ledger
         self.runners, self.now = runners, now
         self.made = Takeback()
+        self.leaving = list(scheduler.leaving.values())
+        self.searches = 0
         self._stuck: set[Line] = set()
         """Whose members get nothing as things stand."""
+        self._fresh: dict[str, Units] = {}
+        """What leaves got in this cycle."""
+        self._promised: dict[Line, bool] = {}
+        """Whether members stay within min as things stand."""
+
+    def has_come(self, gang: Gang) -> None:
+        """It was placed in this cycle."""
+        if gang.asks_quota:
+            before = self._fresh.get(gang.leaf, 0)
+            self._fresh[gang.leaf] = before + self.ledger.vector(gang.charge.amounts)
 
     def run(self, claimants: Sequence[Gang]) -> Takeback:
-        leaving = list(self.scheduler.leaving.values())
-        awaited = {runner.leaves_for for runner in leaving}
-        searches = 0
-        for gang in sorted(claimants, key=lambda gang: (gang.job_id not in awaited, self._place(gang))):
+        for gang in self._in_order(claimants):
             line = self.scheduler.line_of(gang.job_id)
             if line is None or line in self._stuck:
                 continue
             self._stuck.add(line)
             if self._content(gang):
-                self.made.content[gang.job_id] = [r for r in leaving if r.leaves_for == gang.job_id]
-            elif searches < SEARCHES and not self.scheduler.is_hopeless(gang.job_id):
-                searches += 1
+                self.made.content[gang.job_id] = [r for r in self.leaving if r.leaves_for == gang.job_id]
+            elif self.searches < SEARCHES and not self.scheduler.is_hopeless(gang.job_id):
+                self.searches += 1
                 self._search(gang)
         return self.made
 
-    def _place(self, gang: Gang) -> object:
-        return self.scheduler.unit(gang.job_id).place
+    def _in_order(self, claimants: Sequence[Gang]) -> Iterator[Gang]:
+        """Those whose room is on its way, those who stay within min when it is their turn, the others.
+
+        What was freed for somebody's min would else be lent to others, and somebody else have to leave for it.
+        """
+        awaited = {runner.leaves_for for runner in self.leaving}
+        places = {gang.job_id: self.scheduler.unit(gang.job_id).place for gang in claimants}
+        others = sorted(claimants, key=lambda gang: (gang.job_id not in awaited, places[gang.job_id]))
+        while others and others[0].job_id in awaited:
+            yield others.pop(0)
+        later = []
+        for gang in others:
+            if self._is_promised(gang):
+                yield gang
+            else:
+                later.append(gang)
+        yield from later
+
+    def _is_promised(self, gang: Gang) -> bool:
+        line = self.scheduler.line_of(gang.job_id)
+        if line is not None and line not in self._promised:
+            self._promised[line] = admission.is_promised(self.ledger, gang.charge)
+        return line is not None and self._promised[line]
 
     def _content(self, gang: Gang) -> bool:
         """Whether it fits once those have left who leave already; then it has its place there."""
@@ -128,14 +163,19 @@ class _Play:
         self.ledger.charge(gang.charge)
         self.places.hold(Spot(0, found, ()).promise(("comes", gang.job_id)))
         self._stuck.clear()
+        self._promised.clear()
         return True
 
     def _search(self, gang: Gang) -> None:
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
 
-        unit = self.scheduler.unit(gang.job_id)
-        found = reclaim.plan(self.ledger, unit, self.runners, can_place)
+        unit, spared = self.scheduler.unit(gang.job_id), self._spared()
+        others = (each for each in self.runners if each.leaf not in spared or each.leaf == gang.leaf)
+        found = reclaim.plan(self.ledger, unit, others if spared else self.runners, can_place)
+        if found is None and spared:
+            self.made.again = True
+            return
         keys = frozenset(victim.key for victim in found.victims) if found else frozenset()
         place = self._find_without(gang, keys) if found else None
         if found is None or place is None:
@@ -147,6 +187,20 @@ class _Play:
             self.places.without(runner)
             self.made.taken.append(Taken(runner, gang, place.cluster, victim))
         self._settle(gang, place)
+
+    def _spared(self) -> set[str]:
+        """Leaves that are above min by what they got in this cycle alone.
+
+        Who got it does not stand yet and cannot be told to leave; those who were there before had no more than was promised.
+        """
+        ledger = self.ledger
+        promised, spared = ledger.min[1:].any(axis=0), set()
+        for leaf, got in self._fresh.items():
+            row = int(ledger.way[leaf][0])
+            over = (ledger.held.claims[row] - ledger.min[row])[promised]
+            if (over > 0).any() and (over <= got[promised]).all():
+                spared.add(leaf)
+        return spared
 
     def _find(self, gang: Gang) -> Assignment | None:
         line = self.scheduler.line_of(gang.job_id)

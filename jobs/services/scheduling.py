@@ -91,7 +91,7 @@ def _cycles(picture: Picture, lease: int, wanted: int, clock: Callable[[], datet
         picture.doubt(each for each in plan.placed if each.gang.job_id not in written.placed)
         picture.wrote(written.placed, written.versions)
         placed += len(written.placed)
-        if not plan.more and (_release(lease, wanted) or not _still_ours(lease)):
+        if not (plan.more or orders.again) and (_release(lease, wanted) or not _still_ours(lease)):
             return placed
         wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
 

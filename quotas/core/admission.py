@@ -113,6 +113,13 @@ def within_min(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  
     return np.asarray(grows <= ledger.min[way] - ledger.held.claims[way])
 
 
+def is_promised(ledger: Ledger, charge: Charge) -> bool:
+    """Whether the job's leaf stays within min with it, in whatever of it anybody is promised."""
+    asked = ledger.vector(charge.amounts)
+    claims = ledger.min[1:].any(axis=0) & (asked > 0)
+    return bool(within_min(ledger, asked, ledger.way[charge.leaf])[0][claims].all())
+
+
 def comes_before(ledger: Ledger, one: Charge, other: Charge) -> bool:
     """Whether the one asks for what its side is promised, where their ways part, and the other would borrow some of that."""
     way, others = ledger.way[one.leaf].tolist(), ledger.way[other.leaf].tolist()

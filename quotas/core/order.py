@@ -1,9 +1,10 @@
 """Who is next: in one queue by priority, time and name; across queues by what each was promised and has borrowed.
 
 At every node of the tree its children compete with their best job: first those that stay within min with it, then the least
-dominant borrowed share after admission divided by weight, then priority, time and name. A child's claim depends on nothing
-but its own use, so an admission moves only the nodes on its path. Where the policy is Round, the child with the fewest jobs
-admitted is next instead of the one with the least share: taking turns, without a memory that could be lost.
+dominant borrowed share after admission divided by weight, then priority, time and name. A queue whose best job would borrow
+competes with the first behind it that would not, or what was promised to that one would be lent to others. A child's claim
+depends on nothing but its own use, so an admission moves only the nodes on its path. Where the policy is Round, the child with
+the fewest jobs admitted is next instead of the one with the least share: taking turns, without a memory that could be lost.
 """
 
 from dataclasses import dataclass
@@ -67,6 +68,11 @@ class Claims:
         used: list[int] = self._ledger.held.used[row].tolist()
         share = self._share(row, used, asked)
         return int(share > 0), float(used[self._jobs]) if self._takes_turns[row] else share, place
+
+    def within(self, row: int, asked: Ask) -> bool:
+        """Whether the node at this row stays within min with a job that asks this."""
+        used: list[int] = self._ledger.held.used[row].tolist()
+        return self._share(row, used, asked) == 0
 
     def _share(self, row: int, used: list[int], asked: Ask) -> float:
         """The dominant borrowed share with the job, divided by weight; 0 exactly when all of it stays within min."""

@@ -5,9 +5,9 @@ It offers and does not decide: the caller asks the quota, looks for a place, cha
 took. `plan` is such a caller for the quota alone.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
@@ -38,10 +38,20 @@ class _Queue:
     units: list[Unit]
     blocks: bool
     next: int = 0
+    last: dict[object, int] = field(default_factory=dict)
+    """Of each shape, the last one who has it."""
+    modest: deque[Unit] = field(default_factory=deque)
+    """The first of each shape that may stay within min."""
 
     @property
     def head(self) -> Unit | None:
         return self.units[self.next] if self.next < len(self.units) else None
+
+    def add(self, unit: Unit) -> None:
+        if unit.shape not in self.last:
+            self.modest.append(unit)
+        self.last[unit.shape] = len(self.units)
+        self.units.append(unit)
 
 
 _Offer = tuple[Claim, int, int, Unit, Ask]
@@ -64,7 +74,7 @@ class Turns:
         self._known: dict[object, Refused] = {}
         each_once = {unit.id: unit for unit in waiting}
         for unit in sorted(each_once.values(), key=lambda unit: unit.place):
-            self._queue(unit.leaf).units.append(unit)
+            self._queue(unit.leaf).add(unit)
         self._learn_who_never_fits(each_once.values())
         for leaf in self._queues:
             self._renew(leaf)
@@ -111,7 +121,7 @@ class Turns:
     def _renew(self, leaf: str) -> None:
         """Works out the offers anew from the leaf up to the root."""
         head = self._unknown(self._queues[leaf])
-        best = None if head is None else (head, self._ledger.ask(head.charge.amounts))
+        best = None if head is None else (head, self._asked(self._queues[leaf], head))
         for row in self._ledger.way[leaf].tolist():
             if row in self._heaps:
                 best = self._best(row)
@@ -121,6 +131,24 @@ class Turns:
                 if row:
                     heappush(self._heaps[self._ledger.parent[row]], offer)
             self._latest[row] = offer
+
+    def _asked(self, queue: _Queue, head: Unit) -> Ask:
+        """What the queue's turn is decided by: what one of its jobs asks that stays within min, if there is any.
+
+        Whoever is before that one is offered first; but for him others would borrow what was promised to those behind.
+        Nobody who would go beyond min now stays within it later in the pass, so each is looked at once.
+        """
+        row, asked = int(self._ledger.way[head.leaf][0]), self._ledger.ask(head.charge.amounts)
+        if queue.blocks or self._claims.within(row, asked):
+            return asked
+        while queue.modest:
+            unit = queue.modest[0]
+            modest = self._ledger.ask(unit.charge.amounts)
+            waits = queue.last[unit.shape] >= queue.next and unit.shape not in self._known
+            if waits and self._claims.within(row, modest):
+                return modest
+            queue.modest.popleft()
+        return asked
 
     def _unknown(self, queue: _Queue) -> Unit | None:
         """The first of a queue whose answer is not known yet."""

@@ -29,6 +29,8 @@ AT_ONCE = 100
 RUNS_S = {1: 0.2, 5: 0.5, 20: 1.0}
 EVERY_S = {1: 0.1, 5: 0.5, 20: 1.2}
 """How often a queue is given one of so many CPUs, as by Kueue's generator."""
+LOOK_S = 0.03
+"""How often members look for what is to start or to stop, which nobody tells them here."""
 PRIORITY = {1: 50, 5: 100, 20: 200}
 OF_TEN = (1,) * 7 + (5,) * 2 + (20,)
 """CPUs of ten jobs in a row: Kueue's 350 small, 100 medium and 50 large ones a queue."""
@@ -159,12 +161,14 @@ def play_client(shape: Shape, address: str, token: str) -> None:
 def play_members() -> None:
     from django.utils import timezone
 
-    members = Members()
+    members, looked_at = Members(), 0.0
     while True:
         ended = members.end_those_whose_time_is_over(timezone.now())
-        members.take_in(timezone.now())
-        if not ended:
-            time.sleep(0.01)
+        if time.monotonic() - looked_at > LOOK_S:
+            looked_at = time.monotonic()
+            members.take_in(timezone.now())
+        elif not ended:
+            time.sleep(0.005)
 
 
 class Members:

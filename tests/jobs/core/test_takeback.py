@@ -7,7 +7,7 @@ from jobs.core import takeback
 from jobs.core.losses import Loss
 from jobs.core.scheduler import Scheduler
 from jobs.core.world import Promise, Runner
-from tests.jobs.core.builders import NOON, cluster, node
+from tests.jobs.core.builders import NOON, cluster, node, request
 from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
 from tests.quotas.core.builders import quota
 
@@ -115,3 +115,29 @@ def test_it_keeps_no_nodes_for_a_borrower_from_one_that_was_promised_them():
     scheduler = Scheduler.of(under(rules, [big, *owners], [north]))
     placed = [each.gang.name for i in range(3) for each in scheduler.run(NOON + timedelta(seconds=i)).placed]
     assert scheduler.places.kept.gang.name == "default/big" and placed == ["default/owner-0"]
+
+
+def test_it_gives_what_was_freed_for_somebodys_min_to_others_within_theirs_before_it_lends_it():
+    """Lent to b, who came before, it would have to be taken from b again, in whole gangs."""
+    leaves = [quota("a", {GPU: 3}, {GPU: 6}), quota("b", {GPU: 3}, {GPU: 6}), quota("c", {GPU: 0}, {GPU: 6})]
+    runners = [runner("bs-own", 1, "b"), runner("lent", 2, "c")]
+    rules = a_quota(*leaves, charges=[each.charge for each in runners], total=TOTAL)
+    north = replace(cluster("north", [node(6)]), promises=taken_by(runners))
+    waiting = [mine("first", "a", 0), mine("borrower", "b", 1, after_s=1), mine("second", "a", 1, after_s=2)]
+    made = play(under(rules, waiting, [north]), runners)
+    assert [(each.claimant.name, each.runner.name) for each in made.taken] == [("default/first", "default/lent")]
+    assert list(made.content) == [waiting[2].job_id]
+
+
+def test_it_leaves_who_has_what_was_promised_alone_although_another_of_its_queue_borrowed_a_moment_ago():
+    stays = runner("stays", 1)
+    held = Promise(("run", 1), "north", stays.total, ((request(3), ("north-0",)),))
+    waiting = [mine("small", "b", 0), mine("claimant", "a", 0, gpus=3, after_s=1)]
+    rules = a_quota(*LEAVES, charges=[stays.charge], total=TOTAL)
+    scheduler = Scheduler.of(
+        under(rules, waiting, [replace(cluster("north", [node(3), node(1), node(2)]), promises=(held,))])
+    )
+    plan = scheduler.run(NOON)
+    made = takeback.plan(scheduler, plan, lambda: [stays], NOON)
+    assert [each.gang.name for each in plan.placed] == ["default/small"]
+    assert (made.taken, made.again) == ([], True)

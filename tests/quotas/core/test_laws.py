@@ -170,20 +170,23 @@ def can(tree, unit):
 
 
 def slow_winner(tree, node, waiting, running):
-    """(claim, unit) of the best job below a node, every claim worked out anew."""
+    """(claim, unit, the one it stands for) of the best job below a node, every claim worked out anew."""
     children = tree.children.get(node.path, ())
     if not children:
-        mine = [unit for unit in waiting if unit.leaf == node.path]
-        best = min(mine, key=lambda unit: unit.place, default=None)
+        mine = sorted((unit for unit in waiting if unit.leaf == node.path), key=lambda unit: unit.place)
+        blocks = node.attributes.queue_policy is QueuePolicy.BLOCK
+        within = [unit for unit in mine[: 1 if blocks else None] if slow_claim(tree, node, unit, running)[0] == 0]
+        best = mine and (None, mine[0], [*within, mine[0]][0])
     else:
         found = [slow_winner(tree, child, waiting, running) for child in children]
-        best = min((each for each in found if each), key=lambda each: each[0], default=(None, None))[1]
-    return best and (slow_claim(tree, node, best, running), best)
+        best = min((each for each in found if each), key=lambda each: each[0], default=None)
+    return best and (slow_claim(tree, node, best[2], running, best[1].place), *best[1:])
 
 
-def slow_claim(tree, node, unit, running):
+def slow_claim(tree, node, unit, running, place=None):
+    place = place or unit.place
     if not node.parent:
-        return (0, 0, unit.place)
+        return (0, 0, place)
     after = [*running, unit.charge]
     share = max(
         (
@@ -196,5 +199,5 @@ def slow_claim(tree, node, unit, running):
     )
     share /= node.attributes.weight
     if tree.by_path[node.parent].attributes.queue_policy is QueuePolicy.ROUND:
-        return (int(share > 0), forests.used(tree, node, running, MAX_JOBS), unit.place)
-    return (int(share > 0), float(share), unit.place)
+        return (int(share > 0), forests.used(tree, node, running, MAX_JOBS), place)
+    return (int(share > 0), float(share), place)

@@ -56,6 +56,19 @@ def test_it_does_not_hide_one_within_its_min_behind_one_that_never_fits():
     assert names(plan(found, waiting).admitted) == ["promised", "b1"]
 
 
+def test_it_does_not_hide_one_within_its_min_behind_one_that_would_borrow():
+    found = ledger(10, quota("a", 4, 10), quota("b", 0, 10), quota("c", 0, 10))
+    found.charge(unit("runs", "c", 4).charge)
+    waiting = [unit("big", "a", 8, priority=9), unit("promised", "a", 4), unit("b1", "b", 3), unit("b2", "b", 2)]
+    assert names(plan(found, waiting).admitted) == ["promised", "b2"]
+
+
+def test_it_asks_who_is_before_in_a_queue_first_even_if_that_one_would_borrow():
+    found = ledger(10, quota("a", 4, 10), quota("b", 0, 10))
+    waiting = [unit("big", "a", 8, priority=9), unit("promised", "a", 4), unit("b1", "b", 3), unit("b2", "b", 2)]
+    assert names(plan(found, waiting).admitted) == ["big", "b2"]
+
+
 def test_it_lends_to_whoever_has_borrowed_least():
     found = ledger(9, quota("a"), quota("b"))
     made = plan(found, [unit(f"a{i}", "a") for i in range(9)] + [unit(f"b{i}", "b", after_s=60) for i in range(9)])
