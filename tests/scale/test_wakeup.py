@@ -4,6 +4,8 @@ The product as ``up`` starts it: simulated members, watcher, broker, worker, SQL
 member's own API by watches of the benchmark's own: a gang's last pod has succeeded; another gang's job is there. All gangs are
 alike and every cluster is full, so that the n-th end in a member makes room for the n-th job created after it was full. They
 are in a queue of the demo's that has room for all of them. Result in ``.convoy/bench/wakeup.json``.
+
+``one-at-a-time``: the same two moments in the demo's queue of which one job at a time may run (``max-jobs: 1``).
 """
 
 import json
@@ -28,7 +30,7 @@ from fleet.services.clusters import read
 from tests.support.product import Product
 
 pytestmark = pytest.mark.bench
-WAITING, FREED = 1000, 200
+WAITING, FREED, ONE_BY_ONE = 1000, 200, 60
 P99_MS = 250.0
 SECONDS = (20, 40)
 """How long gangs run: some fifteen end in ten seconds."""
@@ -36,7 +38,7 @@ JOBS, PODS = "/apis/kubeflow.org/v1/pytorchjobs", "/api/v1/pods"
 GANG = """
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
-metadata: {{name: gang-{0:04}, labels: {{quota.scheduling.alibabacloud.com/name: child-1}}}}
+metadata: {{name: gang-{0:04}, labels: {{quota.scheduling.alibabacloud.com/name: {2}}}}}
 spec:
   pytorchReplicaSpecs:
     Master: {{replicas: 1, template: &pod {{metadata: {{annotations: {{convoy.dev/duration: {1}s}}}}, spec: {{containers: [
@@ -98,21 +100,11 @@ def wait(holds: Callable[[], bool], limit_s: float) -> None:
 def test_freed_capacity_is_used_within_a_quarter_of_a_second(
     product: Product, report: Callable[[str, dict[str, Any]], None]
 ) -> None:
-    door = json.loads((product.home.path / "cli.json").read_text())
-    headers = {"Authorization": f"Bearer {door['token']}", "Content-Type": "application/yaml"}
-    api = httpx.Client(base_url=door["url"].rstrip("/") + "/api/v1/", headers=headers, timeout=120)
-    demo = api.get("jobs/").json()["results"]
-    for job in demo:
-        api.delete(f"jobs/{job['id']}/").raise_for_status()
-    files = sorted((product.home.path / "simulator").glob("*.kubeconfig"))
-    members = {file.stem: Seen(MemberClient(read(file.read_text()))) for file in files}
-    wait(lambda: not any(each.client.list(PODS)["items"] for each in members.values()), 60)
+    api, members = emptied(product)
     rng = random.Random(4)  # noqa: S311
-    for each in members.values():
-        each.follow()
     slots = room(api)
     for start in range(0, WAITING + FREED + 3 * sum(slots.values()), 200):
-        text = "---".join(GANG.format(i, rng.randint(*SECONDS)) for i in range(start, start + 200))
+        text = "---".join(GANG.format(i, rng.randint(*SECONDS), "child-1") for i in range(start, start + 200))
         api.post("apply", content=text).raise_for_status()
     # those who end before everybody has been submitted say nothing: what is counted begins when all is quiet
     wait(lambda: sum(len(each.freed) for each in members.values()) >= 2 * sum(slots.values()), 600)
@@ -127,6 +119,37 @@ def test_freed_capacity_is_used_within_a_quarter_of_a_second(
     report("wakeup", found)
     assert len(took) >= FREED and waiting >= WAITING - FREED and took.min() > 0
     assert figures["p99_ms"] <= P99_MS
+
+
+def test_the_next_of_a_queue_for_one_job_starts_within_a_quarter_of_a_second_and_never_before(
+    product: Product, report: Callable[[str, dict[str, Any]], None]
+) -> None:
+    api, members = emptied(product)
+    text = "---".join(GANG.format(i, 1, "child-2") for i in range(ONE_BY_ONE))
+    api.post("apply", content=text).raise_for_status()
+    wait(lambda: sum(len(each.freed) for each in members.values()) >= ONE_BY_ONE, 300)
+    created = sorted(at for each in members.values() for at in each.created)
+    freed = sorted(at for each in members.values() for at in each.freed)
+    took = (np.array(created[1:]) - np.array(freed[:-1])) * 1000
+    figures = {name: round(float(np.percentile(took, q)), 1) for name, q in (("p50_ms", 50), ("p99_ms", 99))}
+    report("one-at-a-time", {"jobs": len(created), **figures, "worst_ms": round(float(took.max()), 1)})
+    assert len(created) == len(freed) == ONE_BY_ONE and took.min() > 0
+    assert figures["p99_ms"] <= P99_MS
+
+
+def emptied(product: Product) -> tuple[httpx.Client, dict[str, Seen]]:
+    """The API, and the members, which are followed from when the demo's jobs are gone."""
+    door = json.loads((product.home.path / "cli.json").read_text())
+    headers = {"Authorization": f"Bearer {door['token']}", "Content-Type": "application/yaml"}
+    api = httpx.Client(base_url=door["url"].rstrip("/") + "/api/v1/", headers=headers, timeout=120)
+    for job in api.get("jobs/").json()["results"]:
+        api.delete(f"jobs/{job['id']}/").raise_for_status()
+    files = sorted((product.home.path / "simulator").glob("*.kubeconfig"))
+    members = {file.stem: Seen(MemberClient(read(file.read_text()))) for file in files}
+    wait(lambda: not any(each.client.list(PODS)["items"] for each in members.values()), 60)
+    for each in members.values():
+        each.follow()
+    return api, members
 
 
 def room(api: httpx.Client) -> dict[str, int]:
