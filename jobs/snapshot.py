@@ -50,9 +50,9 @@ def waiting_jobs() -> QuerySet[Job]:
     return Job.objects.filter(state__in=Job.WAITING, suspended=False, deleting_at__isnull=True)
 
 
-def waits(job: Job) -> bool:
-    """Whether it is one of them."""
-    return job.state in Job.WAITING and not job.suspended and job.deleting_at is None
+def waits(state: str, suspended: bool, deleting_at: datetime | None) -> bool:
+    """Whether one that was read is one of them."""
+    return state in Job.WAITING and not suspended and deleting_at is None
 
 
 def load() -> World:

@@ -208,7 +208,7 @@ class Picture:
         self._runners.changed(pks)
         if self._runs is not None:
             running.read_again(self._runs, pks)
-        self._wait([job for job in known if _waits(job)])
+        self._wait([job for job in known if snapshot.waits(job["state"], job["suspended"], job["deleting_at"])])
         moved = [job["pk"] for job in known if job["reclaim"] is not None]
         if quota and moved:
             for each in snapshot.load_runners(snapshot.leaving_jobs().filter(pk__in=moved), quota):
@@ -258,10 +258,6 @@ class Picture:
             self._runners.changed([pk])
             if self._runs is not None:
                 self._runs.by_job.pop(pk, None)
-
-
-def _waits(job: Mapping[str, Any]) -> bool:
-    return job["state"] in Job.WAITING and not job["suspended"] and job["deleting_at"] is None
 
 
 _ANEW = frozenset({"PropagationPolicy", "ClusterPropagationPolicy", "Queue", "ElasticQuotaTree"})

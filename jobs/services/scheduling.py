@@ -207,7 +207,7 @@ def _lock(plan: Plan, orders: Takeback | None) -> dict[int, Job]:
     mine = {each.gang.job_id for each in plan.placed} | {each.gang.job_id for each in plan.waits}
     mine |= {each.runner.job_id for each in orders.taken} if orders else set()
     rows = Job.objects.filter(pk__in=mine).order_by("pk").select_for_update(no_key=True).only(*_SEEN)
-    return {job.pk: job for job in rows if snapshot.waits(job)}
+    return {job.pk: job for job in rows if snapshot.waits(job.state, job.suspended, job.deleting_at)}
 
 
 def _closed() -> Callable[[Placed], bool]:
