@@ -118,6 +118,7 @@ class Watch:
         return change.encoded[key]
 
     def _was_told(self, change: Change) -> bool:
+        """Whether its reader knew it: what is new since the version he brought was not in his list, though it was there."""
         new = change.action is journal.Action.ADDED
         if not self._keeps_book:
             return not new

@@ -2,8 +2,8 @@
 
 ordered → its copy's own suspend switch, so that the pods may save their work → gone, or out of time → the copy is removed →
 queued again, its quota free. Each step is decided, written, and then acted on by the works; `advance` finds the next step
-from what is written alone, so the sweep repairs whatever a crash left. Nobody is ordered twice: an order is a conditional
-update. Whoever calls here asks for a cycle (`jobs.services.scheduling`), which is above.
+from what is written alone, so the sweep repairs whatever a crash left. Nobody is ordered twice: who is ordered was looked at
+under the lock of his row. Whoever calls here asks for a cycle (`jobs.services.scheduling`), which is above.
 """
 
 from collections.abc import Iterable, Sequence

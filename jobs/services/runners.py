@@ -24,6 +24,8 @@ class Runners:
         """By cluster and node, who has pods there."""
         self._stale: set[int] | None = None
         """None: everybody."""
+        self._held: set[int] = set()
+        """Who was held a place for when last read."""
 
     def changed(self, jobs: Iterable[int]) -> None:
         if self._stale is not None:
@@ -45,14 +47,17 @@ class Runners:
             self._keep(found)
             self.losses |= population.losses_of(rows) if found else {}
             self._stale = set()
+        self._held = {runner.job_id for runner in self._by_job.values() if runner.promise in held}
         return self._by_job
 
     def _whose_pods_come(self, held: Collection[Hashable]) -> set[int]:
+        """Those with pods among who is held a place for, and who is no longer: all of his have come since."""
         coming = {runner.promise[0]: runner for runner in self._by_job.values() if runner.promise in held}
         waited = Hold.objects.filter(released_at__isnull=True)
         there = Pod.objects.filter(job_uid__in=waited.values("job_uid")).values_list("job_uid", flat=True).distinct()
         seen = {str(uid) for uid in there.order_by()} if coming else set()
-        return {runner.job_id for uid, runner in coming.items() if runner.pods or uid in seen}
+        here = {runner.job_id for runner in coming.values()}
+        return {runner.job_id for uid, runner in coming.items() if runner.pods or uid in seen} | (self._held - here)
 
     def _keep(self, found: Iterable[Runner]) -> None:
         for runner in found:

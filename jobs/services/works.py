@@ -80,7 +80,7 @@ def suspend_copies(jobs: Sequence[Job], now: datetime) -> None:
     states = [State.PENDING, State.SENDING, State.APPLIED]
     sent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state__in=states)
     pks = list(sent.values_list("pk", flat=True))
-    Work.objects.filter(pk__in=pks).update(state=State.SUSPENDING, due_at=now, tries=0)
+    sent.filter(pk__in=pks).update(state=State.SUSPENDING, due_at=now, tries=0)
     for pk in pks:
         events.enqueue("jobs.push", pk)
 

@@ -97,6 +97,16 @@ def test_who_runs_is_known_as_jobs_start_and_end_and_as_their_pods_come_and_move
     assert [each.name for each in picture.runners()] == ["a/second"]
 
 
+def test_whose_place_was_kept_until_its_last_pods_came_is_known_with_them(north):
+    late, picture = runs(north, "late", held=True), Picture()
+    agree(picture)
+    bind(late, 0, "n1")
+    bind(late, 1, "n2")
+    Hold.objects.update(released_at=NOW)
+    agree(picture)
+    assert [len(each.pods) for each in picture.runners()] == [2]
+
+
 def test_nobody_is_read_again_when_nothing_changed(north, django_assert_num_queries):
     picture = Picture()
     runs(north, "first", "n1", "n2")
