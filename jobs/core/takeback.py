@@ -88,7 +88,7 @@ class _Runners:
         return {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in self.by_key.items()}
 
     def __iter__(self) -> Iterator[Running]:
-        yield from self.running.values()
+        return iter(self.running.values())
 
     def pop(self, key: str) -> Runner:
         del self.running[key]
@@ -171,8 +171,9 @@ class _Play:
             return self._find_without(gang, keys) is not None
 
         unit, spared = self.scheduler.unit(gang.job_id), self._spared()
-        others = (each for each in self.runners if each.leaf not in spared or each.leaf == gang.leaf)
-        found = reclaim.plan(self.ledger, unit, others if spared else self.runners, can_place)
+        closed = spared - {gang.leaf}
+        others = [each for each in self.runners if each.leaf not in closed] if closed else self.runners
+        found = reclaim.plan(self.ledger, unit, others, can_place)
         if found is None and spared:
             self.made.again = True
             return
@@ -194,7 +195,7 @@ class _Play:
         Who got it does not stand yet and cannot be told to leave; those who were there before had no more than was promised.
         """
         ledger = self.ledger
-        promised, spared = ledger.min[1:].any(axis=0), set()
+        promised, spared = ledger.promised, set()
         for leaf, got in self._fresh.items():
             row = int(ledger.way[leaf][0])
             over = (ledger.held.claims[row] - ledger.min[row])[promised]

@@ -115,9 +115,9 @@ def within_min(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  
 
 def is_promised(ledger: Ledger, charge: Charge) -> bool:
     """Whether the job's leaf stays within min with it, in whatever of it anybody is promised."""
-    asked = ledger.vector(charge.amounts)
-    claims = ledger.min[1:].any(axis=0) & (asked > 0)
-    return bool(within_min(ledger, asked, ledger.way[charge.leaf])[0][claims].all())
+    row = int(ledger.way[charge.leaf][0])
+    low, used = ledger.limits[charge.leaf].min[0], ledger.held.claims[row].tolist()
+    return all(amount <= low[i] - used[i] for i, amount in ledger.ask(charge.amounts) if ledger.promised[i])
 
 
 def comes_before(ledger: Ledger, one: Charge, other: Charge) -> bool:
@@ -127,7 +127,7 @@ def comes_before(ledger: Ledger, one: Charge, other: Charge) -> bool:
     if not step or way[step] == others[0]:
         return False
     asked, wanted = ledger.vector(one.amounts), ledger.vector(other.amounts)
-    claims = ledger.min[1:].any(axis=0) & (asked > 0)
+    claims = ledger.promised & (asked > 0)
     mine = within_min(ledger, asked, ledger.way[one.leaf])[step - 1]
     theirs = within_min(ledger, wanted, ledger.way[other.leaf])[others.index(way[step]) - 1]
     return bool(mine[claims].all() and not theirs[claims & (wanted > 0)].all())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +117,7 @@ class _Search:
         self.asked = ledger.vector(claimant.charge.amounts)
         self.step_of = {row: step for step, row in enumerate(self.way.tolist())}
         self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
-        self.promised = ledger.min[1:].any(axis=0)
-        self.claims = self.promised & (self.asked > 0)
+        self.claims = ledger.promised & (self.asked > 0)
         self.own = ledger.held.used[self.way[0]].copy()
         policy = ledger.tree.by_path[claimant.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
@@ -147,9 +146,18 @@ class _Search:
 
     def _candidates(self) -> list[Running]:
         """Borrowers in other queues come before lower priorities in the claimant's own, which it may well keep."""
-        mine = self.claimant.leaf
-        found = [job for job in self.running if job.charge.preemptible and (job.leaf != mine or self._outranked(job))]
+        mine, lends = self.claimant.leaf, cache(self._lends)
+        found = [
+            job
+            for job in self.running
+            if job.charge.preemptible and (lends(job.leaf) if job.leaf != mine else self._outranked(job))
+        ]
         return sorted(found, key=lambda job: (job.leaf == mine, job.cheap_first))
+
+    def _lends(self, leaf: str) -> bool:
+        """Whether jobs of another leaf may be the claimant's to take: one that is not above min now will not be so later."""
+        apart = [row for row in self.ledger.way[leaf].tolist() if row not in self.step_of]
+        return bool(self._above(np.array(apart)).any())
 
     def _outranked(self, job: Running) -> bool:
         return self.by_priority and job.priority < self.claimant.priority
@@ -165,7 +173,7 @@ class _Search:
         mine = [each.job.charge.amounts for each in taken if each.victim.cause is Cause.LOWER_PRIORITY]
         after = self.own + self.asked - sum(self.ledger.vector(amounts) for amounts in mine)
         most = np.maximum(self.own, self.ledger.min[self.way[0]])
-        return np.asarray((after > most) & self.promised) if mine else np.zeros_like(self.promised)
+        return np.asarray((after > most) & self.ledger.promised) if mine else np.zeros_like(self.ledger.promised)
 
     def _missing(self, taken: Iterable[_Taken]) -> Columns:  # [step, resource]
         missing = self._short()
@@ -197,7 +205,7 @@ class _Search:
         fewest, within = len(taken) + 1, self._within()
         taken, left = list(taken), self._left(taken)
         while (job := next(left, None)) is not None:
-            wanted = self.consumed if job.leaf == self.claimant.leaf else self.consumed & self.promised
+            wanted = self.consumed if job.leaf == self.claimant.leaf else self.consumed & self.ledger.promised
             found = self._look(job, np.broadcast_to(wanted, within.shape), within)
             if found is None:
                 continue

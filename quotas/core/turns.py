@@ -75,7 +75,7 @@ class Turns:
         each_once = {unit.id: unit for unit in waiting}
         for unit in sorted(each_once.values(), key=lambda unit: unit.place):
             self._queue(unit.leaf).add(unit)
-        self._learn_who_never_fits(each_once.values())
+        self._learn_who_never_fits()
         for leaf in self._queues:
             self._renew(leaf)
 
@@ -157,13 +157,13 @@ class Turns:
             self.waits.append((head, answer))
         return head
 
-    def _learn_who_never_fits(self, units: Iterable[Unit]) -> None:
+    def _learn_who_never_fits(self) -> None:
         """They would hide those behind them, who may be within min, from the other queues; unless they hold up their queue."""
-        shapes = {unit.shape: unit.charge for unit in units if not self._queues[unit.leaf].blocks}
-        for shape, charge in shapes.items():
+        for unit in [each for queue in self._queues.values() if not queue.blocks for each in queue.modest]:
+            charge = unit.charge
             answer = admission.ask(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
             if isinstance(answer, Refused) and answer.code is admission.Code.NEVER_FITS:
-                self._known[shape] = answer
+                self._known[unit.shape] = answer
 
     def _best(self, row: int) -> tuple[Unit, Ask] | None:
         heap = self._heaps[row]
