@@ -6,15 +6,17 @@ UPDATE that joins VALUES says the same.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, connections, models
 
 M = TypeVar("M", bound=models.Model)
+Values = Mapping[str, Any]
 _VARIABLES = 30_000
 """In one statement; SQLite takes 32,766."""
 _AT_ONCE = 500
@@ -24,39 +26,71 @@ _FEW = 20
 
 def insert(rows: Sequence[M], *, keyless: bool = False) -> Sequence[M]:
     """Stores new rows and gives them their keys; ``keyless``: nobody asks for those."""
-    if connection.vendor == "postgresql" and len(rows) > _FEW:
-        _stream(rows, keyless=keyless)
-        return rows
-    return type(rows[0])._default_manager.bulk_create(rows, batch_size=_AT_ONCE) if rows else rows
-
-
-def _stream(rows: Sequence[M], *, keyless: bool) -> None:
-    meta, quote = rows[0]._meta, connection.ops.quote_name
-    fields = [field for field in meta.concrete_fields if not (field.generated or (keyless and field.primary_key))]
-    table, columns = quote(meta.db_table), ", ".join(quote(field.column) for field in fields)
-    prepare = [_prepared(field) for field in fields]
+    if connection.vendor != "postgresql" or len(rows) <= _FEW:
+        return type(rows[0])._default_manager.bulk_create(rows, batch_size=_AT_ONCE) if rows else rows
+    fields = _written(type(rows[0]), keyless=keyless)
     with connection.cursor() as cursor:
-        for row, key in zip(rows, [] if keyless else _keys(cursor, rows), strict=False):
+        for row, key in zip(rows, [] if keyless else _keys(cursor, type(rows[0]), len(rows)), strict=False):
             row.pk, row._state.adding = key, False
-        with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row([told(getattr(row, name)) for name, told in prepare])
+        _stream(cursor, fields, ([getattr(row, field.attname) for field in fields] for row in rows))
+    return rows
 
 
-def _keys(cursor: Any, rows: Sequence[M]) -> list[int]:
-    meta = rows[0]._meta
+def store(model: type[models.Model], rows: Sequence[Values], *, keyless: bool = False) -> Sequence[int]:
+    """Stores new rows told as their values by field, all of the same fields, and returns their keys unless ``keyless``.
+
+    A row that nobody needs as an object costs half as much.
+    """
+    if connection.vendor != "postgresql" or len(rows) <= _FEW:
+        return [made.pk for made in insert([model(**row) for row in rows], keyless=keyless)]
+    fields = _written(model, keyless=keyless)
+    with connection.cursor() as cursor:
+        keys = [] if keyless else _keys(cursor, model, len(rows))
+        told = zip(*(_column(field, rows, keys) for field in fields), strict=True)
+        _stream(cursor, fields, map(list, told))
+    return keys
+
+
+def _column(field: Any, rows: Sequence[Values], keys: Sequence[int]) -> Iterable[Any]:
+    """What all rows say of a field: its default, where they say nothing."""
+    if field.primary_key:
+        return keys
+    for name in (field.name, field.attname):
+        if name in rows[0]:
+            return map(itemgetter(name), rows)
+    return (field.get_default() for _ in rows)
+
+
+def _written(model: type[models.Model], *, keyless: bool) -> list[Any]:
+    fields: Iterable[Any] = model._meta.concrete_fields
+    return [field for field in fields if not (field.generated or (keyless and field.primary_key))]
+
+
+def _stream(cursor: Any, fields: Sequence[Any], rows: Iterable[list[Any]]) -> None:
+    quote = connection.ops.quote_name
+    table, columns = quote(fields[0].model._meta.db_table), ", ".join(quote(field.column) for field in fields)
+    told = [(at, tell) for at, tell in enumerate(map(_telling, fields)) if tell is not None]
+    with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+        for row in rows:
+            for at, tell in told:
+                row[at] = tell(row[at])
+            copy.write_row(row)
+
+
+def _keys(cursor: Any, model: type[models.Model], count: int) -> list[int]:
+    meta = model._meta
     numbers = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
-    cursor.execute(numbers, [connection.ops.quote_name(meta.db_table), meta.pk.column, len(rows)])
+    cursor.execute(numbers, [connection.ops.quote_name(meta.db_table), meta.pk.column, count])
     return [key for (key,) in cursor.fetchall()]
 
 
-def _prepared(field: Any) -> tuple[str, Callable[[Any], Any]]:
-    """The attribute of a row, and what is told of it: most values as they are."""
+def _telling(field: Any) -> Callable[[Any], Any] | None:
+    """How a value of the field is told; None: as it is, which is most."""
     if type(field) is models.JSONField:
-        return field.attname, lambda value: None if value is None else json.dumps(value, cls=field.encoder)
+        return lambda value: None if value is None else json.dumps(value, cls=field.encoder)
     if type(field) in _AS_IT_IS:
-        return field.attname, lambda value: value
-    return field.attname, partial(field.get_db_prep_save, connection=connections[connection.alias])
+        return None
+    return partial(field.get_db_prep_save, connection=connections[connection.alias])
 
 
 _AS_IT_IS = frozenset({

@@ -14,7 +14,6 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.db import DatabaseError
 from django.utils import timezone
 
@@ -112,8 +111,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         return PLAIN if PLAIN in offered else next((each for each in offered if each.startswith(BEARER)), None)
 
     def _follow(self) -> "Follower":
-        in_memory = isinstance(get_channel_layer(), InMemoryChannelLayer)
-        return _tailer() if in_memory else _GROUP
+        return _GROUP if events.has_layer() else _tailer()
 
 
 class Follower:

@@ -9,16 +9,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
+from uuid import uuid4
 
-from asgiref.sync import async_to_sync
 from celery import current_app
-from channels.layers import get_channel_layer
+from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.db import transaction
 from django.db.models import F
 from kombu.exceptions import OperationalError
 
-from fleet import bulk, journal, trail
+from fleet import bulk, courier, journal, trail
 from fleet.models import Event
+from fleet.models.event import event_name, event_space
 
 log = logging.getLogger(__name__)
 
@@ -26,19 +28,24 @@ CHANGES_GROUP = "changes"
 """The channel-layer group every open websocket listens to."""
 
 
-def announce(changes: Sequence[journal.Change], now: datetime) -> list[int]:
-    """Journals the changes and, on commit, tells the websockets; returns the new resource versions."""
+def announce(changes: Sequence[journal.Change], now: datetime, said: Sequence["Line"] = ()) -> Sequence[int]:
+    """Journals the changes and, on commit, tells the websockets; returns the new resource versions.
+
+    ``said`` are lines of timelines that cannot have been said before: added with the changes, in the same few statements.
+    """
     if not changes:
         return []
-    versions = journal.append(changes, now)
+    versions = journal.append([*changes, *_say(said, now)], now)[: len(changes)]
     trail.changed(changes, now)
-    transaction.on_commit(partial(_push, list(zip(changes, versions, strict=True))), robust=True)
+    if has_layer():
+        push = partial(_push, list(zip(changes, versions, strict=True)))
+        transaction.on_commit(partial(courier.carry, push), robust=True)
     return versions
 
 
 def enqueue(task: str, *args: object, countdown_s: float = 0.0) -> None:
     """Sends a task by name once the transaction commits. A broker that is away costs nothing but time: sweeps follow."""
-    transaction.on_commit(partial(_send, task, args, countdown_s), robust=True)
+    transaction.on_commit(partial(courier.carry, partial(_send, task, args, countdown_s)), robust=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +58,21 @@ class Line:
     warning: bool = False
     source: str = "convoy"
 
-    def event(self, now: datetime) -> Event:
-        return Event(
-            regarding_kind=self.regarding.kind,
-            regarding_namespace=self.regarding.namespace,
-            regarding_name=self.regarding.name,
-            regarding_uid=self.regarding.uid,
-            type=Event.Type.WARNING if self.warning else Event.Type.NORMAL,
-            reason=self.reason,
-            message=self.message[:1024],
-            source=self.source,
-            first_at=now,
-            last_at=now,
-        )
+    def event(self, now: datetime) -> dict[str, Any]:
+        """What the row says."""
+        return {
+            "uid": uuid4(),
+            "regarding_kind": self.regarding.kind,
+            "regarding_namespace": self.regarding.namespace,
+            "regarding_name": self.regarding.name,
+            "regarding_uid": self.regarding.uid,
+            "type": (Event.Type.WARNING if self.warning else Event.Type.NORMAL).value,
+            "reason": self.reason,
+            "message": self.message[:1024],
+            "source": self.source,
+            "first_at": now,
+            "last_at": now,
+        }
 
 
 def record(
@@ -82,7 +91,7 @@ def record(
 @transaction.atomic(savepoint=False)
 def record_all(lines: Iterable[Line], now: datetime) -> None:
     """Adds many lines at once; those that were said before only count."""
-    events = {_said(event): event for event in (line.event(now) for line in lines)}
+    events = {_said(event): event for event in (Event(**line.event(now)) for line in lines)}
     uids, reasons = sorted({event.regarding_uid for event in events.values()}), {key[2] for key in events}
     before = [
         event
@@ -101,11 +110,16 @@ def _said(event: Event) -> tuple[str, ...]:
     return event.regarding_uid, event.type, event.reason, event.message, event.source
 
 
-@transaction.atomic(savepoint=False)
-def record_new(lines: Iterable[Line], now: datetime) -> None:
-    """Adds many lines at once that cannot have been said before."""
-    made = bulk.insert([line.event(now) for line in lines])
-    _journal(made, journal.Action.ADDED, now)
+def _say(lines: Iterable[Line], now: datetime) -> list[journal.Change]:
+    """Adds lines; what is to be journalled of them."""
+    told = [line.event(now) for line in lines]
+    made, added = zip(told, bulk.store(Event, told), strict=True), journal.Action.ADDED
+    return [
+        journal.Change(
+            "Event", event_space(e["regarding_namespace"]), event_name(e["regarding_name"], pk), str(e["uid"]), added
+        )
+        for e, pk in made
+    ]
 
 
 @transaction.atomic(savepoint=False)
@@ -125,10 +139,13 @@ def _journal(said: Iterable[Event], action: journal.Action, now: datetime) -> No
     journal.append(changes, now)
 
 
-def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:
+def has_layer() -> bool:
+    """Whether websockets hear by the channel layer: one in memory ends with its process, so they follow the journal."""
     layer = get_channel_layer()
-    if layer is None:
-        return
+    return layer is not None and not isinstance(layer, InMemoryChannelLayer)
+
+
+async def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:
     body = [
         {
             "kind": change.kind,
@@ -141,7 +158,7 @@ def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:
         for change, version in changes
     ]
     try:
-        async_to_sync(layer.group_send)(CHANGES_GROUP, {"type": "changes", "changes": body})
+        await get_channel_layer().group_send(CHANGES_GROUP, {"type": "changes", "changes": body})
     except (OSError, OperationalError) as e:
         log.warning("websockets were not told of %d changes: %s", len(body), e)
 

@@ -5,9 +5,10 @@ numbers in allocation order while rows appear in commit order, and a reader in b
 are serial already.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import connection
 from django.db.models import Max, Min, Model, QuerySet
@@ -32,18 +33,31 @@ class Change:
     """The object, if it is new: what the audit shows of it."""
 
 
-def append(changes: Iterable[Change], now: datetime) -> list[int]:
+class Entry(NamedTuple):
+    """A line as it is read."""
+
+    version: int
+    kind: str
+    group: str
+    namespace: str
+    name: str
+    object_uid: str
+    action: str
+    at: datetime
+
+
+def append(changes: Iterable[Change], now: datetime) -> Sequence[int]:
     """Writes the changes and returns their versions, ascending; call inside the transaction of the change itself."""
     rows = [
-        JournalEntry(
-            kind=c.kind,
-            group=c.group,
-            namespace=c.namespace,
-            name=c.name,
-            object_uid=c.uid,
-            action=c.action,
-            at=now,
-        )
+        {
+            "kind": c.kind,
+            "group": c.group,
+            "namespace": c.namespace,
+            "name": c.name,
+            "object_uid": c.uid,
+            "action": c.action.value,
+            "at": now,
+        }
         for c in changes
     ]
     if not rows:
@@ -51,7 +65,7 @@ def append(changes: Iterable[Change], now: datetime) -> list[int]:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-    return [row.version for row in bulk.insert(rows)]
+    return bulk.store(JournalEntry, rows)
 
 
 def head() -> int:
@@ -59,10 +73,9 @@ def head() -> int:
     return JournalEntry.objects.aggregate(newest=Max("version"))["newest"] or 0
 
 
-def newest(*, but: Collection[str] = ()) -> JournalEntry | None:
+def newest(*, but: Collection[str] = ()) -> Entry | None:
     """The newest line, except for these kinds."""
-    rows = JournalEntry.objects.order_by("-version")
-    return (rows.exclude(kind__in=but) if but else rows).first()
+    return next(iter(_read("-version", 1, but)), None)
 
 
 def floor() -> int:
@@ -70,10 +83,14 @@ def floor() -> int:
     return (JournalEntry.objects.aggregate(oldest=Min("version"))["oldest"] or 1) - 1
 
 
-def after(version: int, limit: int = 1000, *, but: Collection[str] = ()) -> list[JournalEntry]:
+def after(version: int, limit: int = 1000, *, but: Collection[str] = ()) -> list[Entry]:
     """What changed after ``version``, oldest first, except for these kinds."""
-    rows = JournalEntry.objects.filter(version__gt=version).order_by("version")
-    return list((rows.exclude(kind__in=but) if but else rows)[:limit])
+    return _read("version", limit, but, version__gt=version)
+
+
+def _read(order: str, limit: int, but: Collection[str], **only: int) -> list[Entry]:
+    rows = JournalEntry.objects.filter(**only).order_by(order).values_list(*Entry._fields)
+    return [Entry(*row) for row in (rows.exclude(kind__in=but) if but else rows)[:limit]]
 
 
 def gone() -> QuerySet[JournalEntry, str]:

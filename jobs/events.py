@@ -30,9 +30,14 @@ def change(row: Named, action: journal.Action = journal.Action.MODIFIED) -> jour
     return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action, group, made)
 
 
-def announce_jobs(jobs: Sequence[Job], now: datetime, columns: Sequence[str] = ()) -> None:
-    """Journals that the jobs changed and stores their new resource versions, and these fields of theirs if they are locked."""
-    versions = events.announce([change(job) for job in jobs], now)
+def announce_jobs(
+    jobs: Sequence[Job], now: datetime, columns: Sequence[str] = (), said: Sequence[events.Line] = ()
+) -> None:
+    """Journals that the jobs changed and stores their new resource versions, and these fields of theirs if they are locked.
+
+    ``said`` are new lines of their timelines.
+    """
+    versions = events.announce([change(job) for job in jobs], now, said)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
     bulk.update(jobs, [*columns, "resource_version"])

@@ -6,13 +6,13 @@ from typing import Any
 from django.db.models import QuerySet
 
 from fleet.errors import invalid
-from fleet.journal import Action
+from fleet.journal import Action, Entry
 from fleet.kube import names
 from fleet.kube.discovery import Served
 from fleet.kube.resources import EVENTS, NAMESPACES, SERVICES
 from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Kind, Object, RowKind, Write, stamp
 from fleet.kubeapi.tables import AGE, age
-from fleet.models import Event, JournalEntry
+from fleet.models import Event
 
 
 class Namespaces(Kind):
@@ -37,7 +37,7 @@ class Namespaces(Kind):
     def home(self, namespace: str, name: str) -> str:
         return name
 
-    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+    def told(self, entries: Sequence[Entry]) -> list[Change]:
         """Whatever changes in a namespace may be the first or the last thing that is in it."""
         last = {each.namespace: each for each in entries if each.namespace}
         there = {each["metadata"]["name"]: each for each in self.objects(None, None, {})} if last else {}
@@ -73,7 +73,7 @@ class Services(Kind):
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         return iter(())
 
-    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+    def told(self, entries: Sequence[Entry]) -> list[Change]:
         return []
 
 

@@ -16,7 +16,6 @@ from fleet.kube import builtin, schemas
 from fleet.kube.discovery import Served
 from fleet.kube.schemas import Schema
 from fleet.kube.status import KubeError
-from fleet.models import JournalEntry
 from fleet.services import access
 
 Object = dict[str, Any]
@@ -138,7 +137,7 @@ class Kind(ABC):
         """The objects with these uids that are there now: what a watch shows of a change."""
         raise NOT_ALLOWED
 
-    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+    def told(self, entries: Sequence[journal.Entry]) -> list[Change]:
         """What these lines of the journal mean for objects of this kind, oldest first: each once, as it is now."""
         groups = ("", f"{self.served.resource.group}/")
         last = {each.object_uid: each for each in entries if each.kind == self.name and each.group in groups}

@@ -5,6 +5,16 @@ import uuid
 from django.db import models
 
 
+def event_name(regarding: str, key: int) -> str:
+    """As Kubernetes names events: after what they are about, and unlike any other."""
+    return f"{regarding[:236]}.{key:015x}"
+
+
+def event_space(regarding: str) -> str:
+    """The namespace: that of what lives in none is ``default``, as in Kubernetes."""
+    return regarding or "default"
+
+
 class Event(models.Model):
     """As Kubernetes events: the same thing said again raises ``count`` and ``last_at`` instead of adding a row."""
 
@@ -31,13 +41,11 @@ class Event(models.Model):
 
     @property
     def object_name(self) -> str:
-        """As Kubernetes names events: after what they are about, and unlike any other."""
-        return f"{self.regarding_name[:236]}.{self.pk:015x}"
+        return event_name(self.regarding_name, self.pk)
 
     @property
     def object_namespace(self) -> str:
-        """That of what lives in no namespace is ``default``, as in Kubernetes."""
-        return self.regarding_namespace or "default"
+        return event_space(self.regarding_namespace)
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"

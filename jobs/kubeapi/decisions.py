@@ -13,12 +13,12 @@ from typing import Any
 from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 from django.db.models.functions import Cast, Concat, Lower
 
-from fleet.journal import Action
+from fleet.journal import Action, Entry
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
 from fleet.kubeapi.kinds import Change, Column, Object, RowKind, stamp
 from fleet.kubeapi.tables import AGE
-from fleet.models import Cluster, JournalEntry
+from fleet.models import Cluster
 from jobs.core import shares as parts
 from jobs.core.shares import ShareState
 from jobs.events import WORK, work_name
@@ -40,7 +40,7 @@ def spelled(job: str = "") -> Concat:
     return Concat(Lower(f"{job}kind"), Case(*more, default=Value("")))
 
 
-def former_spelling(entry: JournalEntry) -> str:
+def former_spelling(entry: Entry) -> str:
     """The same of a job that may be gone."""
     return registry.spelled(entry.group, entry.kind)
 
@@ -59,7 +59,7 @@ class _OfJobs(RowKind):
     guesses = False
     """Whether `former` names more than there can have been."""
 
-    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+    def told(self, entries: Sequence[Entry]) -> list[Change]:
         kinds = {each.resource.kind for each in registry.everything()}
         last = {each.object_uid: each for each in entries if each.kind in kinds}
         rows: dict[str, list[Any]] = {uid: [] for uid in last}
@@ -78,11 +78,11 @@ class _OfJobs(RowKind):
     def job_of(self, row: Any) -> object: ...
 
     @abstractmethod
-    def former(self, entry: JournalEntry) -> Iterable[Mapping[str, str]]:
+    def former(self, entry: Entry) -> Iterable[Mapping[str, str]]:
         """The names of what a job that is gone may have had."""
 
 
-def _change(entry: JournalEntry, action: Action, names: Mapping[str, str], shown: Object | None) -> Change:
+def _change(entry: Entry, action: Action, names: Mapping[str, str], shown: Object | None) -> Change:
     return Change(entry.version, action, names["namespace"], names["name"], names["uid"], shown)
 
 
@@ -108,7 +108,7 @@ class Bindings(_OfJobs):
     def job_of(self, row: Binding) -> object:
         return row.job.uid
 
-    def former(self, entry: JournalEntry) -> Iterable[Mapping[str, str]]:
+    def former(self, entry: Entry) -> Iterable[Mapping[str, str]]:
         name = f"{entry.name}-{former_spelling(entry)}"
         return [{"namespace": entry.namespace, "name": name, "uid": _uid("binding", entry.object_uid)}]
 
@@ -180,7 +180,7 @@ class Works(_OfJobs):
         rows = Work.objects.select_related("cluster").annotate(shown_name=Concat(*parts, "cluster__name"))
         return rows.defer("cluster__access", "cluster__apis")
 
-    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+    def told(self, entries: Sequence[Entry]) -> list[Change]:
         """With its job, or alone."""
         found = super().told(entries)
         known = {each.uid for each in found}
@@ -194,7 +194,7 @@ class Works(_OfJobs):
     def job_of(self, row: Work) -> object:
         return row.job_uid
 
-    def former(self, entry: JournalEntry) -> Iterable[Mapping[str, str]]:
+    def former(self, entry: Entry) -> Iterable[Mapping[str, str]]:
         clusters = list(Cluster.objects.values_list("pk", "name"))
         for attempt, (pk, cluster) in product(range(1, _ATTEMPTS + 1), clusters):
             name = f"{entry.name}-{former_spelling(entry)}-{attempt}-{cluster}"

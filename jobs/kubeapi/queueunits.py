@@ -8,12 +8,11 @@ from django.db.models.functions import Concat
 from django.utils import timezone
 
 from fleet.errors import NotFound, invalid
-from fleet.journal import Action
+from fleet.journal import Action, Entry
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
 from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Object, RowKind, Write, stamp
 from fleet.kubeapi.tables import AGE
-from fleet.models import JournalEntry
 from jobs.kinds import registry
 from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
@@ -57,7 +56,7 @@ class QueueUnits(RowKind):
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         return {each["metadata"]["uid"]: each for each in _shown(self.rows().filter(uid__in=list(uids)))}
 
-    def told(self, entries: Sequence[JournalEntry]) -> list[Change]:
+    def told(self, entries: Sequence[Entry]) -> list[Change]:
         """News of a job is news of its unit; the places of others are told with news of their own."""
         kinds = {each.resource.kind for each in registry.everything()}
         last = {each.object_uid: each for each in entries if each.kind in kinds}

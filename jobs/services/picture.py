@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from django.db.models import QuerySet
 
 from fleet import journal
-from fleet.models import Cluster, Hold, JournalEntry, Node
+from fleet.models import Cluster, Hold, Node
 from jobs import snapshot, snapshot_topology
 from jobs.core.losses import Loss
 from jobs.core.plans import Placed
@@ -43,7 +43,7 @@ class Picture:
 
     def __init__(self) -> None:
         self.scheduler = Scheduler()
-        self._last: JournalEntry | None = None
+        self._last: journal.Entry | None = None
         """The newest journal line it was told of."""
         self._tree = 0
         self._loaded_at: datetime | None = None
@@ -128,14 +128,14 @@ class Picture:
             scheduler.left = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
         self._last, self._loaded_at, self.meets_others = last, now, True
 
-    def _follow(self, last: JournalEntry) -> bool:
+    def _follow(self, last: journal.Entry) -> bool:
         """False when it cannot be told what changed; so when the line read last is not there, or is another one."""
         holds = self._open_holds()
         entries = journal.after(last.version - 1, _MANY, but=_NO_NEWS)
         if not entries or len(entries) == _MANY or _identity(entries[0]) != _identity(last):
             return False
         entries = entries[1:]
-        by_kind: dict[str, list[JournalEntry]] = defaultdict(list)
+        by_kind: dict[str, list[journal.Entry]] = defaultdict(list)
         for entry in entries:
             if entry.version not in self._known:
                 by_kind[entry.kind].append(entry)
@@ -156,7 +156,7 @@ class Picture:
             self._last = entries[-1]
         return True
 
-    def _tell_clusters(self, entries: Iterable[JournalEntry]) -> bool:
+    def _tell_clusters(self, entries: Iterable[journal.Entry]) -> bool:
         uids = {entry.object_uid for entry in entries}
         if not uids:
             return True
@@ -170,12 +170,12 @@ class Picture:
             self.scheduler.places.set_cluster(row.pk, snapshot.member_of(row))
         return True
 
-    def _has_moved(self, by_kind: Mapping[str, Sequence[JournalEntry]]) -> bool:
+    def _has_moved(self, by_kind: Mapping[str, Sequence[journal.Entry]]) -> bool:
         """Whether nodes may be elsewhere in their networks without a change of their own."""
         tables = [e for e in by_kind.get("ConfigMap", ()) if snapshot_topology.concerns(e.kind, e.namespace, e.name)]
         return bool(tables or by_kind.get("Cluster")) and snapshot_topology.whereabouts() != self._where
 
-    def _tell_nodes(self, entries: Iterable[JournalEntry]) -> None:
+    def _tell_nodes(self, entries: Iterable[journal.Entry]) -> None:
         """A node's line has the cluster where others have the namespace."""
         wanted: dict[str, set[str]] = defaultdict(set)
         for entry in entries:
@@ -267,7 +267,7 @@ _NO_NEWS = ("Event", WORK)
 _KINDS = frozenset(kind.resource.kind for kind in registry.everything())
 
 
-def _identity(entry: JournalEntry) -> tuple[object, ...]:
+def _identity(entry: journal.Entry) -> tuple[object, ...]:
     return entry.version, entry.kind, entry.object_uid, entry.at
 
 

@@ -260,69 +260,65 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
         for job, p in pairs
         for number, share in enumerate(p.spot.shares, start=p.gang.attempt + 1)
     ]
-    bulk.insert(
-        [
-            Attempt(
-                job_id=job.pk,
-                number=number,
-                cluster_name=share.cluster,
-                explanation=[verdict.as_json() for verdict in share.verdicts],
-                placed_at=now,
-            )
-            for job, number, share, _ in rows
-        ],
-        keyless=True,
-    )
-    bulk.insert(
-        [
-            Hold(
-                cluster_id=share.cluster_id,
-                job_uid=job.uid,
-                attempt=number,
-                amounts=dict(share.found.demand.total if gang.division else gang.total),
-                nodes=[[amounts, list(names)] for amounts, names in share.promise(None).nodes],
-                pods=share.pods,
-                made_at=now,
-            )
-            for job, number, share, gang in rows
-        ],
-        keyless=True,
-    )
-    works = bulk.insert([_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
+    attempts = [
+        {
+            "job_id": job.pk,
+            "number": number,
+            "cluster_name": share.cluster,
+            "explanation": [verdict.as_json() for verdict in share.verdicts],
+            "placed_at": now,
+        }
+        for job, number, share, _ in rows
+    ]
+    bulk.store(Attempt, attempts, keyless=True)
+    holds = [
+        {
+            "cluster_id": share.cluster_id,
+            "job_uid": job.uid,
+            "attempt": number,
+            "amounts": dict(share.found.demand.total if gang.division else gang.total),
+            "nodes": [[amounts, list(names)] for amounts, names in share.promise(None).nodes],
+            "pods": share.pods,
+            "made_at": now,
+        }
+        for job, number, share, gang in rows
+    ]
+    bulk.store(Hold, holds, keyless=True)
+    works = bulk.store(Work, [_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
     for job, p in pairs:
         shares.settle_placed(job, p, now)
     _write_bindings(pairs, now)
     _tell_far_apart(pairs, now)
     _withdraw_former(pairs, now)
-    announce_jobs([job for job, _ in pairs], now, _CLAIMED)
     told = "Binding has been scheduled successfully. Result: "
-    events.record_new([line(job, "ScheduleBindingSucceed", told + p.result) for job, p in pairs], now)
-    _send_out(works)
-
-
-def _send_out(works: Sequence[Work]) -> None:
-    """A few share a message when they are many; never with another cluster's, which may be slow to answer."""
-    together = -(-len(works) // _MESSAGES)
+    said = [line(job, "ScheduleBindingSucceed", told + p.result) for job, p in pairs]
+    announce_jobs([job for job, _ in pairs], now, _CLAIMED, said)
     by_cluster: dict[int, list[int]] = defaultdict(list)
-    for work in works:
-        by_cluster[work.cluster_id].append(work.pk)
-    for pks in by_cluster.values():
+    for (_, _, share, _), work in zip(rows, works, strict=True):
+        by_cluster[share.cluster_id].append(work)
+    _send_out(by_cluster)
+
+
+def _send_out(works: Mapping[int, Sequence[int]]) -> None:
+    """A few share a message when they are many; never with another cluster's, which may be slow to answer."""
+    together = -(-sum(map(len, works.values())) // _MESSAGES)
+    for pks in works.values():
         for start in range(0, len(pks), together):
             events.enqueue("jobs.push", *pks[start : start + together])
 
 
-def _work(job: Job, attempt: int, cluster_id: int, now: datetime) -> Work:
-    return Work(
-        job_uid=job.uid,
-        attempt=attempt,
-        cluster_id=cluster_id,
-        api_version=job.api_version,
-        kind=job.kind,
-        namespace=job.namespace,
-        name=job.name,
-        due_at=now,
-        created_at=now,
-    )
+def _work(job: Job, attempt: int, cluster_id: int, now: datetime) -> dict[str, Any]:
+    return {
+        "job_uid": job.uid,
+        "attempt": attempt,
+        "cluster_id": cluster_id,
+        "api_version": job.api_version,
+        "kind": job.kind,
+        "namespace": job.namespace,
+        "name": job.name,
+        "due_at": now,
+        "created_at": now,
+    }
 
 
 def _tell_far_apart(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
@@ -333,26 +329,26 @@ def _tell_far_apart(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
 
 
 def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
-    bulk.insert([_binding(job, p, now) for job, p in pairs if p.gang.attempt == 0], keyless=True)
+    bulk.store(Binding, [_binding(job, p, now) for job, p in pairs if p.gang.attempt == 0], keyless=True)
     Binding.objects.bulk_create(
-        [_binding(job, p, now) for job, p in pairs if p.gang.attempt > 0],
+        [Binding(**_binding(job, p, now)) for job, p in pairs if p.gang.attempt > 0],
         update_conflicts=True,
         unique_fields=["job"],
         update_fields=["cluster", "attempt", "result", "explanation", "placement", "scheduled_at"],
     )
 
 
-def _binding(job: Job, placed: Placed, now: datetime) -> Binding:
+def _binding(job: Job, placed: Placed, now: datetime) -> dict[str, Any]:
     spot = placed.spot
-    return Binding(
-        job_id=job.pk,
-        cluster_id=spot.cluster_id,
-        attempt=job.attempt,
-        result=placed.result,
-        explanation=[verdict.explained() for verdict in spot.verdicts],
-        placement=topology_placed.kept(spot.found),
-        scheduled_at=now,
-    )
+    return {
+        "job_id": job.pk,
+        "cluster_id": spot.cluster_id,
+        "attempt": job.attempt,
+        "result": placed.result,
+        "explanation": [verdict.explained() for verdict in spot.verdicts],
+        "placement": topology_placed.kept(spot.found),
+        "scheduled_at": now,
+    }
 
 
 def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:

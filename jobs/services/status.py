@@ -57,8 +57,7 @@ class News:
         for (outcome, message), jobs in self.ended.items():
             works.end_attempts(jobs, outcome, message, self.now)
         events.record_all(self.lines, self.now)
-        events.record_new(self.ends, self.now)
-        announce_jobs(self.changed, self.now, _REPORTED)
+        announce_jobs(self.changed, self.now, _REPORTED, self.ends)
         if self.ended:
             scheduling.request()
 

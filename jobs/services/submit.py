@@ -244,11 +244,11 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
         job.policy = _claimant(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
     bulk.insert(jobs)
-    versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now)
+    said = [line(job, "Submitted", f"Submitted by {by}") for job in jobs]
+    versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now, said)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
     bulk.update(jobs, ["resource_version"])
-    events.record_new([line(job, "Submitted", f"Submitted by {by}") for job in jobs], now)
     return [document.applied(job.uid, "created") for document, job in zip(documents, jobs, strict=True)]
 
 

@@ -76,7 +76,7 @@ class Ledger:
         self._fill()
         self.floor = np.where(self.guarded, self.min, UNLIMITED)  # [node, resource]
         """Min where it is a limit, and no limit elsewhere."""
-        self.promised = self.min[1:].any(axis=0)  # [resource]
+        self.promised = np.asarray(self.min[1:].any(axis=0))  # [resource]
         """What anybody is promised some of."""
         self.lends_all = not self.kept.any()
         self.way = self._ways()

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from fleet import bulk
-from fleet.models import AuditEntry, Cluster, Event
+from fleet.models import AuditEntry, Cluster, Event, Node
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -122,3 +122,29 @@ def test_it_adds_all_rows_or_none():
 def test_it_adds_nothing_for_no_rows(django_assert_num_queries):
     with django_assert_num_queries(0):
         assert bulk.insert([]) == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 20, 21, 700])
+def test_it_stores_rows_told_as_values_with_their_defaults_and_returns_their_keys(count):
+    odd = "a\t\\N\n'é"
+    told = [
+        {"at": NOW, "actor": f"{i}{odd}", "door": "REST", "verb": "update", "outcome": "Done", "after": {"n": [i, odd]}}
+        for i in range(count)
+    ]
+    keys = bulk.store(AuditEntry, told)
+    assert len(keys) == count and list(keys) == sorted(set(keys))
+    found = AuditEntry.objects.order_by("pk").values_list("pk", "at", "actor", "after", "namespace", "before")
+    assert list(found) == [
+        (key, NOW, row["actor"], row["after"], "", None) for key, row in zip(keys, told, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("count", [2, 30])
+def test_it_stores_each_row_with_a_default_of_its_own_and_what_it_points_to(count):
+    bulk.store(Cluster, [{"name": f"c{i}", "state_since": NOW, "joined_at": NOW} for i in range(count)], keyless=True)
+    assert len(set(Cluster.objects.values_list("uid", flat=True))) == count
+    north = Cluster.objects.get(name="c0")
+    bulk.store(
+        Node, [{"cluster_id": north.pk, "name": f"n{i}", "ready": True, "allocatable": {}} for i in range(count)]
+    )
+    assert north.nodes.filter(ready=True, labels={}).count() == count
