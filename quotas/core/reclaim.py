@@ -3,7 +3,8 @@
 Two powers. A job whose side stays within its min takes from queues above theirs: where the ways of claimant and victim part,
 the claimant's side must be within min once all is done, in whatever the claimant asks for that anybody is promised (one right
 for each resource would let three chase each other round for ever), and the victim's side above min, from its leaf up, in
-something that is short. And where the leaf says PreemptLowerPriority, a job takes from strictly lower priorities of its own
+something that is short. Where what its side has borrowed of something else is all that denies it this right, the borrowers
+there have to leave first. And where the leaf says PreemptLowerPriority, a job takes from strictly lower priorities of its own
 queue. What may not be preempted is never taken, and nobody is stopped for a job that could not run then (``can_place``).
 
 A gang may straddle its min: the part above was borrowed, and gangs are taken whole. It cannot come back for revenge: with it
@@ -124,6 +125,8 @@ class _Search:
         self.places = can_place
         self.running = running
         self.candidates: list[Running] = []
+        self.clears_the_way = False
+        """Whether it takes from its own side as well what is not short: only when there is no other way."""
 
     def run(self) -> list[_Taken] | None:
         self.candidates = self._candidates()
@@ -178,7 +181,14 @@ class _Search:
     def _missing(self, taken: Iterable[_Taken]) -> Columns:  # [step, resource]
         missing = self._short()
         missing[0] |= self._grows(taken)
-        return missing
+        return missing | self._in_the_way() if self.clears_the_way else missing
+
+    def _in_the_way(self) -> Columns:  # [step, resource]
+        """Below where something is short: of what others of its own side have borrowed, and the claimant so has no right."""
+        higher = np.logical_or.accumulate(np.asarray(self._short().any(axis=1))[::-1])[::-1]
+        beyond = self.claims & ~self._within() & np.append(higher[1:], False)[:, None]
+        beyond[0] = False
+        return np.asarray(beyond)
 
     def _within(self) -> Columns:  # [step, resource]
         return admission.within_min(self.ledger, self.asked, self.way)
@@ -190,15 +200,19 @@ class _Search:
         taken: list[_Taken] = []
         short, within = self._missing(taken), self._within()
         left = iter(self.candidates)
-        while short.any() and (job := next(left, None)) is not None:
-            found = self._look(job, short, within)
-            if found is None:
-                continue
-            taken.append(self._take(found))
-            before, short, within = within, self._missing(taken), self._within()
-            if (before != within).any():
-                left = self._left(taken)
-        return None if short.any() else taken
+        while short.any():
+            job = next(left, None)
+            if job is None and self.clears_the_way:
+                return None
+            if job is None:
+                self.clears_the_way = True
+                short, left = self._missing(taken), self._left(taken)
+            elif (found := self._look(job, short, within)) is not None:
+                taken.append(self._take(found))
+                before, short, within = within, self._missing(taken), self._within()
+                if (before != within).any():
+                    left = self._left(taken)
+        return taken
 
     def _until_placed(self, taken: list[_Taken]) -> list[_Taken] | None:
         """The quota allows it, but others hold the place: the shortest way through those it may take from."""

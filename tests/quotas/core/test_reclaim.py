@@ -159,6 +159,26 @@ def asks(claimant, cores, gpus):
     return replace(claimant, charge=replace(claimant.charge, amounts=amounts))
 
 
+@pytest.mark.parametrize(("gpus_of_sibling", "leave"), [(1, ["sibling"]), (0, ["sibling", "other"])])
+def test_it_clears_its_own_side_of_what_is_borrowed_when_that_alone_gives_it_its_right(gpus_of_sibling, leave):
+    found = ledger(
+        {"cpu": 9, GPU: 4},
+        quota(
+            "side",
+            {"cpu": 1, GPU: 3},
+            {"cpu": 9, GPU: 4},
+            quota("mine", {"cpu": 1, GPU: 2}, {"cpu": 9, GPU: 4}),
+            quota("sibling", {GPU: 1}, {"cpu": 9, GPU: 4}),
+        ),
+        quota("other", {}, {"cpu": 9, GPU: 4}),
+    )
+    others = 3 - gpus_of_sibling  # the GPUs are short, and the sibling has borrowed nothing but cores
+    jobs = occupied(
+        found, asks(running("sibling", "side/sibling"), 4, gpus_of_sibling), asks(running("other", "other"), 4, others)
+    )
+    assert taken(found, asks(unit("claims", "side/mine"), 1, 2), jobs) == leave
+
+
 def test_it_takes_only_from_those_who_hold_what_is_short():
     found = ledger(BOTH, quota("a", {"cpu": 2, GPU: 5}, BOTH), quota("b", {"cpu": 1}, BOTH))
     jobs = occupied(found, asks(running("cpu", "b", at_s=9), 5, 0), asks(running("gpu", "b"), 0, 10))
