@@ -29,6 +29,7 @@ class Courier:
         self._bag: Queue[News | None] = Queue(backlog)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
+        self._overflows = False
 
     def carry(self, news: News) -> bool:
         """Tells it soon; False when there is too much to tell already. What goes wrong with it is logged, and no more."""
@@ -40,16 +41,12 @@ class Courier:
         try:
             self._bag.put_nowait(news)
         except Full:
-            log.warning("%d pieces of news are on their way already: one more is left to the sweeps", self._bag.maxsize)
+            if not self._overflows:
+                log.warning("%d pieces of news wait to be told: more is left to the sweeps", self._bag.maxsize)
+            self._overflows = True
             return False
+        self._overflows = False
         return True
-
-    def wait(self) -> None:
-        """Until all that was given so far is told."""
-        if self._thread is not None:
-            told = threading.Event()
-            self._bag.put(told.set)
-            told.wait()
 
     def stop(self) -> None:
         """Tells what it can in a moment; takes nothing any more."""
@@ -69,4 +66,4 @@ class Courier:
 
 
 _of_this_process = Courier()
-carry, wait = _of_this_process.carry, _of_this_process.wait
+carry = _of_this_process.carry
