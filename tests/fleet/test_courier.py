@@ -1,6 +1,7 @@
 """News goes out in order, one piece's fault is nobody else's, and whoever has news is not held up by it."""
 
 import asyncio
+import logging
 import threading
 
 import pytest
@@ -9,7 +10,8 @@ from fleet.courier import Courier
 
 
 @pytest.fixture
-def courier():
+def courier(caplog):
+    caplog.set_level(logging.WARNING, "fleet.courier")  # whatever workers of other tests made the root's
     made = Courier(backlog=3)
     yield made
     made.stop()
