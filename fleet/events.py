@@ -17,6 +17,7 @@ from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.db import transaction
 from django.db.models import F
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from fleet import bulk, courier, journal, trail
 from fleet.models import Event
@@ -157,9 +158,13 @@ async def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:
         }
         for change, version in changes
     ]
+    layer, message = get_channel_layer(), {"type": "changes", "changes": body}
     try:
-        await get_channel_layer().group_send(CHANGES_GROUP, {"type": "changes", "changes": body})
-    except (OSError, OperationalError) as e:
+        try:
+            await layer.group_send(CHANGES_GROUP, message)
+        except RedisError:  # the connection may have ended since it told the last news: the next one is new
+            await layer.group_send(CHANGES_GROUP, message)
+    except (OSError, RedisError) as e:
         log.warning("websockets were not told of %d changes: %s", len(body), e)
 
 
