@@ -24,25 +24,25 @@ _FEW = 20
 """Rows up to which one INSERT is less than a stream, which needs their keys beforehand."""
 
 
-def insert(rows: Sequence[M], *, keyless: bool = False) -> Sequence[M]:
-    """Stores new rows and gives them their keys; ``keyless``: nobody asks for those."""
+def insert(rows: Sequence[M]) -> Sequence[M]:
+    """Stores new rows and gives them their keys."""
     if connection.vendor != "postgresql" or len(rows) <= _FEW:
         return type(rows[0])._default_manager.bulk_create(rows, batch_size=_AT_ONCE) if rows else rows
-    fields = _written(type(rows[0]), keyless=keyless)
+    fields = _written(type(rows[0]), keyless=False)
     with connection.cursor() as cursor:
-        for row, key in zip(rows, [] if keyless else _keys(cursor, type(rows[0]), len(rows)), strict=False):
+        for row, key in zip(rows, _keys(cursor, type(rows[0]), len(rows)), strict=True):
             row.pk, row._state.adding = key, False
         _stream(cursor, fields, ([getattr(row, field.attname) for field in fields] for row in rows))
     return rows
 
 
 def store(model: type[models.Model], rows: Sequence[Values], *, keyless: bool = False) -> Sequence[int]:
-    """Stores new rows told as their values by field, all of the same fields, and returns their keys unless ``keyless``.
+    """Stores new rows told as their values by field, all of the same fields, for what nobody needs as objects.
 
-    A row that nobody needs as an object costs half as much.
+    Returns their keys, on which nobody may count if ``keyless``: then many are stored without asking for them.
     """
     if connection.vendor != "postgresql" or len(rows) <= _FEW:
-        return [made.pk for made in insert([model(**row) for row in rows], keyless=keyless)]
+        return [made.pk for made in insert([model(**row) for row in rows])]
     fields = _written(model, keyless=keyless)
     with connection.cursor() as cursor:
         keys = [] if keyless else _keys(cursor, model, len(rows))
