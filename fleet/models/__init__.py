@@ -10,7 +10,7 @@ from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
 from fleet.models.node import Node
 from fleet.models.pod import Pod
-from fleet.models.process import Heartbeat, Lease
+from fleet.models.process import Heartbeat, Lease, LeaseRequests
 
 __all__ = [
     "AuditEntry",
@@ -23,6 +23,7 @@ __all__ = [
     "Identity",
     "JournalEntry",
     "Lease",
+    "LeaseRequests",
     "Node",
     "Pod",
     "SigninLink",

@@ -16,14 +16,20 @@ class Heartbeat(models.Model):
 
 
 class Lease(models.Model):
-    """Held by one process until it expires; the epoch fences writes of a former holder.
-
-    ``wanted`` counts requests for the work the lease guards: the holder works until what it served equals what is wanted,
-    so a request that finds the lease taken is never lost.
-    """
+    """Held by one process until it expires; the epoch fences writes of a former holder."""
 
     name = models.CharField(max_length=63, primary_key=True)
     holder = models.CharField(max_length=128, blank=True)
     epoch = models.BigIntegerField(default=0)
     expires_at = models.DateTimeField(null=True, blank=True)
-    wanted = models.BigIntegerField(default=0)
+
+
+class LeaseRequests(models.Model):
+    """How often the work that a lease guards was asked for.
+
+    The holder works until it served them all, so a request that finds the lease taken is never lost. A row of its own: the
+    lease's stays locked for as long as its holder writes, and nobody who asks is to wait for that.
+    """
+
+    lease = models.CharField(max_length=63, primary_key=True)
+    count = models.BigIntegerField(default=0)

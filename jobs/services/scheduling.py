@@ -1,8 +1,8 @@
 """Runs the scheduling cycle: load, plan, apply; by one process at a time.
 
-Whoever frees or asks for something calls `request`. The lease's ``wanted`` counter makes a request that finds the scheduler
-busy be served by the one who is busy; a scheduler that died is replaced when its lease expires, and its late writes are
-dropped because the epoch has moved on.
+Whoever frees or asks for something calls `request`. Requests are counted: whoever is busy goes on until it has served them
+all, so that one that finds it busy is not lost. A scheduler that died is replaced when its lease expires, and its late writes
+are dropped because the epoch has moved on.
 """
 
 import uuid
@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 
 from fleet import bulk, events
-from fleet.models import Cluster, Hold, Lease
+from fleet.models import Cluster, Hold, Lease, LeaseRequests
 from jobs import snapshot
 from jobs.core import shares as parts
 from jobs.core import takeback, timeline, topology_placed
@@ -52,9 +52,14 @@ def request() -> None:
 
 
 def _want() -> None:
-    if not Lease.objects.filter(name=LEASE).update(wanted=F("wanted") + 1):
-        Lease.objects.get_or_create(name=LEASE, defaults={"wanted": 1})
+    if not LeaseRequests.objects.filter(lease=LEASE).update(count=F("count") + 1):
+        LeaseRequests.objects.get_or_create(lease=LEASE, defaults={"count": 1})
     events.enqueue("jobs.schedule")
+
+
+def requests() -> int:
+    """How many there were so far."""
+    return LeaseRequests.objects.filter(lease=LEASE).values_list("count", flat=True).first() or 0
 
 
 def let_go(now: datetime, uids: Sequence[UUID] | None = None) -> None:
@@ -65,15 +70,19 @@ def let_go(now: datetime, uids: Sequence[UUID] | None = None) -> None:
 
 def run(clock: Callable[[], datetime]) -> int:
     """Runs cycles until nothing more is wanted; returns how many gangs were placed. 0 as well when another one runs."""
-    held = _acquire(uuid.uuid4().hex, clock())
-    if held is None:
-        return 0
-    with _pictures() as picture:
-        return _cycles(picture, *held, clock)
-
-
-def _cycles(picture: Picture, lease: int, wanted: int, clock: Callable[[], datetime]) -> int:
     placed = 0
+    while (epoch := _acquire(uuid.uuid4().hex, clock())) is not None:
+        with _pictures() as picture:
+            more, served = _cycles(picture, epoch, clock)
+        placed += more
+        if not _release(epoch) or served == requests():
+            break
+    return placed
+
+
+def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tuple[int, int]:
+    """How many were placed, and how many requests were there before the last cycle began."""
+    placed, asked = 0, requests()
     while True:
         now = clock()
         reclaiming.take_back_stopped(now)
@@ -84,16 +93,16 @@ def _cycles(picture: Picture, lease: int, wanted: int, clock: Callable[[], datet
             orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
         plan.waits = _untold(plan.waits, orders, now)
         is_news = plan.placed or plan.waits or orders.taken or orders.content
-        written = apply(plan, lease, now, orders) if is_news else Written()
+        written = apply(plan, epoch, now, orders) if is_news else Written()
         if written is None:
             picture.forget()
-            return placed
+            return placed, asked
         picture.doubt(each for each in plan.placed if each.gang.job_id not in written.placed)
         picture.wrote(written.placed, written.versions)
         placed += len(written.placed)
-        if not (plan.more or orders.again) and (_release(lease, wanted) or not _still_ours(lease)):
-            return placed
-        wanted = Lease.objects.values_list("wanted", flat=True).get(name=LEASE)
+        served, asked = asked, requests()
+        if not (plan.more or orders.again) and asked == served:
+            return placed, served
 
 
 def _refreshed(picture: Picture, now: datetime) -> Scheduler:
@@ -120,23 +129,20 @@ def _pictures() -> Iterator[Picture]:
         _kept[:] = [picture]
 
 
-def _acquire(holder: str, now: datetime) -> tuple[int, int] | None:
-    """The epoch of the lease, now ours, and what was wanted before; None when another one holds it."""
+def _acquire(holder: str, now: datetime) -> int | None:
+    """The epoch of the lease, now ours; None when another one holds it."""
     lease, _ = Lease.objects.get_or_create(name=LEASE)
     if lease.holder and lease.expires_at and now <= lease.expires_at <= now + 2 * _TERM:
         return None
     free = Lease.objects.filter(Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * _TERM), name=LEASE)
     epoch = lease.epoch + 1
     ours = free.filter(epoch=lease.epoch).update(holder=holder, epoch=epoch, expires_at=now + _TERM)
-    return (epoch, lease.wanted) if ours else None
+    return epoch if ours else None
 
 
-def _release(epoch: int, served: int) -> bool:
-    return Lease.objects.filter(name=LEASE, epoch=epoch, wanted=served).update(holder="") == 1
-
-
-def _still_ours(epoch: int) -> bool:
-    return Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").exists()
+def _release(epoch: int) -> bool:
+    """Whether it was ours still: who has it instead knows of every request that was there when it began."""
+    return Lease.objects.filter(name=LEASE, epoch=epoch).update(holder="") == 1
 
 
 def _runners(scheduler: Scheduler) -> Sequence[Runner]:

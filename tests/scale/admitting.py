@@ -220,12 +220,11 @@ class Load:
     def run(self, patience_s: float, client: subprocess.Popen[bytes]) -> None:
         from django.utils import timezone
 
-        from fleet.models import Lease
         from jobs.services import scheduling
 
         began, served = time.monotonic(), None
         while self.ended < self.shape.jobs and not client.poll() and time.monotonic() - began < patience_s:
-            wanted = Lease.objects.filter(name=scheduling.LEASE).values_list("wanted", flat=True).first()
+            wanted = scheduling.requests()
             if wanted == served:
                 time.sleep(0.004)
             else:

@@ -200,7 +200,7 @@ def test_in_members_that_get_pods_from_elsewhere(lag_s):
 def test_a_scheduler_that_lost_its_lease_to_another_writes_nothing_of_its_plan():
     member = Member("north")
     burst(40)
-    first, _ = scheduling._acquire("first", at(0))
+    first = scheduling._acquire("first", at(0))
     plan = Picture().refresh(at(0)).run(at(0))
     assert plan.placed and scheduling.run(lambda: at(0)) == 0
     second = scheduling.run(lambda: at(31))
@@ -213,7 +213,7 @@ def test_two_plans_of_the_same_moment_are_written_once():
     member = Member("north")
     burst(40)
     plans = [Picture().refresh(at(0)).run(at(0)) for _ in range(2)]
-    epoch, _ = scheduling._acquire("one", at(0))
+    epoch = scheduling._acquire("one", at(0))
     won = [scheduling.apply(plan, epoch, at(0)).placed for plan in plans]
     assert len(won[0]) == len(plans[0].placed) > 0 and won[1] == set()
     assert held_and_seen(member) <= NODES * GPUS
