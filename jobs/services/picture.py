@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from fleet import journal
 from fleet.models import Cluster, Hold, Node
+from fleet.moment import one_moment
 from jobs import snapshot, snapshot_topology
 from jobs.core.losses import Loss
 from jobs.core.plans import Placed
@@ -62,8 +63,9 @@ class Picture:
 
     def refresh(self, now: datetime) -> Scheduler:
         """The scheduler, told of everything that was committed until now."""
-        if self._last is None or self._is_stale(now) or not self._follow(self._last):
-            self._load(now)
+        with one_moment():
+            if self._last is None or self._is_stale(now) or not self._follow(self._last):
+                self._load(now)
         return self.scheduler
 
     def doubt(self, lost: Iterable[Placed]) -> None:
@@ -226,8 +228,8 @@ class Picture:
     def _open_holds(self) -> dict[Hashable, Promise | None]:
         """What is held is no news in the journal: all that is open is looked through, which is what has no pods yet.
 
-        Read before the journal: a hold that ends because its pods are on their nodes must not go before the nodes are known.
-        None for those that are known.
+        Read with the journal at one moment: a hold that ends because its pods are on their nodes must not go before the nodes
+        are known, nor stay when the charge of its job is gone. None for those that are known.
         """
         keys = Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "pk")
         found: dict[Hashable, Promise | None] = {}

@@ -1,6 +1,7 @@
 """What the scheduler knows while others write: it may miss room for a moment, and never sees room that is not there."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -41,16 +42,27 @@ def the_pods_come(node: Node) -> None:
         journal.append([journal.Change("Node", "north", "n1", str(node.cluster.uid), journal.Action.MODIFIED)], NOW)
 
 
+def elsewhere(deed: Callable[[], None]) -> None:
+    def do() -> None:
+        try:
+            deed()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other:
+        other.submit(do).result()
+
+
 @contextmanager
 def after_each_look_at(table: str, deed: Callable[[], None]) -> Iterator[None]:
-    """The deed is done once, right after the first query of that table."""
+    """The deed is done once, by another process as it were, right after the first query of that table."""
     done = []
 
     def wrapped(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         found = execute(sql, params, many, context)
         if f'FROM "{table}"' in sql and not done:
             done.append(sql)
-            deed()
+            elsewhere(deed)
         return found
 
     with connection.execute_wrapper(wrapped):
@@ -78,27 +90,47 @@ def test_it_sees_no_room_where_a_gang_s_pods_come_while_it_looks(held, table, ke
     assert free(picture) == 0
 
 
-def test_it_counts_a_charge_that_ends_while_it_looks_neither_for_ever_nor_twice(db):
-    trees.apply(
-        manifest(quota("root", {"cpu": 4}, {"cpu": 4}, quota("a", {"cpu": 4}, {"cpu": 4}, namespaces=["a"]))),
-        by="t",
-        now=NOW,
-    )
-    job = Job.objects.create(
+@pytest.fixture
+def charged(db: None) -> Job:
+    """A job that runs, with all that its queue has."""
+    all_of_it = quota("root", {"cpu": 4}, {"cpu": 4}, quota("a", {"cpu": 4}, {"cpu": 4}, namespaces=["a"]))
+    trees.apply(manifest(all_of_it), by="t", now=NOW)
+    return Job.objects.create(
         kind="Job", api_version="batch/v1", namespace="a", name="j", manifest={}, roles=[], total={}, leaf="root/a",
         charge={"cpu": 4000},
         state=Job.State.RUNNING, created_at=NOW, queued_at=NOW, tree_version=QuotaTree.objects.get().resource_version,
     )  # fmt: skip
 
-    def ends() -> None:
-        Job.objects.filter(pk=job.pk).update(charge=None, state=Job.State.SUCCEEDED)
-        announce_jobs([Job.objects.get(pk=job.pk)], NOW)
 
+@transaction.atomic
+def it_ends(job: Job) -> None:
+    Job.objects.filter(pk=job.pk).update(charge=None, state=Job.State.SUCCEEDED)
+    Hold.objects.filter(job_uid=job.uid).update(released_at=NOW)
+    announce_jobs([Job.objects.get(pk=job.pk)], NOW)
+
+
+def test_it_counts_a_charge_that_ends_while_it_looks_neither_for_ever_nor_twice(charged):
     picture = Picture()
-    with after_each_look_at("jobs_job", ends):
+    with after_each_look_at("jobs_job", lambda: it_ends(charged)):
         picture.refresh(NOW)
     quota_ = picture.refresh(NOW).quota
     assert quota_ and not quota_.ledger.held.used.any()
+
+
+@pytest.mark.parametrize("table", ["fleet_hold", "fleet_journalentry", "jobs_job"])
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "new"])
+def test_it_sees_a_job_that_ends_while_it_looks_give_back_its_charge_and_its_place_together(held, charged, table, kept):
+    Hold.objects.update(job_uid=charged.uid)
+    announce_jobs([charged], NOW)
+    picture = Picture()
+    if kept:
+        picture.refresh(NOW)
+        announce_jobs([charged], NOW)
+    with after_each_look_at(table, lambda: it_ends(charged)):
+        seen = picture.refresh(NOW)
+    assert seen.quota and bool(seen.quota.ledger.held.used.any()) == bool(seen.places.promises)
+    seen = picture.refresh(NOW)
+    assert seen.quota and not seen.quota.ledger.held.used.any() and not seen.places.promises
 
 
 def a_waiting_job() -> Job:
