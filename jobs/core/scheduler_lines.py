@@ -18,6 +18,8 @@ Key = tuple[Hashable, Hashable]
 """(shape asked of the quota, shape asked of the clusters)."""
 _AT_ONCE = 20
 """Of a line whose reason is another one, so many are told of it at once; the others with the amounts."""
+_AGAIN = timedelta(seconds=5)
+"""When they are told of the next other reason at the soonest: what comes and goes every moment need not be told each time."""
 _IN_A_CYCLE = 100
 """Of a line whose amounts are others, so many are told in each cycle, until all are: nobody's start waits for a thousand."""
 
@@ -37,6 +39,10 @@ class Line:
     """Some cluster would hold it if others were gone."""
     reason: Reason | None = None
     told_at: datetime | None = None
+    turned_at: datetime | None = None
+    """When the first of them were told last of another code than before."""
+    turned: bool = False
+    """They are to be told of another one."""
     untold: set[int] = field(default_factory=set)
     late: bool = False
     """Some were told otherwise."""
@@ -60,7 +66,11 @@ class Line:
 
     def is_due(self, now: datetime, patience: timedelta) -> bool:
         """Whether the last word to everybody is old."""
-        return self.told_at is None or not timedelta() <= now - self.told_at < patience
+        return _is_past(self.told_at, now, patience)
+
+    def turns(self, now: datetime) -> bool:
+        """Whether the first are to be told of another code now."""
+        return self.turned and _is_past(self.turned_at, now, _AGAIN)
 
     def tell(self, reason: Reason, now: datetime, patience: timedelta) -> list[int]:
         """Who is to be told: all, by and by, when it is news and the last word is old; until then a few, if its code is new.
@@ -68,6 +78,7 @@ class Line:
         A reason that comes and goes would otherwise have thousands rewritten every time.
         """
         before = self.reason
+        self.turned |= before is not None and before.code is not reason.code
         if before is not None and (before.code, before.message) == (reason.code, reason.message):
             reason = before
         else:
@@ -77,8 +88,9 @@ class Line:
             self.told_at, self.late = now, False
         elif self.late and self.is_due(now, patience):
             self._go_round(reason, now)
-        elif before.code is not reason.code:
+        if self.turns(now):
             self.untold.update(job for _, job in self.members[:_AT_ONCE])
+            self.turned_at, self.turned = now, False
         self.reason = reason
         told, self.untold = sorted(self.untold), set()
         return told
@@ -91,6 +103,10 @@ class Line:
         del self.round[-_IN_A_CYCLE:]
         if not self.round:
             self.told_at, self.late = now, self.round_reason is not reason
+
+
+def _is_past(since: datetime | None, now: datetime, patience: timedelta) -> bool:
+    return since is None or not timedelta() <= now - since < patience
 
 
 class Lines:
@@ -129,7 +145,8 @@ class Lines:
 
     def to_tell(self, now: datetime, patience: timedelta) -> list[Line]:
         """Those of which there may be something to tell now; each once."""
-        found = dict.fromkeys([*self.news, *(line for line in self.late if line.is_due(now, patience))])
+        late = (line for line in self.late if line.is_due(now, patience) or line.turns(now))
+        found = dict.fromkeys([*self.news, *late])
         self.news.clear()
         for line in found:
             self.late.pop(line, None)

@@ -156,6 +156,36 @@ def test_it_tells_the_first_at_once_of_another_reason_and_everybody_soon():
     assert told(20) == []
 
 
+def test_it_tells_the_first_every_few_seconds_of_a_reason_that_comes_and_goes_and_in_the_end_the_last():
+    kept = Scheduler(Quota(Ledger(TREE), 1), Places([cluster("north", [node(8)])]))
+    policy = PolicySpec()
+    for i in range(1, 2001):
+        kept.put(mine(f"j{i:04}", "a", 0, gpus=5, job_id=i, policy=policy))
+    first = kept.run(NOON).placed[0]
+    places = list(first.spot.promises(first.gang))
+
+    def turn(second: int) -> None:
+        """Now the quota has room and the cluster none, now the other way round."""
+        if second % 2:
+            kept.places.hold_all(places)
+            kept.release(first.gang.job_id)
+        else:
+            kept.charge(first.gang.job_id, first.gang.charge)
+            for each in places:
+                kept.places.release(each.key)
+
+    def told(second: int) -> list[Code]:
+        return [each.reason.code for each in kept.run(NOON + timedelta(seconds=second)).waits]
+
+    at = {}
+    for second in range(1, 13):
+        turn(second)
+        at[second] = told(second)
+    cluster_, quota_ = [Code.NO_CLUSTER_FITS] * 20, [Code.QUOTA_EXCEEDED] * 20
+    assert {second: codes for second, codes in at.items() if codes} == {1: cluster_, 6: quota_, 11: cluster_}
+    assert told(15) == [] and told(16) == quota_ and told(17) == []
+
+
 def test_it_tells_many_of_other_amounts_by_and_by():
     kept = Scheduler(Quota(Ledger(TREE), 1), Places([cluster("north", [node(8)])]))
     policy = PolicySpec()
