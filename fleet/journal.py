@@ -18,8 +18,8 @@ from fleet.models import JournalEntry
 
 _LOCK = 0x636F6E76
 _NO_LATER = BigIntegerField.MAX_BIGINT
-"""Excludes nothing. But where PostgreSQL has no statistics yet it takes a third of the journal to be later than any version, and
-reads all of it each time; between two bounds it expects a few lines, and looks them up."""
+"""Excludes nothing. But where PostgreSQL has no statistics yet it takes a third of the journal to be later than any version,
+and reads all of it each time; between two bounds it expects a few lines, and looks them up."""
 
 Action = JournalEntry.Action
 

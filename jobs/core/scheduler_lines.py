@@ -160,10 +160,10 @@ class Lines:
         """Of each line of big gangs the first that has waited since then, among so many; by their place."""
         found: list[tuple[Place, int]] = []
         for line in self.by_key.values():
+            if not line.is_big(stays, big):
+                continue
             old = (member for member in line.members[:looked_at] if self.unit[member[1]].queued_at <= since)
-            first = next(old, None)
-            if first is not None and line.is_big(stays, big):
-                found.append(first)
+            found += [first for first in [next(old, None)] if first is not None]
         return [job for _, job in sorted(found)]
 
     def in_order(self, leaf: str) -> Iterator[tuple[Place, int]]:

@@ -49,7 +49,7 @@ class Takeback:
     content: dict[int, list[Runner]] = field(default_factory=dict)
     """Whose room is on its way: job -> those who leave for it already."""
     again: bool = False
-    """Whether somebody may take back from those who were placed this very cycle, once they stand."""
+    """Whether the next cycle is to look: from those placed in this one somebody may take back, or all was put off."""
 
 
 def plan(
@@ -72,6 +72,15 @@ def plan(
         return play.run(made.claimants)
 
 
+def put_off(scheduler: Scheduler, made: Plan) -> Takeback:
+    """Nobody new: who has a right is looked at in the next cycle, and waits till then for those who leave for it already."""
+    content: dict[int, list[Runner]] = {}
+    for runner in scheduler.leaving.values():
+        if scheduler.line_of(runner.leaves_for) is not None:
+            content.setdefault(runner.leaves_for, []).append(runner)
+    return Takeback(content=content, again=bool(made.claimants))
+
+
 class _Runners:
     """Loaded when first looked at."""
 
@@ -84,8 +93,8 @@ class _Runners:
 
     @cached_property
     def running(self) -> dict[str, Running]:
-        losses = self._losses()
-        return {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in self.by_key.items()}
+        runners, losses = self.by_key, self._losses()
+        return {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in runners.items()}
 
     def __iter__(self) -> Iterator[Running]:
         return iter(self.running.values())
@@ -172,7 +181,7 @@ class _Play:
 
         unit, spared = self.scheduler.unit(gang.job_id), self._spared()
         closed = spared - {gang.leaf}
-        others = [each for each in self.runners if each.leaf not in closed] if closed else self.runners
+        others = (each for each in self.runners if each.leaf not in closed)
         found = reclaim.plan(self.ledger, unit, others, can_place)
         if found is None and spared:
             self.made.again = True

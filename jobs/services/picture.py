@@ -98,8 +98,7 @@ class Picture:
         return list(self._runners.read(quota, held.keys()).values()) if quota else []
 
     def losses(self) -> Mapping[int, Loss]:
-        """What stopping each of them would cost."""
-        self.runners()
+        """What stopping each of the runners would cost, as of when they were asked for."""
         return self._runners.losses
 
     def forget(self) -> None:

@@ -41,6 +41,8 @@ LEASE = "scheduler"
 _TERM = timedelta(seconds=30)
 _MESSAGES = 8
 """For all that one plan places, or one for each cluster: as many as a worker does at once."""
+_PUT_OFF = 2
+"""Cycles in a row that stop nobody because there is news already that they do not know of: what ended may be room enough."""
 _REASON_REFRESH = timedelta(seconds=5)
 """How old the amounts in an unchanged reason may be, so that a thousand waiting jobs are not rewritten each cycle."""
 
@@ -82,15 +84,14 @@ def run(clock: Callable[[], datetime]) -> int:
 
 def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tuple[int, int]:
     """How many were placed, and how many requests were there before the last cycle began."""
-    placed, asked = 0, requests()
+    placed, asked, put_off = 0, requests(), 0
     while True:
         now = clock()
         reclaiming.take_back_stopped(now)
         scheduler = _refreshed(picture, now)
         plan = scheduler.run(now, picture.runs)
-        orders = takeback.plan(scheduler, plan, picture.runners, now, picture.losses)
-        if orders.taken:
-            orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
+        put_off = put_off + 1 if plan.claimants and put_off < _PUT_OFF and asked != requests() else 0
+        orders = takeback.put_off(scheduler, plan) if put_off else _take_back(picture, plan, now)
         plan.waits = _untold(plan.waits, orders, now)
         is_news = plan.placed or plan.waits or orders.taken or orders.content
         written = apply(plan, epoch, now, orders) if is_news else Written()
@@ -103,6 +104,15 @@ def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tupl
         served, asked = asked, requests()
         if not (plan.more or orders.again) and asked == served:
             return placed, served
+
+
+def _take_back(picture: Picture, plan: Plan, now: datetime) -> Takeback:
+    """Who has to leave, by what is known of everybody who runs; if anybody has, by everybody read anew."""
+    scheduler = picture.scheduler
+    orders = takeback.plan(scheduler, plan, picture.runners, now, picture.losses)
+    if orders.taken:
+        orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
+    return orders
 
 
 def _refreshed(picture: Picture, now: datetime) -> Scheduler:

@@ -1,6 +1,8 @@
 """The steps of a reclaim, each taken by hand: what is written, what the sweep finds, and what a late report still changes."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import count
 
 import pytest
 import yaml
@@ -27,8 +29,8 @@ def job(name: str, leaf: str, **annotations: str) -> str:
 
 
 @pytest.fixture
-def ordered():
-    """Two of b's jobs filled everything; the younger leaves for one of a's."""
+def claimed():
+    """Two of b's jobs fill everything, and one of a's has just come, which was promised half."""
     books.a_cluster(gpus=6)
     root = quota("root", WHOLE, WHOLE, team("a", 3, 6), team("b", 3, 6))
     trees.apply(manifest(root), by="system", now=timezone.now())
@@ -38,8 +40,39 @@ def ordered():
     Job.objects.filter(name="old").update(state="Running", started_at=timezone.now() - timedelta(hours=1))
     Job.objects.filter(name="young").update(state="Running", started_at=timezone.now())
     books.apply(job("mine", "a"))
+
+
+@pytest.fixture
+def ordered(claimed):
+    """The younger leaves for one of a's."""
     books.cycle()
     assert books.job("young").state == Job.State.RECLAIMING
+
+
+def meanwhile(monkeypatch, *deeds: Callable[[], None]) -> None:
+    """While a cycle plans, something is asked for: the first deed in the first cycle, the second in the next."""
+    asked, left = count(1), list(deeds)
+
+    def requests() -> int:
+        if next(asked) % 2 == 0 and left:
+            left.pop(0)()
+        return len(deeds) - len(left)
+
+    monkeypatch.setattr(scheduling, "requests", requests)
+
+
+def test_it_stops_nobody_where_what_has_ended_meanwhile_is_room_enough(claimed, monkeypatch):
+    meanwhile(monkeypatch, lambda: books.end("old"))
+    assert books.cycle() == 1
+    assert books.job("mine").state == Job.State.PLACED and books.job("young").state == Job.State.RUNNING
+
+
+def test_it_stops_somebody_in_the_third_cycle_however_much_is_asked_for_meanwhile(claimed, monkeypatch):
+    states = []
+    meanwhile(monkeypatch, *[lambda: states.append(books.job("young").state)] * 6)
+    books.cycle()
+    assert states[:3] == ["Running", "Running", "Reclaiming"]
+    assert books.job("mine").reason["code"] == "WaitingForReclaim"
 
 
 def work() -> Work:
