@@ -163,7 +163,8 @@ class Lines:
             if not line.is_big(stays, big):
                 continue
             old = (member for member in line.members[:looked_at] if self.unit[member[1]].queued_at <= since)
-            found += [first for first in [next(old, None)] if first is not None]
+            if (first := next(old, None)) is not None:
+                found.append(first)
         return [job for _, job in sorted(found)]
 
     def in_order(self, leaf: str) -> Iterator[tuple[Place, int]]:

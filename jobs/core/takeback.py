@@ -72,13 +72,13 @@ def plan(
         return play.run(made.claimants)
 
 
-def put_off(scheduler: Scheduler, made: Plan) -> Takeback:
+def put_off(scheduler: Scheduler) -> Takeback:
     """Nobody new: who has a right is looked at in the next cycle, and waits till then for those who leave for it already."""
     content: dict[int, list[Runner]] = {}
     for runner in scheduler.leaving.values():
         if scheduler.line_of(runner.leaves_for) is not None:
             content.setdefault(runner.leaves_for, []).append(runner)
-    return Takeback(content=content, again=bool(made.claimants))
+    return Takeback(content=content, again=True)
 
 
 class _Runners:

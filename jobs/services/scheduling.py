@@ -91,7 +91,7 @@ def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tupl
         scheduler = _refreshed(picture, now)
         plan = scheduler.run(now, picture.runs)
         put_off = put_off + 1 if plan.claimants and put_off < _PUT_OFF and asked != requests() else 0
-        orders = takeback.put_off(scheduler, plan) if put_off else _take_back(picture, plan, now)
+        orders = takeback.put_off(scheduler) if put_off else _take_back(picture, plan, now)
         plan.waits = _untold(plan.waits, orders, now)
         is_news = plan.placed or plan.waits or orders.taken or orders.content
         written = apply(plan, epoch, now, orders) if is_news else Written()
