@@ -51,11 +51,12 @@ def test_it_goes_on_though_an_answer_from_before_comes_late(page, north):
     page.route("**/api/v1/nodes/?*", lambda route: late.append((route, route.fetch())), times=1)
     page.context.clear_cookies(name="sessionid")
     page.get_by_role("article", name="north").get_by_role("link", name="north").click()
-    sign_in_again(page)
-    [(route, answer)] = late
-    assert answer.status == 401
-    route.fulfill(response=answer)
-    # Asked again because of that answer, or before it by news of a node.
+    # Asked again because of the late answer, or before it by news of a node.
+    with page.expect_response(lambda heard: "/api/v1/nodes/" in heard.url and heard.status == 200):
+        sign_in_again(page)
+        [(route, answer)] = late
+        assert answer.status == 401
+        route.fulfill(response=answer)
     expect(page.get_by_role("table", name="Nodes").get_by_role("row").filter(has_text="north-pool0-0")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
 
