@@ -2,7 +2,8 @@
 
 At every node of the tree its children compete with their best job: first those that stay within min with it, then the least
 dominant borrowed share after admission divided by weight, then priority, time and name. A queue whose best job would borrow
-competes with the first behind it that would not, or what was promised to that one would be lent to others. A child's claim
+stands before all who borrow if one behind it would not, or what was promised to that one would be lent to others; but after
+those within min, who would take back at once what its best job gets. A child's claim
 depends on nothing but its own use, so an admission moves only the nodes on its path. Where the policy is Round, the child with
 the fewest jobs admitted is next instead of the one with the least share: taking turns, without a memory that could be lost.
 """
@@ -20,6 +21,7 @@ from quotas.core.tree import QueuePolicy
 Place = tuple[int, float, str, str]
 Claim = tuple[int, float, Place]
 """Less is sooner."""
+_WITHIN, _HIDES, _BORROWS = range(3)
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,16 @@ class Unit:
         return self.leaf, self.charge.preemptible, tuple(self.charge.amounts.items())
 
 
+@dataclass(frozen=True, slots=True)
+class Bid:
+    """What a queue competes with."""
+
+    unit: Unit
+    asked: Ask
+    modest: Ask
+    """What the first behind it asks that stays within min; what it asks itself if it does, or if nobody does."""
+
+
 class Claims:
     """The claims of the nodes of one ledger, which it reads and never changes.
 
@@ -63,11 +75,13 @@ class Claims:
         self._weights = [node.attributes.weight for node in nodes]
         self._jobs = ledger.column[MAX_JOBS]
 
-    def of(self, row: int, asked: Ask, place: Place) -> Claim:
-        """What the node at this row, with a job that asks this, stands with among its siblings."""
+    def of(self, row: int, bid: Bid) -> Claim:
+        """What the node at this row stands with among its siblings."""
         used: list[int] = self._ledger.held.used[row].tolist()
-        share = self._share(row, used, asked)
-        return int(share > 0), float(used[self._jobs]) if self._takes_turns[row] else share, place
+        share = self._share(row, used, bid.asked)
+        hides = bid.modest is not bid.asked and self._share(row, used, bid.modest) == 0
+        rank = _WITHIN if share == 0 else _HIDES if hides else _BORROWS
+        return rank, float(used[self._jobs]) if self._takes_turns[row] else share, bid.unit.place
 
     def within(self, row: int, asked: Ask) -> bool:
         """Whether the node at this row stays within min with a job that asks this."""

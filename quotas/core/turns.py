@@ -14,7 +14,7 @@ from itertools import count
 from quotas.core import admission
 from quotas.core.admission import Refused
 from quotas.core.ledger import Ask, Ledger
-from quotas.core.order import Claim, Claims, Unit
+from quotas.core.order import Bid, Claim, Claims, Unit
 from quotas.core.tree import QueuePolicy
 
 
@@ -54,7 +54,7 @@ class _Queue:
         self.units.append(unit)
 
 
-_Offer = tuple[Claim, int, int, Unit, Ask]
+_Offer = tuple[Claim, int, int, Bid]
 """The best job below a node: claim, row, a number that keeps equal claims apart, the job. Stale once there is a newer one."""
 
 
@@ -82,7 +82,7 @@ class Turns:
     def next(self) -> Unit | None:
         """Who is next; the same until it is reported."""
         offer = self._latest.get(0)
-        return offer[3] if offer else None
+        return offer[3].unit if offer else None
 
     def admitted(self, unit: Unit) -> None:
         """It runs, and the ledger has been charged."""
@@ -121,34 +121,33 @@ class Turns:
     def _renew(self, leaf: str) -> None:
         """Works out the offers anew from the leaf up to the root."""
         head = self._unknown(self._queues[leaf])
-        best = None if head is None else (head, self._asked(self._queues[leaf], head))
+        best = None if head is None else self._bid(self._queues[leaf], head)
         for row in self._ledger.way[leaf].tolist():
             if row in self._heaps:
                 best = self._best(row)
             offer = None
             if best is not None:
-                offer = (self._claims.of(row, best[1], best[0].place), row, next(self._serial), *best)
+                offer = (self._claims.of(row, best), row, next(self._serial), best)
                 if row:
                     heappush(self._heaps[self._ledger.parent[row]], offer)
             self._latest[row] = offer
 
-    def _asked(self, queue: _Queue, head: Unit) -> Ask:
-        """What the queue's turn is decided by: what one of its jobs asks that stays within min, if there is any.
-
-        Whoever is before that one is offered first; but for him others would borrow what was promised to those behind.
-        Nobody who would go beyond min now stays within it later in the pass, so each is looked at once.
-        """
+    def _bid(self, queue: _Queue, head: Unit) -> Bid:
+        """Whoever is first is offered first, but the queue's turn is decided by one behind it too that stays within min."""
         row, asked = int(self._ledger.way[head.leaf][0]), self._ledger.ask(head.charge.amounts)
-        if queue.blocks or self._claims.within(row, asked):
-            return asked
+        alone = queue.blocks or self._claims.within(row, asked)
+        return Bid(head, asked, asked if alone else self._modest(queue, row) or asked)
+
+    def _modest(self, queue: _Queue, row: int) -> Ask | None:
+        """Nobody who would go beyond min now stays within it later in the pass, so each is looked at once."""
         while queue.modest:
             unit = queue.modest[0]
-            modest = self._ledger.ask(unit.charge.amounts)
+            asked = self._ledger.ask(unit.charge.amounts)
             waits = queue.last[unit.shape] >= queue.next and unit.shape not in self._known
-            if waits and self._claims.within(row, modest):
-                return modest
+            if waits and self._claims.within(row, asked):
+                return asked
             queue.modest.popleft()
-        return asked
+        return None
 
     def _unknown(self, queue: _Queue) -> Unit | None:
         """The first of a queue whose answer is not known yet."""
@@ -165,11 +164,11 @@ class Turns:
             if isinstance(answer, Refused) and answer.code is admission.Code.NEVER_FITS:
                 self._known[unit.shape] = answer
 
-    def _best(self, row: int) -> tuple[Unit, Ask] | None:
+    def _best(self, row: int) -> Bid | None:
         heap = self._heaps[row]
         while heap and self._latest[heap[0][1]] is not heap[0]:
             heappop(heap)
-        return heap[0][3:] if heap else None
+        return heap[0][3] if heap else None
 
 
 @dataclass(slots=True)

@@ -170,23 +170,30 @@ def can(tree, unit):
 
 
 def slow_winner(tree, node, waiting, running):
-    """(claim, unit, the one it stands for) of the best job below a node, every claim worked out anew."""
+    """(claim, unit, one behind it within min) of the best job below a node, every claim worked out anew."""
     children = tree.children.get(node.path, ())
     if not children:
         mine = sorted((unit for unit in waiting if unit.leaf == node.path), key=lambda unit: unit.place)
         blocks = node.attributes.queue_policy is QueuePolicy.BLOCK
-        within = [unit for unit in mine[: 1 if blocks else None] if slow_claim(tree, node, unit, running)[0] == 0]
+        within = [unit for unit in mine[: 1 if blocks else None] if slow_share(tree, node, unit, running) == 0]
         best = mine and (None, mine[0], [*within, mine[0]][0])
     else:
         found = [slow_winner(tree, child, waiting, running) for child in children]
         best = min((each for each in found if each), key=lambda each: each[0], default=None)
-    return best and (slow_claim(tree, node, best[2], running, best[1].place), *best[1:])
+    return best and (slow_claim(tree, node, *best[1:], running), *best[1:])
 
 
-def slow_claim(tree, node, unit, running, place=None):
-    place = place or unit.place
+def slow_claim(tree, node, unit, modest, running):
     if not node.parent:
-        return (0, 0, place)
+        return (0, 0, unit.place)
+    share = slow_share(tree, node, unit, running)
+    rank = 0 if share == 0 else 1 if slow_share(tree, node, modest, running) == 0 else 2
+    if tree.by_path[node.parent].attributes.queue_policy is QueuePolicy.ROUND:
+        return (rank, forests.used(tree, node, running, MAX_JOBS), unit.place)
+    return (rank, float(share), unit.place)
+
+
+def slow_share(tree, node, unit, running):
     after = [*running, unit.charge]
     share = max(
         (
@@ -197,7 +204,4 @@ def slow_claim(tree, node, unit, running, place=None):
         ),
         default=Fraction(0),
     )
-    share /= node.attributes.weight
-    if tree.by_path[node.parent].attributes.queue_policy is QueuePolicy.ROUND:
-        return (int(share > 0), forests.used(tree, node, running, MAX_JOBS), place)
-    return (int(share > 0), float(share), place)
+    return share / node.attributes.weight

@@ -69,6 +69,18 @@ def test_it_asks_who_is_before_in_a_queue_first_even_if_that_one_would_borrow():
     assert names(plan(found, waiting).admitted) == ["big", "b2"]
 
 
+def test_it_asks_who_stays_within_min_before_one_that_would_borrow_whoever_is_behind_that_one():
+    found = ledger(10, quota("a", 4, 10), quota("b", 6, 10))
+    waiting = [unit("big", "a", 8, priority=9), unit("promised", "a", 4), unit("theirs", "b", 6)]
+    assert names(plan(found, waiting).admitted) == ["theirs", "promised"]
+
+
+def test_it_asks_who_would_borrow_least_first_where_others_behind_stay_within_min():
+    found = ledger(20, quota("a", 4, 20), quota("b", 4, 20))
+    waiting = [unit("a1", "a", 9, priority=9), unit("a2", "a", 4), unit("b1", "b", 8), unit("b2", "b", 4)]
+    assert names(plan(found, waiting).admitted)[:2] == ["b1", "a1"]
+
+
 def test_it_lends_to_whoever_has_borrowed_least():
     found = ledger(9, quota("a"), quota("b"))
     made = plan(found, [unit(f"a{i}", "a") for i in range(9)] + [unit(f"b{i}", "b", after_s=60) for i in range(9)])
