@@ -34,6 +34,13 @@ def worth_asking(ledger: Ledger | None, gang: Gang, most: int) -> int:
     return min(admission.most(ledger, gang.charge.leaf, gang.charge.amounts) + 1, most)
 
 
+def may_claim(ledger: Ledger, gang: Gang, no: Refused, *, stands: bool) -> bool:
+    """Whether one who is refused might have a right to what others borrow; ``stands``: by what the ledger says now."""
+    if no.code is admission.Code.NEVER_FITS or no.bound is not admission.Bound.MAX:
+        return False
+    return not stands or admission.promised_below(ledger, gang.charge, no)
+
+
 class Gate:
     """One pass over everybody who may be looked at; charges the ledger as it admits."""
 

@@ -21,8 +21,7 @@ from jobs.core.scheduler_lines import Line, Lines
 from jobs.core.scheduler_places import Kept, Places
 from jobs.core.waiting import held_back
 from jobs.core.world import Gang, Quota, Runner, World
-from quotas.core.admission import Bound, Refused
-from quotas.core.admission import Code as No
+from quotas.core.admission import Refused
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.tree import Attributes, PreemptPolicy, QueuePolicy
@@ -269,11 +268,15 @@ class Scheduler:
             self._place(gang, spot, plan, promises)
 
     def _let(self, line: Line, kept: Kept, runs: Runs, now: datetime) -> list[int]:
-        """Of a line that fits nowhere else those who may use the nodes; of one that blocks its queue, the first."""
-        mine = [job for _, job in line.members[:AT_ONCE]]
-        if self._blocks(line.leaf):
-            mine = [job for job in mine[:1] if job == self._lines.first(line.leaf)]
-        return scheduler_drain.let(kept, [self.gangs[job] for job in mine], runs, now.timestamp(), self.quota)
+        """Of a line that fits nowhere else those who may use the nodes."""
+        mine = [self.gangs[job] for job in self._heads(line, AT_ONCE)]
+        return scheduler_drain.let(kept, mine, runs, now.timestamp(), self.quota)
+
+    def _heads(self, line: Line, many: int) -> list[int]:
+        """The first of a line, so many; where nobody may pass the first of its queue, that one or nobody."""
+        if not self._blocks(line.leaf):
+            return [job for _, job in line.members[:many]]
+        return [job for _, job in line.members[:1] if job == self._lines.first(line.leaf)]
 
     def _place(self, gang: Gang, spot: Spot, plan: Plan, promises: Promises) -> None:
         promises.placed(gang)
@@ -347,9 +350,7 @@ class Scheduler:
         return self._rules(leaf).preempt_policy is not PreemptPolicy.NEVER
 
     def _is_blocked(self, line: Line) -> bool:
-        if not self._blocks(line.leaf):
-            return False
-        return self._lines.of[self._lines.first(line.leaf)].refused
+        return self._blocks(line.leaf) and self._lines.of[self._lines.first(line.leaf)].refused
 
     # what is told
 
@@ -392,15 +393,15 @@ class Scheduler:
 
     def _who_claims(self) -> list[Gang]:
         """Of everybody whom the quota or the clusters refuse, those who might have a right to a place."""
-        found: list[int] = []
-        for line in self._lines.by_key.values():
-            no = line.refusal
-            taken = no.code is not No.NEVER_FITS and no.bound is Bound.MAX if no else line.nowhere and line.crowded
-            if taken and line.sample.asks_quota and line.hopeless != self._hopes and line.members:
-                blocked = self._blocks(line.leaf)
-                mine = [job for _, job in line.members[:ALIKE]]
-                found += [job for job in mine if not blocked or job == self._lines.first(line.leaf)]
+        lines = [line for line in self._lines.by_key.values() if line.hopeless != self._hopes and self._may_claim(line)]
+        found = [job for line in lines for job in self._heads(line, ALIKE)]
         return [self.gangs[job] for job in sorted(found, key=lambda job: self._lines.unit[job].place)]
+
+    def _may_claim(self, line: Line) -> bool:
+        if line.refusal is None or self.quota is None:
+            return line.nowhere and line.crowded and line.sample.asks_quota
+        stands = not (self.leaving or self._claimants or self._preempts(line.leaf))
+        return gate.may_claim(self.quota.ledger, line.sample, line.refusal, stands=stands)
 
     # bookkeeping
 
@@ -419,8 +420,7 @@ class Scheduler:
     def _stand(self, gang: Gang, unit: Unit) -> None:
         only = self._only(gang)
         asked = unit.shape if gang.asks_quota else None
-        alone = gang.job_id in self._claimants or self.places.is_kept_for(gang.job_id)
-        claim = gang.job_id if alone else 0
+        claim = gang.job_id if gang.job_id in self._claimants or self.places.is_kept_for(gang.job_id) else 0
         excluded = tuple(sorted(gang.excluded.items()))
         shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), excluded, only, claim)
         line = Line((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)

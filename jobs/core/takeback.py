@@ -5,7 +5,7 @@ is content and waits; one that does not names victims, by `quotas.core.reclaim`,
 left alone. So what is on its way is never ordered twice. How somebody is made to leave is not known here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -180,9 +180,7 @@ class _Play:
             return self._find_without(gang, keys) is not None
 
         unit, spared = self.scheduler.unit(gang.job_id), self._spared()
-        closed = spared - {gang.leaf}
-        others = (each for each in self.runners if each.leaf not in closed)
-        found = reclaim.plan(self.ledger, unit, others, can_place)
+        found = reclaim.plan(self.ledger, unit, self._beside(spared - {gang.leaf}), can_place)
         if found is None and spared:
             self.made.again = True
             return
@@ -197,6 +195,10 @@ class _Play:
             self.places.without(runner)
             self.made.taken.append(Taken(runner, gang, place.cluster, victim))
         self._settle(gang, place)
+
+    def _beside(self, closed: Set[str]) -> Iterator[Running]:
+        """Those of other leaves; nobody is looked at before the first is asked for."""
+        yield from (each for each in self.runners if each.leaf not in closed)
 
     def _spared(self) -> set[str]:
         """Leaves that are above min by what they got in this cycle alone.

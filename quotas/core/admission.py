@@ -120,6 +120,19 @@ def is_promised(ledger: Ledger, charge: Charge) -> bool:
     return all(amount <= low[i] - used[i] for i, amount in ledger.ask(charge.amounts) if ledger.promised[i])
 
 
+def promised_below(ledger: Ledger, charge: Charge, no: Refused) -> bool:
+    """Whether the job stays within some min on its way below the node that refuses it, in what is short there."""
+    column, limits = ledger.column[no.resource], ledger.limits[charge.leaf]
+    grows, claims = charge.amounts.get(no.resource, 0), ledger.held.claims[ledger.way[charge.leaf], column].tolist()
+    for row, low, kept, now in zip(ledger.way[charge.leaf].tolist(), limits.min, limits.kept, claims, strict=True):
+        if row == ledger.row[no.path]:
+            break
+        if grows <= low[column] - now:
+            return True
+        grows = max(now + grows, kept[column]) - max(now, kept[column])
+    return False
+
+
 def comes_before(ledger: Ledger, one: Charge, other: Charge) -> bool:
     """Whether the one asks for what its side is promised, where their ways part, and the other would borrow some of that."""
     way, others = ledger.way[one.leaf].tolist(), ledger.way[other.leaf].tolist()

@@ -141,3 +141,16 @@ def test_it_leaves_who_has_what_was_promised_alone_although_another_of_its_queue
     made = takeback.plan(scheduler, plan, lambda: [stays], NOON)
     assert [each.gang.name for each in plan.placed] == ["default/small"]
     assert (made.taken, made.again) == ([], True)
+
+
+def test_it_asks_who_runs_for_one_who_is_promised_it_alone():
+    asked = []
+
+    def runs(runners, waiting):
+        scheduler = Scheduler.of(full(runners, [waiting]))
+        takeback.plan(scheduler, scheduler.run(NOON), lambda: asked.append(waiting.name) or runners, NOON)
+
+    lent = [runner("own", 1), runner("lent", 2)]
+    runs(lent, mine("promised"))
+    runs(lent, mine("would-borrow", "b"))
+    assert asked == ["default/promised"]

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quotas.core import admission, reclaim
-from quotas.core.admission import Admitted, Code, ask
+from quotas.core.admission import Admitted, Bound, Code, ask
 from quotas.core.amounts import MAX_JOBS
 from quotas.core.ledger import Ledger
 from quotas.core.settling import Job, settle
-from quotas.core.tree import QueuePolicy
+from quotas.core.tree import PreemptPolicy, QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import NOON
 
@@ -75,6 +75,20 @@ def test_it_takes_enough_and_nothing_that_could_stay(data):
         for size in range(len(taken))
         for fewer in combinations(taken, size)
     )
+
+
+@SOME
+@given(st.data())
+def test_it_finds_nobody_for_one_who_is_promised_nothing_below_who_refuses_it(data):
+    ledger, running, claimant = data.draw(forests.crowds())
+    amounts = {**claimant.charge.amounts, "cpu": data.draw(st.integers(0, 9)) * 1000}
+    claimant = replace(claimant, charge=replace(claimant.charge, amounts=amounts))
+    charge = claimant.charge
+    no = ask(ledger, charge.leaf, amounts, preemptible=charge.preemptible)
+    preempts = ledger.tree.by_path[charge.leaf].attributes.preempt_policy is not PreemptPolicy.NEVER
+    if not isinstance(no, Admitted) and no.bound is Bound.MAX and not preempts:
+        promised = admission.promised_below(ledger, charge, no)
+        assert promised or reclaim.plan(ledger, claimant, running, anywhere) is None
 
 
 def in_its_right(ledger, claimant, victims):
