@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Prefetch
+from django.db.models import Count, Prefetch, prefetch_related_objects
 
 from fleet import events
 from fleet.core import marks
@@ -53,10 +53,12 @@ class News:
 
     def write(self) -> None:
         """The jobs are locked. Other rows first, then the journal: others hold rows of theirs while they wait for it."""
-        works.start_attempts(self.started, self.now)
+        if self.started:
+            works.start_attempts(self.started, self.now)
         for (outcome, message), jobs in self.ended.items():
             works.end_attempts(jobs, outcome, message, self.now)
-        events.record_all(self.lines, self.now)
+        if self.lines:
+            events.record_all(self.lines, self.now)
         announce_jobs(self.changed, self.now, _REPORTED, self.ends)
         if self.ended:
             scheduling.request()
@@ -80,6 +82,7 @@ class JobsFollower:
         copies = [(key, found) for found in objects if (key := key_of(found)) is not None]
         jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
         running = _running(jobs)
+        _read_beside(jobs[uid] for (uid, _), found in copies if uid in jobs and not _has_succeeded(jobs[uid], found))
         news = News(now)
         for (uid, attempt), found in copies:
             job = jobs.get(uid)
@@ -118,6 +121,7 @@ class JobsFollower:
         """Some kinds say what runs through their pods only; and a waiting reason counts running pods."""
         jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
         running = _running(jobs)
+        _read_beside(jobs.values())
         news = News(now)
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
@@ -147,11 +151,18 @@ def key_of(found: Manifest) -> Key | None:
 def _locked(uids: Iterable[UUID]) -> list[Job]:
     """The jobs, ours alone until the transaction ends, in one order for everybody."""
     rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
-    rows = rows.defer("manifest", "labels", "total").select_for_update(no_key=True)
-    # Few policies and clusters for many jobs: each is read once.
-    return list(
-        rows.prefetch_related("policy", Prefetch("cluster", Cluster.objects.defer("access", "apis", "permissions")))
-    )
+    return list(rows.defer("manifest", "labels", "total").select_for_update(no_key=True))
+
+
+def _read_beside(jobs: Iterable[Job]) -> None:
+    """Their few policies and clusters, each once; an end, which is most of what is reported at once, asks for neither."""
+    clusters = Cluster.objects.defer("access", "apis", "permissions")
+    prefetch_related_objects(list(jobs), "policy", Prefetch("cluster", clusters))
+
+
+def _has_succeeded(job: Job, found: Manifest) -> bool:
+    state = registry.of(job.api_version, job.kind).read_status(found.get("status") or {}, 0)
+    return state.phase is Phase.SUCCEEDED
 
 
 def _running(uids: Iterable[UUID]) -> Counter[Key]:

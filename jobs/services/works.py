@@ -5,7 +5,8 @@ a worker that died. Whatever the claimant finds out is recorded under its claim 
 """
 
 import uuid
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -113,23 +114,28 @@ def release_hold(job_uid: object, attempt: int, now: datetime) -> bool:
     return held.update(released_at=now) > 0
 
 
-def start_attempts(jobs: Sequence[Job], now: datetime) -> None:
+def start_attempts(jobs: Iterable[Job], now: datetime) -> None:
     """Notes when the current attempts of the jobs began to run, once."""
-    _current(jobs).filter(started_at__isnull=True).update(started_at=now)
+    for number, mine in _by_attempt(jobs):
+        current = Attempt.objects.filter(job__in=[job.pk for job in mine], number=number)
+        current.filter(started_at__isnull=True).update(started_at=now)
 
 
-def end_attempts(jobs: Sequence[Job], outcome: Outcome, message: str, now: datetime) -> None:
+def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datetime) -> None:
     """Closes the current attempts of jobs that end, once, and gives back what was held for them."""
-    _current(jobs).filter(ended_at__isnull=True).update(ended_at=now, outcome=outcome, message=message[:500])
-    held = Hold.objects.filter(job_uid__in=[job.uid for job in jobs], released_at__isnull=True)
-    numbers = {job.uid: job.attempt for job in jobs}
-    mine = [pk for pk, uid, attempt in held.values_list("pk", "job_uid", "attempt") if numbers[uid] == attempt]
-    Hold.objects.filter(pk__in=mine, released_at__isnull=True).update(released_at=now)
+    for number, mine in _by_attempt(jobs):
+        current = Attempt.objects.filter(job__in=[job.pk for job in mine], number=number)
+        current.filter(ended_at__isnull=True).update(ended_at=now, outcome=outcome, message=message[:500])
+        held = Hold.objects.filter(job_uid__in=[job.uid for job in mine], attempt=number)
+        held.filter(released_at__isnull=True).update(released_at=now)
 
 
-def _current(jobs: Sequence[Job]) -> QuerySet[Attempt]:
-    """The attempts whose numbers the jobs have; those are locked, and stored as they are here."""
-    return Attempt.objects.filter(job__in=[job.pk for job in jobs], number=F("job__attempt"))
+def _by_attempt(jobs: Iterable[Job]) -> Iterable[tuple[int, list[Job]]]:
+    """The jobs by the number of their current attempt: for most it is the first."""
+    found: dict[int, list[Job]] = defaultdict(list)
+    for job in jobs:
+        found[job.attempt].append(job)
+    return sorted(found.items())
 
 
 def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None:
