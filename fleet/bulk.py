@@ -20,7 +20,7 @@ Values = Mapping[str, Any]
 _VARIABLES = 30_000
 """In one statement; SQLite takes 32,766."""
 _AT_ONCE = 500
-_FEW = 20
+_FEW = 2
 """Rows up to which one INSERT is less than a stream, which needs their keys beforehand."""
 
 
