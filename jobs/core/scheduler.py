@@ -407,10 +407,10 @@ class Scheduler:
 
     def _settle(self, placed: Placed) -> None:
         gang = placed.gang
-        self.gangs.pop(gang.job_id, None)
-        self.leaving.pop(gang.job_id, None)
-        self.left.pop(gang.job_id, None)
-        self.places.hold_all(placed.spot.promises(gang))
+        for known in (self.gangs, self.leaving, self.left):
+            known.pop(gang.job_id, None)
+        if self._claimants:  # their room was supposed, and what was held beside it with that
+            self.places.hold_all(placed.spot.promises(gang))
         if gang.asks_quota and self.quota is not None:
             self.charges[gang.job_id] = gang.charge
             ledger, way = self.quota.ledger, self.quota.ledger.way[gang.leaf]

@@ -262,7 +262,8 @@ class Engine:
 
     def _ranked(self, gang: Prepared, candidates: NDArray[np.int64], weights: Weights) -> Iterator[int]:
         """Best first, equal ones by name."""
-        if not len(candidates):
+        if len(candidates) < 2:
+            yield from candidates.tolist()
             return
         score = scoring.total(self.shares(gang, candidates), weights)
         for _ in range(len(candidates)):
