@@ -56,6 +56,8 @@ class Picture:
         self._runs: Runs | None = None
         """Kept up to date once somebody has asked."""
         self._runners = Runners()
+        self.stops_somebody = False
+        """Whether some queue is stopped, so that whoever runs there has to leave."""
         self.meets_others = False
         """Whether somebody may have been read under another tree than the one in force."""
         self._known: set[int] = set()
@@ -122,6 +124,7 @@ class Picture:
         self._policies.clear()
         self._runs, self._runners = None, Runners()
         self.scheduler, self._tree = scheduler, found.version if found else 0
+        self.stops_somebody = bool(snapshot.stopped_leaves())
         self._clusters = {str(uid): name for uid, name in Cluster.objects.values_list("uid", "name")}
         self._wait(list(snapshot.waiting_jobs().filter(tree_version=self._tree).values(*_COLUMNS).order_by()))
         if found:

@@ -88,7 +88,7 @@ def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tupl
     while True:
         now = clock()
         scheduler = _refreshed(picture, now)
-        if _is_stopped(scheduler) and reclaiming.take_back_stopped(now):
+        if picture.stops_somebody and reclaiming.take_back_stopped(now):
             scheduler = _refreshed(picture, now)
         plan = scheduler.run(now, picture.runs)
         put_off = put_off + 1 if plan.claimants and put_off < _PUT_OFF and asked != requests() else 0
@@ -124,12 +124,6 @@ def _refreshed(picture: Picture, now: datetime) -> Scheduler:
         scheduler = picture.refresh(now)
     picture.meets_others = False
     return scheduler
-
-
-def _is_stopped(scheduler: Scheduler) -> bool:
-    """Whether some queue is, so that whoever runs there has to leave."""
-    closed = scheduler.quota.closed.values() if scheduler.quota else ()
-    return any(each.state == Queue.State.STOPPED for each in closed)
 
 
 _kept: list[Picture] = []

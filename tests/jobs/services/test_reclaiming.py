@@ -11,7 +11,8 @@ from django.utils import timezone
 from fleet.models import Cluster
 from jobs.models import Job, Work
 from jobs.services import lifecycle, reclaiming, scheduling, sweep
-from quotas.services import trees
+from quotas.models import Queue
+from quotas.services import queues, trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.books import GPU, team
@@ -47,6 +48,15 @@ def ordered(claimed):
     """The younger leaves for one of a's."""
     books.cycle()
     assert books.job("young").state == Job.State.RECLAIMING
+
+
+@pytest.mark.parametrize("above", [Queue.State.OPEN, Queue.State.HELD])
+def test_it_takes_back_in_the_next_cycle_what_runs_in_a_queue_that_is_stopped_whatever_is_above_it(claimed, above):
+    books.cycle()
+    for path, state in (("root", above), ("root/b", Queue.State.STOPPED)):
+        queues.set_state(Queue.objects.get(path=path), state, by="ada", now=timezone.now())
+    books.cycle()
+    assert {books.job(name).state for name in ("old", "young")} == {Job.State.RECLAIMING}
 
 
 def meanwhile(monkeypatch, *deeds: Callable[[], None]) -> None:
