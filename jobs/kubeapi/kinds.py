@@ -23,7 +23,7 @@ NAMESPACES_IN_USE = tuple(namespaces_of(model.objects.all()) for model in (Job, 
 
 
 class Jobs(ManifestKind):
-    """One kind of training job. Its status is the member's; before there is one, and while it waits, the fleet says why."""
+    """One kind of training job. Its status is the member's; while it has none, the fleet says why."""
 
     columns = (
         Column("State", lambda shown, now: state(shown), description="The latest condition that is true"),
@@ -58,6 +58,8 @@ class Jobs(ManifestKind):
 
 
 _ORDER = ("Complete", "Succeeded", "Failed", "Suspended", "Restarting", "Running", "Created")
+_WITHOUT_PLACE = (Job.State.QUEUED, Job.State.SUSPENDED)
+"""What a member told last is of an attempt that is over."""
 _FLEET_SAYS = {Job.State.SUCCEEDED: "Succeeded", Job.State.FAILED: "Failed", Job.State.SUSPENDED: "Suspended"}
 
 
@@ -75,7 +77,7 @@ def _line(row: Any) -> Object:
 
 def _status(row: Any, cluster: str | None) -> Object:
     """``row`` is a job, or of its columns those of a line."""
-    status = dict(row.status)
+    status = {} if row.state in _WITHOUT_PLACE else dict(row.status)
     conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
     told = {each.get("type") for each in conditions if each.get("status") == "True"}
     final = _FLEET_SAYS.get(Job.State(row.state))

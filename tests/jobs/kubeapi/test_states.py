@@ -1,0 +1,32 @@
+"""What stock kubectl shows as the state of a job is true of the job now, not of an attempt that is over."""
+
+import json
+
+import pytest
+from django.utils import timezone
+
+from jobs.models import Job
+from jobs.services import manifests, submit
+from tests.support.kubectl import served
+from tests.support.world import POLICY, pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RAN = {"conditions": [{"type": "Running", "status": "True"}], "replicaStatuses": {"Master": {"active": 1}}}
+
+
+@pytest.fixture
+def kubectl(admin, tmp_path):
+    with served(tmp_path) as door:
+        yield door.as_user("ada")
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"), [("Queued", "Created"), ("Suspended", "Suspended"), ("Reclaiming", "Running")]
+)
+def test_it_shows_no_pods_of_a_job_that_has_left_its_place(kubectl, state, shown):
+    text = "\n---\n".join((POLICY, pytorch_job("llama")))
+    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+    Job.objects.update(state=state, status=RAN)
+    assert kubectl.says("get", "pytorchjobs", "--no-headers").split()[1] == shown
+    status = json.loads(kubectl.says("get", "pytorchjob", "llama", "-o", "json"))["status"]
+    assert ("replicaStatuses" in status) == (state == "Reclaiming")
