@@ -34,11 +34,14 @@ def worth_asking(ledger: Ledger | None, gang: Gang, most: int) -> int:
     return min(admission.most(ledger, gang.charge.leaf, gang.charge.amounts) + 1, most)
 
 
-def may_claim(ledger: Ledger, gang: Gang, no: Refused, *, stands: bool) -> bool:
-    """Whether one who is refused might have a right to what others borrow; ``stands``: by what the ledger says now."""
+def may_claim(ledger: Ledger, gang: Gang, no: Refused, *, by_promise: bool) -> bool:
+    """Whether one who is refused might have a right to what others have.
+
+    ``by_promise``: nobody leaves whose going changes what is promised to whom, and its queue preempts nobody by priority.
+    """
     if no.code is admission.Code.NEVER_FITS or no.bound is not admission.Bound.MAX:
         return False
-    return not stands or admission.promised_below(ledger, gang.charge, no)
+    return not by_promise or admission.promised_below(ledger, gang.charge, no)
 
 
 class Gate:

@@ -400,8 +400,8 @@ class Scheduler:
     def _may_claim(self, line: Line) -> bool:
         if line.refusal is None or self.quota is None:
             return line.nowhere and line.crowded and line.sample.asks_quota
-        stands = not (self.leaving or self._claimants or self._preempts(line.leaf))
-        return gate.may_claim(self.quota.ledger, line.sample, line.refusal, stands=stands)
+        by_promise = not (self.leaving or self._claimants or self._preempts(line.leaf))
+        return gate.may_claim(self.quota.ledger, line.sample, line.refusal, by_promise=by_promise)
 
     # bookkeeping
 

@@ -58,8 +58,6 @@ class Jobs(ManifestKind):
 
 
 _ORDER = ("Complete", "Succeeded", "Failed", "Suspended", "Restarting", "Running", "Created")
-_WITHOUT_PLACE = (Job.State.QUEUED, Job.State.SUSPENDED)
-"""What a member told last is of an attempt that is over."""
 _FLEET_SAYS = {Job.State.SUCCEEDED: "Succeeded", Job.State.FAILED: "Failed", Job.State.SUSPENDED: "Suspended"}
 
 
@@ -77,7 +75,7 @@ def _line(row: Any) -> Object:
 
 def _status(row: Any, cluster: str | None) -> Object:
     """``row`` is a job, or of its columns those of a line."""
-    status = {} if row.state in _WITHOUT_PLACE else dict(row.status)
+    status = {} if row.state in Job.OFF_MEMBER else dict(row.status)
     conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
     told = {each.get("type") for each in conditions if each.get("status") == "True"}
     final = _FLEET_SAYS.get(Job.State(row.state))

@@ -17,7 +17,6 @@ from jobs.events import announce_jobs
 from jobs.models import Job, Work
 from jobs.services import scheduling
 
-_OFF_MEMBER = (Job.State.QUEUED, Job.State.SUSPENDED)
 _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
 """States of a work without running pods; of a suspended one they may still be on their way out."""
 
@@ -38,5 +37,5 @@ def _over() -> QuerySet[Job]:
     suspended = Exists(Work.objects.filter(state=Work.State.SUSPENDED, **same))
     leaving = Pod.objects.filter(suspended, job_uid=OuterRef("uid"), phase__in=snapshot.LIVE)
     ended = Q(state__in=Job.FINISHED) & ~Exists(works.filter(state=Work.State.WITHDRAWING))
-    gone = Q(state__in=_OFF_MEMBER) & ~Exists(works.exclude(state__in=_LETS_GO)) & ~Exists(leaving)
+    gone = Q(state__in=Job.OFF_MEMBER) & ~Exists(works.exclude(state__in=_LETS_GO)) & ~Exists(leaving)
     return snapshot.charged_jobs().filter(ended | gone)

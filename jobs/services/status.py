@@ -155,7 +155,7 @@ def _locked(uids: Iterable[UUID]) -> list[Job]:
 
 
 def _read_beside(jobs: Iterable[Job]) -> None:
-    """Their few policies and clusters, each once; an end, which is most of what is reported at once, asks for neither."""
+    """Their few policies and clusters, each once; a success, which is most of what is reported at once, asks for neither."""
     clusters = Cluster.objects.defer("access", "apis", "permissions")
     prefetch_related_objects(list(jobs), "policy", Prefetch("cluster", clusters))
 

@@ -386,4 +386,4 @@ def _claimant(candidates: Sequence[policies.Candidate], job: Job) -> Policy | No
     return found.ref if found else None
 
 
-_UNPLACED = (Job.State.QUEUED, Job.State.SUSPENDED, Job.State.MOVING)
+_UNPLACED = (*Job.OFF_MEMBER, Job.State.MOVING)

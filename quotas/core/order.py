@@ -22,6 +22,7 @@ Place = tuple[int, float, str, str]
 Claim = tuple[int, float, Place]
 """Less is sooner."""
 _WITHIN, _HIDES, _BORROWS = range(3)
+"""With its best job it stays within min, or hides one behind that would, or neither."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,7 @@ class Claims:
         """What the node at this row stands with among its siblings."""
         used: list[int] = self._ledger.held.used[row].tolist()
         share = self._share(row, used, bid.asked)
-        hides = bid.modest is not bid.asked and self._share(row, used, bid.modest) == 0
-        rank = _WITHIN if share == 0 else _HIDES if hides else _BORROWS
+        rank = _WITHIN if share == 0 else _HIDES if self._share(row, used, bid.modest) == 0 else _BORROWS
         return rank, float(used[self._jobs]) if self._takes_turns[row] else share, bid.unit.place
 
     def within(self, row: int, asked: Ask) -> bool:
