@@ -19,7 +19,7 @@ from jobs.events import announce_jobs, say
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job, Work
-from jobs.services import moves, scheduling, shares, works
+from jobs.services import charges, moves, scheduling, shares, works
 from jobs.snapshot import spec_of
 
 _MAY_LEAVE = (*Job.ON_MEMBER, Job.State.MOVING)
@@ -67,7 +67,8 @@ def report(job: Job, attempt: int, status: Manifest | None, running: int, now: d
         share = parts.regained(share)
         say(job, "StaysOnCluster", f"{share.cluster} is back before another place was found", now)
     if state.phase is Phase.FAILED and spec_of(job).application_toleration_s is None:
-        _fail(job, share, Reason(Code.FAILED, state.message or f"its share on {share.cluster} failed"), now)
+        reason = Reason(Code.FAILED, state.message or f"its share on {share.cluster} failed")
+        _fail(job, replace(share, status=status), reason, now, copy_ended=True)
         return
     _write(job, replace(_advanced(job, share, state, now), status=status), now)
 
@@ -113,7 +114,7 @@ def leave(
         return False
     _end(fresh, [attempt], outcome, reason.message, now, holds=False)
     if moves.budget_spent(fresh):
-        _fail(fresh, share, moves.exhausted(reason), now)
+        _fail(fresh, share, moves.exhausted(reason), now, copy_ended=share.state is ShareState.BACKOFF)
         return True
     say(fresh, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True)
     fresh.state, fresh.reason = Job.State.MOVING, reason.as_json()
@@ -138,17 +139,21 @@ def _write(job: Job, share: Share, now: datetime) -> None:
         scheduling.request()
 
 
-def _fail(job: Job, share: Share, reason: Reason, now: datetime) -> None:
+def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: bool) -> None:
     """One share has failed for good, and with it the job: the others are stopped, and then its quota is free."""
+    stored = parts.put(parts.of_stored(job.shares), share)
     others = [n for n in parts.counting(job.shares, job.attempt) if n != share.attempt]
-    _end(job, [share.attempt], Outcome.FAILED, reason.message, now)
+    ended = [each.attempt for each in stored if each.state in (ShareState.SUCCEEDED, ShareState.BACKOFF)]
+    ended = [n for n in ended if n != share.attempt] + ([share.attempt] if copy_ended else [])
+    _end(job, [share.attempt], Outcome.FAILED, reason.message, now, holds=False)
     _end(job, others, Outcome.FAILED, f"the share on {share.cluster} failed", now, holds=False)
-    for number in others:
-        _purge(job, number, PurgeMode.DIRECTLY, now)
+    works.withdraw_live(job, now, ended=ended)
+    job.shares = parts.stored(stored)
     shares.finish(job, Job.State.FAILED, reason, now)
     job.save(update_fields=shares.SAVED)
     say(job, "Failed", reason.message, now, warning=True)
     announce_jobs([job], now)
+    charges.release(now, [job.uid])
     scheduling.request()
 
 

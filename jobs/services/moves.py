@@ -5,6 +5,7 @@ Moving); the cycle places it, and only then is the old copy withdrawn, unless th
 held stays held until its copy is gone.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -36,13 +37,15 @@ def leave(
 ) -> bool:
     """Closes the current attempt and lets the job wait for another place; False when it had left already."""
     standing = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
-    left = standing.update(state=Job.State.MOVING, reason=reason.as_json(), cluster=None, unhealthy_since=None)
-    if not left:
+    state = standing.select_for_update(no_key=True).values_list("state", flat=True).first()
+    if state is None:
         return False
+    copy_ended = state == Job.State.BACKOFF
+    standing.update(state=Job.State.MOVING, reason=reason.as_json(), cluster=None, unhealthy_since=None)
     works.end_attempt(job, outcome, reason.message, now)
     job.refresh_from_db()
     if budget_spent(job):
-        _give_up(job, reason, now)
+        _give_up(job, reason, now, [job.attempt] if copy_ended else [])
     else:
         if _queued_by_policy(job):
             _queue_again(job, now)
@@ -60,12 +63,15 @@ def budget_spent(job: Job) -> bool:
     return blamed(past) >= settings.CONVOY_MAX_ATTEMPTS
 
 
-def _give_up(job: Job, reason: Reason, now: datetime) -> None:
-    told = exhausted(reason)
-    job.state, job.reason = Job.State.FAILED, told.as_json()
-    job.charge, job.reclaim, job.finished_at = None, None, now
-    job.save(update_fields=["state", "reason", "charge", "reclaim", "finished_at"])
-    say(job, "AttemptsExhausted", told.message, now, warning=True)
+def _give_up(job: Job, reason: Reason, now: datetime, ended: Sequence[int]) -> None:
+    """The job is over, its copy may not be: quota and hold are free once its pods are gone (invariants I2, I6)."""
+    final = exhausted(reason)
+    job.state, job.reason = Job.State.FAILED, final.as_json()
+    job.reclaim, job.finished_at = None, now
+    job.save(update_fields=["state", "reason", "reclaim", "finished_at"])
+    works.withdraw_live(job, now, ended=ended)
+    say(job, "AttemptsExhausted", final.message, now, warning=True)
+    charges.release(now, [job.uid])
 
 
 def exhausted(last: Reason) -> Reason:

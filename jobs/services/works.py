@@ -97,6 +97,23 @@ def withdraw(job: Job, now: datetime) -> int:
     return left.count()
 
 
+def withdraw_live(job: Job, now: datetime, *, ended: Sequence[int]) -> None:
+    """Asks for the removal of every copy of a finished job that may still run.
+
+    The copies of the attempts in ``ended`` have ended by their member's word: they stay there, so that their logs can be
+    read, and hold nothing. So do copies that the policy leaves for a person to look at.
+    """
+    drop_unsent([job], now)
+    for attempt in ended:
+        release_hold(job.uid, attempt, now)
+    live = Work.objects.filter(job_uid=job.uid).exclude(state__in=[State.GONE, State.KEPT, State.WITHDRAWING])
+    live = live.exclude(attempt__in=ended, state=State.APPLIED)
+    pks = list(live.values_list("pk", flat=True))
+    Work.objects.filter(pk__in=pks).update(state=State.WITHDRAWING, due_at=now, tries=0)
+    for pk in pks:
+        events.enqueue("jobs.push", pk)
+
+
 def withdraw_attempt(job: Job, attempt: int, now: datetime) -> None:
     """Asks for the copy of one attempt to be removed."""
     mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)

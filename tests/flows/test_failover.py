@@ -3,9 +3,10 @@
 import pytest
 from django.utils import timezone
 
-from fleet.models import Cluster, Event
+from fleet.models import Cluster, Event, Hold
 from fleet.services import clusters
 from jobs.models import Attempt
+from tests.support import laws
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,6 +114,17 @@ def test_it_ends_a_job_that_failed_too_often(world, settings):
         ),
     )
     assert world.expect("llama", "Failed").reason["code"] == "AttemptsExhausted"
+
+
+def test_it_stops_a_copy_that_restarts_for_ever_when_the_attempts_are_spent(world, settings):
+    settings.CONVOY_MAX_ATTEMPTS = 1
+    world.member("north", 4, time_scale=1.0)
+    endless = pytorch_job("llama", workers=0, duration="1s", **{"convoy.dev/exit-code": "137"})
+    world.apply(FAILOVER, endless.replace("template:", "restartPolicy: ExitCode\n      template:"))
+    assert world.expect("llama", "Failed").reason["code"] == "AttemptsExhausted"
+    world.until(lambda: world.copies() == {"north": []} and not world.pods("north"), "its copy is gone")
+    world.until(lambda: not Hold.objects.filter(released_at__isnull=True).exists(), "nothing is held")
+    laws.terminal_holds_nothing()
 
 
 def test_it_places_a_job_again_whose_copy_somebody_deleted_in_the_member(world):

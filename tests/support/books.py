@@ -1,5 +1,9 @@
 """Demand without members: clusters and jobs as rows, cycles taken by hand, ends reported as a member would."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
 from django.utils import timezone
 
 from fleet.core import marks
@@ -41,12 +45,27 @@ def job(name: str) -> Job:
 
 def end(name: str) -> None:
     """As the member says it: the copy has succeeded, and its pods hold nothing any more."""
-    ended = Job.objects.select_related("cluster").get(name=name)
-    labels = {marks.JOB_UID: str(ended.uid), marks.ATTEMPT: str(ended.attempt)}
-    status = {"conditions": [{"type": "Succeeded", "status": "True"}]}
-    copy = {"metadata": {"name": name, "namespace": ended.namespace, "labels": labels}, "status": status}
-    resource: Resource = registry.of(ended.api_version, ended.kind).resource
-    JobsFollower().observed(ended.cluster_id, resource, [copy], timezone.now())
+    report(name, "Succeeded")
+
+
+def report(name: str, condition: str, *, on: Cluster | None = None, now: datetime | None = None) -> None:
+    """The member's copy of the current attempt has this condition; of one that left its cluster, where its copy is."""
+    job = Job.objects.get(name=name)
+    where = on.pk if on else job.cluster_id or Work.objects.get(job_uid=job.uid, attempt=job.attempt).cluster_id
+    status = {"conditions": [{"type": condition, "status": "True"}]}
+    JobsFollower().observed(where, resource(name), [copy(name, status)], now or timezone.now())
+
+
+def copy(name: str, status: Mapping[str, Any]) -> dict[str, Any]:
+    """What a member has of the current attempt."""
+    of = Job.objects.get(name=name)
+    labels = {marks.JOB_UID: str(of.uid), marks.ATTEMPT: str(of.attempt)}
+    return {"metadata": {"name": name, "namespace": of.namespace, "labels": labels}, "status": status}
+
+
+def resource(name: str) -> Resource:
+    of = Job.objects.get(name=name)
+    return registry.of(of.api_version, of.kind).resource
 
 
 def sent() -> None:
