@@ -143,9 +143,10 @@ class Scheduler:
             line.refusal, line.nowhere = None, False
             self._open[line] = None
 
-    def give_up(self, job: int) -> None:
-        """Nobody was found to take back from: not asked again for any of its line until something changes that might help."""
-        self._lines.of[job].hopeless = self._hopes
+    def mark_no_targets(self, jobs: Iterable[int]) -> None:
+        """Nothing could be preempted for these: not searched for again, nor for any that asks the same, until that may help."""
+        for job in jobs:
+            self._lines.of[job].hopeless = self._hopes
 
     def is_hopeless(self, job: int) -> bool:
         return self._lines.of[job].hopeless == self._hopes

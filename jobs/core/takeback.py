@@ -48,6 +48,8 @@ class Takeback:
     taken: list[Taken] = field(default_factory=list)
     content: dict[int, list[Runner]] = field(default_factory=dict)
     """Whose room is on its way: job -> those who leave for it already."""
+    no_targets: list[int] = field(default_factory=list)
+    """Jobs for which nothing could be preempted, although nothing was preempted for any job that asks the same."""
     again: bool = False
     """Whether the next cycle is to look: from those placed in this one somebody may take back, or all was put off."""
 
@@ -59,7 +61,10 @@ def plan(
     now: datetime,
     losses: Losses = nothing_known,
 ) -> Takeback:
-    """Who runs, and what stopping each of them would cost, is asked for only when somebody has a right to take."""
+    """Who runs, and what stopping each of them would cost, is asked for only when somebody has a right to take.
+
+    The scheduler is as before: planning once more gives the same. What it is to remember, `Scheduler.mark_no_targets` is given.
+    """
     if scheduler.quota is None or not made.claimants:
         return Takeback()
     ledger, leaving = scheduler.quota.ledger, list(scheduler.leaving.values())
@@ -115,6 +120,10 @@ class _Play:
         """Whose members get nothing as things stand."""
         self._fresh: dict[str, Units] = {}
         """What leaves got in this cycle."""
+        self._served: set[Line] = set()
+        """Some member has its room: it is on its way, or somebody is preempted for it."""
+        self._without_targets: dict[Line, int] = {}
+        """For one member of each nothing could be preempted."""
         self._promised: dict[Line, bool] = {}
         """Whether members stay within min as things stand."""
 
@@ -131,10 +140,12 @@ class _Play:
                 continue
             self._stuck.add(line)
             if self._content(gang):
+                self._served.add(line)
                 self.made.content[gang.job_id] = [r for r in self.leaving if r.leaves_for == gang.job_id]
             elif self.searches < SEARCHES and not self.scheduler.is_hopeless(gang.job_id):
                 self.searches += 1
-                self._search(gang)
+                self._search(gang, line)
+        self.made.no_targets = [job for line, job in self._without_targets.items() if line not in self._served]
         return self.made
 
     def _in_order(self, claimants: Sequence[Gang]) -> Iterator[Gang]:
@@ -175,7 +186,7 @@ class _Play:
         self._promised.clear()
         return True
 
-    def _search(self, gang: Gang) -> None:
+    def _search(self, gang: Gang, line: Line) -> None:
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
 
@@ -187,8 +198,9 @@ class _Play:
         keys = frozenset(victim.key for victim in found.victims) if found else frozenset()
         place = self._find_without(gang, keys) if found else None
         if found is None or place is None:
-            self.scheduler.give_up(gang.job_id)
+            self._without_targets[line] = gang.job_id
             return
+        self._served.add(line)
         for victim in found.victims:
             runner = self.runners.pop(victim.key)
             self.ledger.release(runner.charge)

@@ -113,6 +113,7 @@ def _take_back(picture: Picture, plan: Plan, now: datetime) -> Takeback:
     orders = takeback.plan(scheduler, plan, picture.runners, now, picture.losses)
     if orders.taken:
         orders = takeback.plan(scheduler, plan, partial(_runners, scheduler), now, reclaiming.losses)
+    scheduler.mark_no_targets(orders.no_targets)
     return orders
 
 

@@ -16,7 +16,7 @@ LABEL = "quota.scheduling.alibabacloud.com/name"
 
 def job(name: str, queue: str, *, grace: str = "30", **fields) -> str:
     """Four GPUs of a queue."""
-    body = yaml.safe_load(pytorch_job(name, workers=3, **{"duration": "10h", **fields}))
+    body = yaml.safe_load(pytorch_job(name, **{"workers": 3, "duration": "10h", **fields}))
     body["metadata"] |= {"labels": {LABEL: queue}, "annotations": {"convoy.dev/checkpoint-grace": grace}}
     return yaml.safe_dump(body)
 
@@ -55,6 +55,19 @@ def test_it_tells_both_what_happens(unswept):
         "default/mine of root/a was promised its place: root/b is 4 nvidia.com/gpu above its min" in told["Reclaimed"]
     )
     assert unswept.job("young").attempts.get().outcome == "Reclaimed"
+
+
+def test_it_preempts_as_much_as_was_promised_when_more_jobs_that_are_alike_come_in_one_apply(unswept):
+    """Five jobs of 8 GPUs, of which the min of 16 holds two; borrowers have all 24."""
+    unswept.member("north", 8, 8, 8)
+    apply_tree(leaf("a", **gpus(16, 24)), leaf("b", **gpus(0, 24)), total={**PLENTY, GPU: 24})
+    unswept.apply(POLICY, *(job(f"lent-{i}", "b", workers=0, gpus=8) for i in range(3)))
+    for i in range(3):
+        unswept.expect(f"lent-{i}", "Running")
+    unswept.apply(*(job(f"mine-{i}", "a", workers=0, gpus=8) for i in range(5)))
+    runs = Job.objects.filter(name__startswith="mine", state="Running")
+    unswept.until(lambda: runs.count() == 2, "what was promised runs")
+    assert Job.objects.filter(name__startswith="lent", state="Running").count() == 1
 
 
 def test_it_brings_a_victim_back_when_there_is_room_again(unswept):

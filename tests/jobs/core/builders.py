@@ -11,6 +11,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AXIS = ("cpu", "memory", "nvidia.com/gpu", "pods")
 APIS = {"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}, "batch/v1": {"Job": "jobs"}}
 GI = 2**30
+POLICY = PolicySpec()
+"""One object, as jobs under one policy share it: those that ask the same are then of one class."""
 
 
 def request(gpus: int = 1, cpu: int = 1000, memory: int = GI) -> dict[str, int]:
@@ -33,7 +35,7 @@ def gang(name: str = "llama", *, masters: int = 1, workers: int = 2, gpus: int =
         "total": total,
         "priority": 0,
         "queued_at": NOON + timedelta(seconds=after_s),
-        "policy": PolicySpec(),
+        "policy": POLICY,
     }
     return Gang(**{**defaults, **fields})
 

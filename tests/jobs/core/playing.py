@@ -1,0 +1,172 @@
+"""A fleet in virtual time: one scheduler kept over hours, jobs that end, evictions with their grace; every start and kill."""
+
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import count
+
+from jobs.core import takeback
+from jobs.core.scheduler import Scheduler
+from jobs.core.scheduler_drain import Run, Runs
+from jobs.core.world import Gang, Quota, Runner
+from tests.jobs.core.builders import NOON, cluster, gang, node
+from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, under
+
+GPUS = 8
+"""Of a node."""
+TICK = 60.0
+"""Seconds between two cycles that no event asks for."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    job: int
+    ran: float
+    """Seconds since it started."""
+    preemptor: int
+    at: float
+
+
+@dataclass
+class VirtualFleet:
+    quota: Quota
+    nodes: list[int]
+    """Of each cluster, how many nodes it has."""
+    grace: float = 30.0
+    now: float = 0.0
+    starts: list[tuple[float, int]] = field(default_factory=list)
+    kills: list[Kill] = field(default_factory=list)
+    gpu_hours: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    """By leaf and hour, what its jobs had."""
+    running: dict[int, Runner] = field(default_factory=dict)
+    waiting: dict[int, Gang] = field(default_factory=dict)
+    cycles: int = 0
+
+    def __post_init__(self) -> None:
+        sites = [cluster(f"c{i}", [node(GPUS)] * many) for i, many in enumerate(self.nodes)]
+        self.scheduler = Scheduler.of(under(self.quota, [], sites))
+        self.runs = Runs()
+        self.gangs: dict[int, Gang] = {}
+        self._lasting: dict[int, float] = {}
+        self._started: dict[int, float] = {}
+        self._events: list[tuple[float, int, str, object]] = []
+        self._order = count()
+
+    @classmethod
+    def of(cls, gpus: int, *leaves: dict, clusters: int = 1) -> "VirtualFleet":
+        """So many GPUs in nodes of 8, under a tree that has all of them."""
+        return cls(a_quota(*leaves, total={**PLENTY, GPU: gpus}), [gpus // GPUS // clusters] * clusters)
+
+    @property
+    def time(self) -> datetime:
+        return NOON + timedelta(seconds=self.now)
+
+    def submit(self, job: int, leaf: str, pods: int, gpus: int, lasts: float, *, at: float = 0.0, **fields) -> None:
+        """It comes ``at`` seconds after the beginning, and runs so many seconds once it starts."""
+        known = lasts if fields.pop("declared", False) else None
+        gang_ = gang(
+            f"j{job:04}", masters=0, workers=pods, gpus=gpus, job_id=job, leaf=f"root/{leaf}" if leaf else "",
+            after_s=int(at), lasts=known, **fields,
+        )  # fmt: skip
+        self.gangs[job], self._lasting[job] = gang_, lasts
+        self._push(at, "comes", job)
+
+    def play(self, until: float, tick: float = TICK) -> None:
+        next_tick = self.now
+        while True:
+            at = min(self._events[0][0] if self._events else until, next_tick, until)
+            self._pass_time(at)
+            if at >= until:
+                return
+            while self._events and self._events[0][0] <= at:
+                _, _, what, job = heapq.heappop(self._events)
+                getattr(self, f"_{what}")(job)
+            next_tick = at + tick
+            self.rest()
+
+    def rest(self) -> None:
+        """Cycles until there is nothing more to decide; and two more, a second later each, with no event between."""
+        while self.cycle():
+            pass
+        for _ in range(2):
+            self.now += 0.001
+            self.cycle()
+
+    def cycle(self) -> bool:
+        """Whether the next one is to come at once."""
+        self.cycles += 1
+        plan = self.scheduler.run(self.time, lambda: self.runs)
+        runners = list(self.running.values())
+        for _ in range(2):  # by what is known, and by what is read anew
+            orders = takeback.plan(self.scheduler, plan, lambda: runners, self.time)
+        self.scheduler.mark_no_targets(orders.no_targets)
+        for placed in plan.placed:
+            self._start(placed)
+        for taken in orders.taken:
+            self._evict(taken)
+        return plan.more or orders.again
+
+    def first_start(self, leaf: str) -> float:
+        return next(at for at, job in self.starts if self.gangs[job].leaf == f"root/{leaf}")
+
+    def short_kills(self, ran: float = 1.0) -> list[Kill]:
+        return [kill for kill in self.kills if kill.ran <= ran]
+
+    def _pass_time(self, at: float) -> None:
+        while self.now < at:
+            hour = int(self.now // 3600)
+            step = min(at, (hour + 1) * 3600.0) - self.now
+            for runner in self.running.values():
+                leaf = runner.charge.leaf
+                self.gpu_hours[leaf][hour] += step / 3600 * runner.total.get(GPU, 0)
+            self.now += step
+
+    def _comes(self, job: int) -> None:
+        self.waiting[job] = self.gangs[job]
+        self.scheduler.put(self.gangs[job])
+
+    def _start(self, placed) -> None:
+        job, gang_ = placed.gang.job_id, self.waiting.pop(placed.gang.job_id)
+        key = (gang_.job_id, gang_.attempt + 1)
+        self.running[job] = Runner(
+            job, gang_.name, gang_.charge, gang_.priority, self.time, placed.spot.cluster, gang_.total,
+            attempt=gang_.attempt + 1, promise=key,
+        )  # fmt: skip
+        since = self.time.timestamp()
+        self.runs.by_job[job] = Run(gang_.leaf, gang_.devices, since, gang_.lasts, key, placed.spot.cluster)
+        self.gangs[job] = replace(gang_, attempt=gang_.attempt + 1)
+        self.starts.append((self.now, job))
+        self._started[job] = self.now
+        self._push(self.now + self._lasting[job], "ends", (job, gang_.attempt + 1))
+
+    def _ends(self, run: tuple[int, int]) -> None:
+        job, attempt = run
+        runner = self.running.get(job)
+        if runner is None or runner.attempt != attempt:
+            return
+        del self.running[job]
+        self._vacate(runner)
+        self.runs.guesses.learn(self.gangs[job].leaf, self.gangs[job].devices, self._lasting[job])
+
+    def _evict(self, taken: takeback.Taken) -> None:
+        runner = self.running.pop(taken.runner.job_id)
+        until = self.time + timedelta(seconds=self.grace)
+        order = {"leaves_for": taken.claimant.job_id, "goes_to": taken.goes_to, "ordered_at": self.time, "until": until}
+        self.scheduler.leaving[runner.job_id] = replace(runner, **order)
+        self.kills.append(Kill(runner.job_id, self.now - self._started[runner.job_id], taken.claimant.job_id, self.now))
+        self._push(self.now + self.grace, "leaves", runner.job_id)
+
+    def _leaves(self, job: int) -> None:
+        runner = self.scheduler.leaving.pop(job)
+        self._vacate(runner)
+        self.scheduler.left[job] = replace(runner, cluster="", promise=None, until=self.time)
+        self._comes(job)
+
+    def _vacate(self, runner: Runner) -> None:
+        self.runs.by_job.pop(runner.job_id, None)
+        self.scheduler.places.release(runner.promise)
+        self.scheduler.release(runner.job_id)
+
+    def _push(self, at: float, what: str, about: object) -> None:
+        heapq.heappush(self._events, (at, next(self._order), what, about))
