@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from fleet import events, journal
 from fleet.errors import Forbidden
+from fleet.moment import one_moment
 from fleet.services import access
 
 PING_S = 15.0
@@ -40,7 +41,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
     user: Any = None
     allowed: frozenset[str] | None = frozenset()
     settled = 0
-    """Version up to which everything has certainly been sent: the newest one at the last heartbeat."""
+    """Version up to which everything has certainly been sent: the newest one when it joined, or at the last heartbeat."""
 
     async def connect(self) -> None:
         user = await self._who()
@@ -54,6 +55,8 @@ class ChangesConsumer(AsyncWebsocketConsumer):
             return
         self.user = user
         _open[user.pk] += 1
+        # Read before it joins: what is committed from here on is sent, though perhaps after the first heartbeat.
+        self.settled = await database_sync_to_async(journal.head)()
         self.follower = self._follow()
         await self.follower.add(self)
         await self._resume()
@@ -83,7 +86,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
     async def _beat(self) -> None:
         while True:
             head = await database_sync_to_async(journal.head)()
-            await self.send(json.dumps({"type": "ping", "version": self.settled or head}))
+            await self.send(json.dumps({"type": "ping", "version": self.settled}))
             self.settled = head
             await asyncio.sleep(PING_S)
             if await self._who() is None:
@@ -205,10 +208,14 @@ def _since(scope: dict[str, Any]) -> int | None:
 
 
 def _missed(since: int) -> list[Change] | None:
-    """None when it is too much, too long ago, or from another life of the database."""
-    if not journal.floor() <= since <= journal.head():
-        return None
-    found = journal.after(since, RESUME_LIMIT + 1)
+    """None when it is too much, too long ago, or from another life of the database.
+
+    Read at one moment: of a journal that is compacted meanwhile the beginning would be missing unnoticed.
+    """
+    with one_moment():
+        if not journal.floor() <= since <= journal.head():
+            return None
+        found = journal.after(since, RESUME_LIMIT + 1)
     return None if len(found) > RESUME_LIMIT else [_told(entry) for entry in found]
 
 

@@ -59,7 +59,7 @@ class Change:
     uid: str
     shown: Object | None
     guessed: bool = False
-    """It is gone if it ever was: told to those who knew it only."""
+    """It is not there and cannot have been in a list of before: told to those who knew it only."""
     encoded: dict[tuple[str, bool], bytes] = field(default_factory=dict, compare=False)
     """As it is sent, by event and whether in a table: many watches tell the same."""
 

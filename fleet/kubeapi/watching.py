@@ -13,6 +13,7 @@ from fleet.kubeapi.kinds import Change, Kind, Object
 from fleet.kubeapi.lists import Wanted, too_large
 from fleet.kubeapi.request import encoded
 from fleet.kubeapi.tables import table
+from fleet.moment import one_moment
 
 _BOOKMARK_S = 10.0
 LONGEST_S = 3600
@@ -81,7 +82,15 @@ class Watch:
         return self.initial or not self.since
 
     def _begin(self) -> tuple[int, bytes]:
-        """In a thread: the version to go on from, and what is told before."""
+        """In a thread: the version to go on from, and what is told before.
+
+        Head and objects are read at one moment: a deletion committed between them would be later than the head, and of an
+        object that was never known, so that nothing would tell of it.
+        """
+        with one_moment():
+            return self._read()
+
+    def _read(self) -> tuple[int, bytes]:
         self.old = journal.head()
         version = self.since if self.since and not self.initial else self.old
         if version < journal.floor():

@@ -6,7 +6,6 @@ Both are read only, and news of a job is news of its binding and its works. What
 import uuid
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -56,8 +55,6 @@ class _OfJobs(RowKind):
     name_field = "shown_name"
     follows = True
     job_field: str
-    guesses = False
-    """Whether `former` names more than there can have been."""
 
     def told(self, entries: Sequence[Entry]) -> list[Change]:
         kinds = {each.resource.kind for each in registry.everything()}
@@ -70,8 +67,7 @@ class _OfJobs(RowKind):
             shown = [self.render(row) for row in rows[uid]]
             found += [_change(entry, Action.MODIFIED, each["metadata"], each) for each in shown]
             if not shown and entry.action == Action.DELETED:
-                gone = (_change(entry, Action.DELETED, names, None) for names in self.former(entry))
-                found += [replace(each, guessed=self.guesses) for each in gone]
+                found += [_change(entry, Action.DELETED, names, None) for names in self.former(entry)]
         return found
 
     @abstractmethod
@@ -79,7 +75,7 @@ class _OfJobs(RowKind):
 
     @abstractmethod
     def former(self, entry: Entry) -> Iterable[Mapping[str, str]]:
-        """The names of what a job that is gone may have had."""
+        """The names of what a job that is gone may have had; more than it had does no harm, fewer would."""
 
 
 def _change(entry: Entry, action: Action, names: Mapping[str, str], shown: Object | None) -> Change:
@@ -166,7 +162,6 @@ class Works(_OfJobs):
 
     served = Served(WORKS)
     job_field = "job_uid"
-    guesses = True
     columns = (
         Column("Cluster", lambda shown, now: shown.get("spec", {}).get("cluster", "")),
         Column("Applied", lambda shown, now: _applied(shown)),

@@ -57,15 +57,19 @@ class QueueUnits(RowKind):
         return {each["metadata"]["uid"]: each for each in _shown(self.rows().filter(uid__in=list(uids)))}
 
     def told(self, entries: Sequence[Entry]) -> list[Change]:
-        """News of a job is news of its unit; the places of others are told with news of their own."""
+        """News of a job is news of its unit; the places of others are told with news of their own.
+
+        A job that has no unit may have had one when its reader listed them, unless the job itself is newer than that.
+        """
         kinds = {each.resource.kind for each in registry.everything()}
         last = {each.object_uid: each for each in entries if each.kind in kinds}
         there = self.of_uids(last) if last else {}
+        fresh = {each.object_uid for each in entries if each.action == Action.ADDED}
         found = []
         for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
             action = Action.MODIFIED if uid in there else Action.DELETED
             name = f"{entry.name}-{former_spelling(entry)}"
-            guessed = uid not in there and entry.action != Action.DELETED
+            guessed = uid not in there and uid in fresh and entry.action != Action.DELETED
             found.append(Change(entry.version, action, entry.namespace, name, uid, there.get(uid), guessed))
         return found
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from channels.db import database_sync_to_async
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
@@ -13,6 +14,7 @@ from websockets.sync.client import connect
 from fleet import consumers, events, journal
 from fleet.models import Token
 from fleet.services import access
+from tests.support.between import after_each_look_at
 from tests.support.web import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -138,3 +140,34 @@ def test_it_hangs_up_on_long_speeches(port, admin):
         with pytest.raises(ConnectionClosed) as closed:
             line.recv(timeout=10)
     assert closed.value.rcvd.code == 1009
+
+
+class Slow(consumers.Follower):
+    """Something changes as soon as a socket has joined, and is not sent yet."""
+
+    async def add(self, socket: consumers.ChangesConsumer) -> None:
+        self.version = await database_sync_to_async(change)("llama")
+
+    async def remove(self, socket: consumers.ChangesConsumer) -> None:
+        """Nothing was kept."""
+
+
+def test_it_does_not_call_settled_what_it_has_not_sent(port, admin, monkeypatch):
+    slow = Slow()
+    change("old")
+    monkeypatch.setattr(consumers.ChangesConsumer, "_follow", lambda _: slow)
+    with connect(
+        f"ws://127.0.0.1:{port}/ws/changes/",
+        origin=f"http://127.0.0.1:{port}",
+        additional_headers={"Authorization": f"Bearer {token_of(admin)}"},
+    ) as line:
+        assert 0 < heard(line)["version"] < slow.version
+
+
+def test_it_misses_nothing_of_a_journal_that_is_compacted_while_it_resumes(db):
+    since = change("a")
+    for name in ("b", "c", "d"):
+        change(name)
+    with after_each_look_at("fleet_journalentry", lambda: journal.compact(1)):
+        missed = consumers._missed(since)
+    assert missed is None or [each["name"] for each in missed] == ["b", "c", "d"]

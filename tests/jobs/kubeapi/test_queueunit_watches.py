@@ -6,7 +6,8 @@ from kubernetes import client, config
 from kubernetes.watch import Watch
 
 from fleet import journal
-from jobs.models import Job
+from jobs.events import announce_jobs
+from jobs.models import Job, Work
 from jobs.services import lifecycle, manifests, submit
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
@@ -35,10 +36,10 @@ def submitted(*names, namespace="default"):
     submit.apply(documents, by="test", now=timezone.now())
 
 
-def told(api, version, count):
+def told(api, version, count, kind=KIND):
     watch, seen = Watch(), []
     asked = {"resource_version": str(version), "timeout_seconds": 5}
-    for each in watch.stream(client.CustomObjectsApi(api).list_cluster_custom_object, *KIND, **asked):
+    for each in watch.stream(client.CustomObjectsApi(api).list_cluster_custom_object, *kind, **asked):
         seen.append((each["type"], each["object"]["metadata"]["name"]))
         if len(seen) == count:
             watch.stop()
@@ -60,3 +61,24 @@ def test_it_tells_nothing_of_jobs_in_no_queue(api):
     submitted("free", namespace="speech")
     submitted("bound")
     assert told(api, version, 1) == [("MODIFIED", "bound-pytorchjob")]
+
+
+def test_it_tells_that_a_unit_is_gone_that_left_its_queue_between_the_list_and_the_watch(api):
+    submitted("bound")
+    version = journal.head()
+    Job.objects.update(leaf="")
+    announce_jobs([Job.objects.get()], timezone.now())
+    assert told(api, version, 1) == [("DELETED", "bound-pytorchjob")]
+
+
+def test_it_tells_that_the_works_of_a_job_are_gone_that_was_deleted_between_the_list_and_the_watch(api, north):
+    submitted("bound")
+    job, now = Job.objects.get(), timezone.now()
+    names = {"api_version": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
+    Work.objects.create(job_uid=job.uid, attempt=1, cluster=north, due_at=now, created_at=now, **names)
+    kind = ("work.karmada.io", "v1alpha1", "works")
+    known = client.CustomObjectsApi(api).list_cluster_custom_object(*kind)
+    version = int(known["metadata"]["resourceVersion"])
+    Work.objects.all().delete()
+    lifecycle.delete(job, by="test", now=now)
+    assert ("DELETED", known["items"][0]["metadata"]["name"]) in told(api, version, 1, kind)

@@ -1,14 +1,11 @@
 """What the scheduler knows while others write: it may miss room for a moment, and never sees room that is not there."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from fleet import journal
 from fleet.models import Cluster, Hold, Node
@@ -18,6 +15,7 @@ from jobs.services.picture import Picture
 from quotas.models import QuotaTree
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
+from tests.support.between import after_each_look_at
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -40,34 +38,6 @@ def the_pods_come(node: Node) -> None:
         Node.objects.filter(pk=node.pk).update(requested=GPUS)
         Hold.objects.update(released_at=NOW)
         journal.append([journal.Change("Node", "north", "n1", str(node.cluster.uid), journal.Action.MODIFIED)], NOW)
-
-
-def elsewhere(deed: Callable[[], None]) -> None:
-    def do() -> None:
-        try:
-            deed()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as other:
-        other.submit(do).result()
-
-
-@contextmanager
-def after_each_look_at(table: str, deed: Callable[[], None]) -> Iterator[None]:
-    """The deed is done once, by another process as it were, right after the first query of that table."""
-    done = []
-
-    def wrapped(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        found = execute(sql, params, many, context)
-        if f'FROM "{table}"' in sql and not done:
-            done.append(sql)
-            elsewhere(deed)
-        return found
-
-    with connection.execute_wrapper(wrapped):
-        yield
-    assert done
 
 
 def free(picture: Picture) -> int:
@@ -162,3 +132,35 @@ def test_it_reads_those_again_who_were_told_and_then_changed():
     Job.objects.update(priority=8)
     announce_jobs([job], NOW)
     assert picture.refresh(NOW).gangs[job.pk].priority == 8
+
+
+def created() -> None:
+    announce_jobs([a_waiting_job()], NOW)
+
+
+def changed() -> None:
+    Job.objects.update(priority=7)
+    announce_jobs([Job.objects.get()], NOW)
+
+
+@transaction.atomic
+def deleted() -> None:
+    journal.append([journal.Change("Job", "a", "j", str(Job.objects.get().uid), journal.Action.DELETED)], NOW)
+    Job.objects.all().delete()
+
+
+@pytest.mark.parametrize("deed", [created, changed, deleted])
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "new"])
+def test_it_knows_in_the_next_cycle_what_happened_to_a_waiting_job_while_it_looked(
+    deed: Callable[[], None], kept: bool
+):
+    picture = Picture()
+    if deed is not created:
+        announce_jobs([a_waiting_job()], NOW)
+    journal.append([journal.Change("Node", "north", "n1", "u", journal.Action.MODIFIED)], NOW)
+    if kept:
+        picture.refresh(NOW)
+    with after_each_look_at("fleet_journalentry", deed):
+        picture.refresh(NOW)
+    waiting = {pk: gang.priority for pk, gang in picture.refresh(NOW).gangs.items()}
+    assert waiting == dict(Job.objects.values_list("pk", "priority"))

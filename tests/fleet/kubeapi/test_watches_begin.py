@@ -1,0 +1,135 @@
+"""A watch that begins while objects come, change and go tells of every one of them, whatever its reader asked for.
+
+The change is committed between the two queries a watch begins with, and the reader is a stock client: a list, then a watch
+from the version of that list, folded as an informer does. The law is tested on the database of the tests and on PostgreSQL.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import aclosing, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from fleet import journal
+from fleet.kube import selectors
+from fleet.kubeapi.feed import Feed
+from fleet.kubeapi.kinds import Kind
+from fleet.kubeapi.lists import Wanted
+from fleet.kubeapi.watching import Watch
+from jobs.kubeapi.kinds import kinds
+from jobs.models import Job
+from jobs.services import lifecycle, manifests, submit
+from tests.support import postgres
+from tests.support.between import after_each_look_at
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LABELLED = pytorch_job("llama").replace("name: llama", "name: llama\n  labels: {team: vision}")
+SELECTED = {
+    "everything": Wanted(),
+    "its label": Wanted(labels=selectors.parse_labels("team=vision")),
+    "its name": Wanted(fields=selectors.parse_fields("metadata.name=llama")),
+    "its label and name": Wanted(selectors.parse_labels("team"), selectors.parse_fields("metadata.name=llama")),
+}
+
+
+def apply(text: str) -> None:
+    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+
+
+def delete() -> None:
+    lifecycle.delete(Job.objects.get(name="llama"), by="test", now=timezone.now())
+
+
+CHANGES: dict[str, tuple[bool, Callable[[], None]]] = {
+    "creation": (False, lambda: apply(LABELLED)),
+    "change": (True, lambda: apply(LABELLED.replace("vision", "vision, tier: gold"))),
+    "departure from the label": (True, lambda: apply(LABELLED.replace("vision", "speech"))),
+    "deletion": (True, delete),
+}
+"""What is committed in between, and whether the job is there before."""
+
+
+def listed(kind: Kind, wanted: Wanted) -> tuple[int, dict[str, str]]:
+    """As a client lists: the version, and what it knows by uid."""
+    shown = [each["metadata"] for each in kind.objects(None, None, wanted.exact) if wanted.takes(each)]
+    return journal.head(), {each["uid"]: each["name"] for each in shown}
+
+
+def fold(line: bytes, known: dict[str, str]) -> None:
+    for text in line.splitlines():
+        event = json.loads(text)
+        metadata = event["object"]["metadata"]
+        if event["type"] == "DELETED":
+            known.pop(metadata["uid"], None)
+        elif event["type"] in ("ADDED", "MODIFIED"):
+            known[metadata["uid"]] = metadata["name"]
+
+
+def _with_database(work: Callable[..., Any], args: tuple[Any, ...], between: Callable[[], None] | None) -> Any:
+    try:
+        with after_each_look_at("fleet_journalentry", between) if between else nullcontext():
+            return work(*args)
+    finally:
+        connection.close()
+
+
+async def watched(watch: Watch, known: dict[str, str], commit: Callable[[], None], until: Callable[[], bool]) -> None:
+    """Follows until it knows what there is, or for five seconds."""
+
+    async def in_thread(work: Callable[..., Any], *args: Any) -> Any:
+        between = commit if getattr(work, "__func__", None) is Watch._begin else None
+        return await asyncio.to_thread(_with_database, work, args, between)
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(5), aclosing(watch.lines(Feed(in_thread), in_thread)) as lines:
+            async for line in lines:
+                fold(line, known)
+                if until():
+                    return
+
+
+def following(kind: Kind, wanted: Wanted, since: int, *, initial: bool) -> Watch:
+    async def always() -> bool:
+        return True
+
+    return Watch(
+        kind=kind, namespaces=None, wanted=wanted, since=since, bookmarks=True, initial=initial, as_table=False,
+        timeout_s=60, still_allowed=always, clock=timezone.now,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("begins", ["after a list", "with everything", "with everything and a mark"])
+@pytest.mark.parametrize("selected", SELECTED)
+@pytest.mark.parametrize("change", CHANGES)
+def test_it_tells_what_was_committed_while_it_began(admin: Any, change: str, selected: str, begins: str) -> None:
+    there, commit = CHANGES[change]
+    wanted = SELECTED[selected]
+    apply(pytorch_job("old"))
+    if there:
+        apply(LABELLED)
+    kind = next(each for each in kinds() if each.name == "PyTorchJob")
+    since, known = listed(kind, wanted) if begins == "after a list" else (0, {})
+    after: list[dict[str, str]] = []
+
+    def settled() -> bool:
+        return bool(after) and known == after[0]
+
+    def committed() -> None:
+        commit()
+        after.append(listed(kind, wanted)[1])
+
+    watch = following(kind, wanted, since, initial=begins.endswith("mark"))
+    asyncio.run(watched(watch, known, committed, settled))
+    assert after and known == after[0]
+
+
+@pytest.mark.skipif(connection.vendor == "postgresql", reason="runs there already")
+@pytest.mark.skipif(bool(postgres.MISSING), reason=f"not at hand: {', '.join(postgres.MISSING)}")
+def test_it_does_so_on_postgresql() -> None:
+    postgres.passes(Path(__file__), but="test_it_does_so_on_postgresql")
