@@ -5,13 +5,14 @@ is used. Speaks no policy: no retries, no caching, no knowledge of jobs. Every f
 """
 
 import contextlib
+import copy
 import json
 import os
 import socket
 import ssl
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -70,6 +71,7 @@ class MemberClient:
         self._pool.pool_classes_by_scheme = {"https": partial(_GuardedPool, private_ok=private_ok)}
         self._streams: weakref.WeakSet[urllib3.BaseHTTPResponse] = weakref.WeakSet()
         self._closed = False
+        self._before_write: Callable[[], None] | None = None
         self._pool.connection_pool_kw["ssl_context"] = _ssl_context(access)
         if access.tls_server_name:
             self._pool.connection_pool_kw["server_hostname"] = access.tls_server_name
@@ -77,6 +79,12 @@ class MemberClient:
         self._headers = {"Accept": "application/json", "User-Agent": "convoy"}
         if access.token:
             self._headers["Authorization"] = f"Bearer {access.token}"
+
+    def fenced(self, check: Callable[[], None]) -> "MemberClient":
+        """The same connections; ``check`` is called before each write, and prevents it by raising."""
+        fenced = copy.copy(self)
+        fenced._before_write = check
+        return fenced
 
     def get(self, path: str, params: Params | None = None) -> Object:
         return self._json("GET", path, params)
@@ -111,12 +119,19 @@ class MemberClient:
         return self._json("PATCH", path, None, body, content_type="application/merge-patch+json")
 
     def delete(
-        self, path: str, *, propagation: str = "Background", uid: str = "", grace_s: int | None = None
+        self,
+        path: str,
+        *,
+        propagation: str = "Background",
+        uid: str = "",
+        version: str = "",
+        grace_s: int | None = None,
     ) -> Object:
-        """Deletes; with ``uid`` only that very object (another one under the name raises `MemberChanged`)."""
+        """Deletes; with ``uid`` only that very object, with ``version`` only as it was read (else `MemberChanged`)."""
         options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
-        if uid:
-            options["preconditions"] = {"uid": uid}
+        wanted = {"uid": uid, "resourceVersion": version}
+        if preconditions := {field: value for field, value in wanted.items() if value}:
+            options["preconditions"] = preconditions
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
         return self._json("DELETE", path, None, options)
@@ -166,6 +181,8 @@ class MemberClient:
     def _json(
         self, method: str, path: str, params: Params | None, body: Object | None = None, *, content_type: str = ""
     ) -> Object:
+        if method != "GET" and self._before_write is not None:
+            self._before_write()
         response = self._call(method, path, params, body, content_type=content_type or "application/json")
         try:
             parsed = json.loads(response.data)

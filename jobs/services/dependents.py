@@ -77,13 +77,13 @@ def _same(found: Manifest, body: Manifest) -> bool:
     return all(found.get(key) == body[key] for key in parts)
 
 
-def no_longer_needed(job: Job, cluster_id: int) -> list[Reference]:
-    """What only this job referred to in that member, among the jobs of its namespace that have a copy there."""
+def no_longer_needed(job: Job, work: Work) -> list[Reference]:
+    """What only this work's copy referred to in its member, among the copies of its namespace there."""
     rest = referred(job)
     if not rest:
         return []
-    others = Work.objects.filter(cluster_id=cluster_id, namespace=job.namespace, state__in=IN_MEMBER)
-    uids = others.exclude(job_uid=job.uid).values_list("job_uid", flat=True)
+    others = Work.objects.filter(cluster_id=work.cluster_id, namespace=job.namespace, state__in=IN_MEMBER)
+    uids = others.exclude(pk=work.pk).values_list("job_uid", flat=True)
     for other in Job.objects.filter(uid__in=uids).only("api_version", "kind", "manifest"):
         rest -= referred(other)
     return sorted(rest)
@@ -97,6 +97,6 @@ def remove(client: MemberClient, namespace: str, names: Iterable[Reference]) -> 
             found: dict[str, Any] = client.get(path)
             metadata = found.get("metadata") or {}
             if MARK in (metadata.get("labels") or {}):
-                client.delete(path, uid=metadata["uid"])
+                client.delete(path, uid=metadata["uid"], version=metadata["resourceVersion"])
         except (MemberMissing, MemberChanged, MemberDenied):
             continue

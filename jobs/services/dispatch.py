@@ -38,9 +38,10 @@ from jobs.services import (
     topology,
     works,
 )
-from jobs.services.copies import NotYet
+from jobs.services.copies import NotYet, Superseded
 from jobs.services.member_queues import QueueClosed
 from jobs.services.reservations import CannotReserve
+from jobs.services.works import ClaimLost
 from jobs.snapshot import known_kinds
 
 State = Work.State
@@ -55,6 +56,8 @@ def push(pk: int, clock: Clock) -> None:
     job = Job.objects.select_related("policy").filter(uid=work.job_uid).first()
     try:
         _act(work, job, clock)
+    except ClaimLost:
+        works.give_back(work, clock(), wait_s=0)
     except (MemberAway, MemberChanged, NotYet) as e:
         _wait(work, str(e), clock())
         if job is not None and work.state in (State.PENDING, State.SENDING):
@@ -68,11 +71,16 @@ def _wait(work: Work, message: str, now: datetime) -> None:
         announce_works([work], now)
 
 
+def _client(work: Work, clock: Clock) -> MemberClient:
+    """The member's API, to which nothing is written once the claim is lost."""
+    return links.client(work.cluster).fenced(lambda: works.renew(work, clock()))
+
+
 def _act(work: Work, job: Job | None, clock: Clock) -> None:
     if work.state == State.WITHDRAWING or job is None:
         _withdraw(work, job, clock)
     elif work.state == State.SUSPENDING:
-        _suspend(work, clock)
+        _suspend(work, job, clock)
     elif work.state == State.SENDING or _may_be_sent(work, job, clock()):
         _send(work, job, clock)
 
@@ -99,14 +107,14 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
 
 
 def _send(work: Work, job: Job, clock: Clock) -> None:
-    client = links.client(work.cluster)
+    client = _client(work, clock)
     try:
         try:
             said = _make(client, work, job, clock)
         except MemberMissing:
             copies.ensure_namespace(client, work.namespace)
             said = _make(client, work, job, clock)
-    except (CannotOverride, CannotReserve, QueueClosed) as e:
+    except (CannotOverride, CannotReserve, QueueClosed, Superseded) as e:
         _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
     except MemberRefused as e:
@@ -184,12 +192,19 @@ def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
     announce_works([work], now)
 
 
-def _suspend(work: Work, clock: Clock) -> None:
-    kind = registry.of(work.api_version, work.kind)
+def _suspend(work: Work, job: Job, clock: Clock) -> None:
+    kind, client = registry.of(work.api_version, work.kind), _client(work, clock)
     try:
-        copies.suspend(links.client(work.cluster), kind.resource, kind, work.namespace, work.name, str(work.job_uid))
+        there = copies.suspend(client, kind.resource, kind, work.namespace, work.name, str(work.job_uid), work.attempt)
     except MemberRefused as e:
         raise NotYet(copies.refused(e)) from e
+    if not there:
+        # Recorded as suspended, a copy that a late sender makes after this would be one that is meant to be there.
+        if works.advance(work, to=State.WITHDRAWING):
+            _withdraw(work, job, clock)
+        else:
+            works.give_back(work, clock(), wait_s=0)
+        return
     with transaction.atomic():
         if works.advance(work, to=State.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
             works.release_hold(work.job_uid, work.attempt, clock())
@@ -203,18 +218,18 @@ def _suspend(work: Work, clock: Clock) -> None:
 
 def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
     kind = registry.of(work.api_version, work.kind)
-    client, uid = links.client(work.cluster), str(work.job_uid)
+    client, uid = _client(work, clock), str(work.job_uid)
     try:
-        gone = copies.remove(client, kind.resource, work.namespace, work.name, uid)
+        gone = copies.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt)
         if not gone:
             raise NotYet(f"{work.cluster.name} is still removing it")
         if work.cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind):
             reservations.remove(client, uid, work.attempt)
         for group in gangs.GROUPS:
             if work.cluster.serves(group.api_version, group.kind):
-                copies.remove(client, group, work.namespace, work.name, uid)
+                copies.remove(client, group, work.namespace, work.name, uid, work.attempt)
         if job is not None:
-            names = dependents.no_longer_needed(job, work.cluster_id)
+            names = dependents.no_longer_needed(job, work)
             dependents.remove(client, work.namespace, names)
     except MemberMissing as e:
         raise NotYet(e.message) from e

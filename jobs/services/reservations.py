@@ -66,7 +66,8 @@ def remove(client: MemberClient, job_uid: str, attempt: int) -> None:
     for each in _found(client, job_uid, str(attempt)):
         metadata = each["metadata"]
         try:
-            client.delete(RESERVATIONS.path(name=metadata["name"]), uid=metadata["uid"])
+            path = RESERVATIONS.path(name=metadata["name"])
+            client.delete(path, uid=metadata["uid"], version=metadata["resourceVersion"])
         except (MemberMissing, MemberChanged):
             continue
 

@@ -24,7 +24,7 @@ from jobs.core.failover import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, line
 from jobs.kinds import registry
-from jobs.kinds.base import Manifest, Phase, State
+from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services import charges, division, health, moves, scheduling, works
 
@@ -86,6 +86,8 @@ class JobsFollower:
         news = News(now)
         for (uid, attempt), found in copies:
             job = jobs.get(uid)
+            if job is not None and _must_stop(job, found):
+                _stop(job, attempt, cluster_id, now)
             if job is not None and division.wants(job, attempt):
                 division.report(job, attempt, found.get("status") or {}, running[job.uid, attempt], now)
             elif job is None or job.shares or job.attempt != attempt or not _stands(job, attempt, cluster_id):
@@ -178,6 +180,25 @@ def _stands(job: Job, attempt: int, cluster_id: int) -> bool:
         return True
     work = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id)
     return work.exclude(state=Work.State.GONE).exists()
+
+
+def _must_stop(job: Job, found: Manifest) -> bool:
+    """Whether the copy can run although the job has ended or is suspended: a late sender made it, or its switch was turned."""
+    if not (job.finished or job.suspended):
+        return False
+    kind = registry.of(job.api_version, job.kind)
+    if kind.read_status(found.get("status") or {}, 0).phase in FINISHED:
+        return False
+    return job.finished or not kind.read(found).suspended
+
+
+def _stop(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
+    stopped = {Work.State.SUSPENDED} if job.suspended else {Work.State.SUSPENDED, Work.State.APPLIED}
+    to = Work.State.SUSPENDING if job.suspended else Work.State.WITHDRAWING
+    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id, state__in=stopped)
+    for pk in list(mine.values_list("pk", flat=True)):
+        Work.objects.filter(pk=pk, state__in=stopped).update(state=to, due_at=now, tries=0)
+        events.enqueue("jobs.push", pk)
 
 
 def _take(job: Job, status: Manifest, running: int, news: News) -> None:
@@ -298,7 +319,7 @@ def _remove_leftover(
             "created_at": now,
         },
     )
-    if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING):
+    if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING, Work.State.SUSPENDED):
         Work.objects.filter(pk=work.pk, state=work.state).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
         news = True
     if news:

@@ -42,6 +42,22 @@ def claim(pk: int, now: datetime) -> Work | None:
     return Work.objects.select_related("cluster").filter(pk=pk, claim=token).first()
 
 
+class ClaimLost(Exception):
+    """The claim has ended, or the work is to do something else now: the claimant must not write to the member."""
+
+
+def renew(work: Work, now: datetime) -> None:
+    """Raises `ClaimLost` unless the claim and the state are as the claimant saw them; an ageing claim begins anew.
+
+    Called before each write to a member: a claimant that was paused for longer than its claim must not act on it.
+    """
+    ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    fresh = work.claimed_at is not None and abs(now - work.claimed_at) < timedelta(seconds=settings.CONVOY_CLAIM_S) / 3
+    if not (ours.exists() if fresh else ours.update(claimed_at=now)):
+        raise ClaimLost(f"{work} is not ours to do any more")
+    work.claimed_at = work.claimed_at if fresh else now
+
+
 def advance(work: Work, *, to: Work.State, **fields: object) -> bool:
     """From the state the claimant saw to ``to``; False when somebody changed its mind about the work meanwhile."""
     ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)

@@ -44,6 +44,28 @@ def test_it_deletes_only_the_version_that_was_meant(target: Target, namespace: s
     assert refusal.value.status == 409
 
 
+def test_it_deletes_only_what_was_judged(target: Target, namespace: str) -> None:
+    path = CONFIG_MAPS.path(namespace, "a")
+    judged = target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))["metadata"]
+    fresh = target.member.merge_patch(path, {"data": {"k": "1"}})["metadata"]
+    with pytest.raises(MemberChanged):
+        target.member.delete(path, uid=judged["uid"], version=judged["resourceVersion"])
+    target.member.delete(path, uid=fresh["uid"], version=fresh["resourceVersion"])
+    assert gone(target, path)
+
+
+def test_it_patches_only_what_was_judged(target: Target, namespace: str) -> None:
+    path = CONFIG_MAPS.path(namespace, "a")
+    judged = target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))["metadata"]
+    fresh = target.member.merge_patch(path, {"data": {"k": "1"}})["metadata"]
+    stale = {"uid": judged["uid"], "resourceVersion": judged["resourceVersion"]}
+    other = {"uid": "11111111-1111-4111-8111-111111111111", "resourceVersion": fresh["resourceVersion"]}
+    for metadata in (stale, other):
+        with pytest.raises(MemberChanged):
+            target.member.merge_patch(path, {"metadata": metadata, "data": {"k": "2"}})
+    assert target.member.get(path)["data"] == {"k": "1"}
+
+
 @pytest.mark.usefixtures("finalizers")
 def test_it_waits_for_finalizers(target: Target, namespace: str) -> None:
     path = CONFIG_MAPS.path(namespace, "a")

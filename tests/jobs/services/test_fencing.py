@@ -1,0 +1,190 @@
+"""A worker that comes back late finds its claim lost and its attempt superseded: it neither removes nor makes a copy."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.kube.resources import POD_GROUPS, PYTORCH_JOBS
+from fleet.member.errors import MemberChanged
+from fleet.models import Identity
+from jobs.core.failover import Outcome, PurgeMode
+from jobs.core.reasons import Code, Reason
+from jobs.kinds import registry
+from jobs.models import Job, Work
+from jobs.services import copies, dispatch, lifecycle, moves, works
+from tests.support import books
+from tests.support.passive import CLAIM as LATE
+from tests.support.passive import passive_member
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATH = PYTORCH_JOBS.path("default", "llama")
+
+
+@pytest.fixture
+def member(tmp_path):
+    with passive_member(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def north(member):
+    return member.client
+
+
+def placed() -> Work:
+    books.apply(pytorch_job("llama"))
+    books.cycle()
+    return Work.objects.get()
+
+
+def claimed(work: Work) -> Work:
+    """As a worker holds it that is paused before it speaks to the member."""
+    Work.objects.filter(pk=work.pk).update(due_at=timezone.now())
+    mine = works.claim(work.pk, timezone.now())
+    assert mine is not None
+    return mine
+
+
+def sending() -> Work:
+    """As a worker holds it that is paused on its way to the member."""
+    mine = claimed(placed())
+    assert works.advance(mine, to=Work.State.SENDING)
+    return mine
+
+
+def move(member) -> None:
+    """The job leaves its attempt, and the next one is sent to the same cluster."""
+    moves.leave(
+        books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now(), purge=PurgeMode.DIRECTLY
+    )
+    member.work(PYTORCH_JOBS)
+    books.cycle()
+    member.work(PYTORCH_JOBS)
+
+
+def resume_late(work: Work) -> None:
+    """The paused worker goes on where it stopped, by its own clock."""
+    with pytest.raises(works.ClaimLost):
+        dispatch._act(work, Job.objects.get(), lambda: timezone.now() + LATE)
+
+
+def attempt_of(found) -> str:
+    return found["metadata"]["labels"]["convoy.dev/attempt"]
+
+
+def test_a_late_withdrawal_leaves_the_newer_attempt_alone(member, north):
+    work = placed()
+    member.work(PYTORCH_JOBS)
+    Work.objects.update(state="Withdrawing", due_at=timezone.now())
+    late = claimed(work)
+    Work.objects.update(state="Applied", claim="", claimed_at=None)
+    move(member)
+    uid = north.get(PATH)["metadata"]["uid"]
+    assert attempt_of(north.get(PATH)) == "2"
+    dispatch._act(late, Job.objects.get(), lambda: timezone.now() + LATE)
+    assert north.get(PATH)["metadata"]["uid"] == uid
+    assert Work.objects.get(attempt=2).state == "Applied"
+
+
+def test_a_late_sender_leaves_the_newer_attempt_alone(member, north):
+    late = sending()
+    Work.objects.update(claim="", claimed_at=None)
+    member.work(PYTORCH_JOBS)
+    move(member)
+    before = north.get(PATH), north.get(POD_GROUPS.path("default", "llama"))
+    resume_late(late)
+    assert (north.get(PATH), north.get(POD_GROUPS.path("default", "llama"))) == before
+
+
+def test_a_late_sender_makes_nothing_for_a_suspended_job(member, north):
+    late = sending()
+    lifecycle.suspend(books.job("llama"), by="test", now=timezone.now())
+    member.work(PYTORCH_JOBS, timezone.now() + LATE)
+    resume_late(late)
+    assert member.items(PYTORCH_JOBS) == []
+
+
+def test_a_copy_made_late_for_a_suspended_job_is_removed(member, north):
+    late = sending()
+    lifecycle.suspend(books.job("llama"), by="test", now=timezone.now())
+    member.work(PYTORCH_JOBS, timezone.now() + LATE)
+    body = copies.manifest(
+        registry.of(late.api_version, late.kind), books.job("llama").manifest, labels(late.job_uid, 1)
+    )
+    north.create(PYTORCH_JOBS.path("default"), body)
+    member.report(PYTORCH_JOBS)
+    member.work(PYTORCH_JOBS)
+    assert member.items(PYTORCH_JOBS) == []
+
+
+def labels(uid, attempt):
+    return copies.labels(Identity.here(), str(uid), attempt)
+
+
+def test_a_copy_that_is_switched_on_again_under_a_suspended_job_is_suspended(member, north):
+    placed()
+    member.work(PYTORCH_JOBS)
+    lifecycle.suspend(books.job("llama"), by="test", now=timezone.now())
+    member.work(PYTORCH_JOBS)
+    assert Work.objects.get().state == "Suspended"
+    north.merge_patch(PATH, {"spec": {"runPolicy": {"suspend": False}}})
+    member.report(PYTORCH_JOBS)
+    member.work(PYTORCH_JOBS)
+    assert north.get(PATH)["spec"]["runPolicy"]["suspend"] is True
+    member.report(PYTORCH_JOBS)
+    assert Work.objects.get().state == "Suspended"
+
+
+def test_a_copy_that_runs_under_a_finished_job_is_removed(member, north):
+    placed()
+    member.work(PYTORCH_JOBS)
+    Job.objects.update(state="Failed", finished_at=timezone.now())
+    member.report(PYTORCH_JOBS)
+    member.work(PYTORCH_JOBS)
+    assert member.items(PYTORCH_JOBS) == []
+
+
+def test_a_copy_that_ended_with_its_job_stays(member, north):
+    placed()
+    member.work(PYTORCH_JOBS)
+    done = {"conditions": [{"type": "Succeeded", "status": "True"}]}
+    north.merge_patch(f"{PATH}/status", {"status": done})
+    member.report(PYTORCH_JOBS)
+    assert books.job("llama").state == "Succeeded"
+    member.report(PYTORCH_JOBS)
+    member.work(PYTORCH_JOBS)
+    assert north.get(PATH)["status"] == done
+
+
+def test_it_compares_the_order_of_attempts(member, north):
+    work = placed()
+    uid, kind = str(work.job_uid), registry.of(work.api_version, work.kind)
+    newer = copies.manifest(kind, books.job("llama").manifest, labels(uid, 3))
+    older = copies.manifest(kind, books.job("llama").manifest, labels(uid, 2))
+    copies.create(north, PYTORCH_JOBS, newer, uid, 3)
+    with pytest.raises(copies.Superseded):
+        copies.create(north, PYTORCH_JOBS, older, uid, 2)
+    assert copies.remove(north, PYTORCH_JOBS, "default", "llama", uid, 2)
+    assert not copies.suspend(north, PYTORCH_JOBS, kind, "default", "llama", uid, 2)
+    assert not north.get(PATH)["metadata"].get("deletionTimestamp")
+    assert not north.get(PATH)["spec"].get("runPolicy", {}).get("suspend")
+
+
+def test_it_renews_a_claim_that_grows_old_while_the_member_is_slow(member, north):
+    mine = claimed(placed())
+    began = mine.claimed_at
+    works.renew(mine, began + timedelta(seconds=25))
+    assert works.claim(mine.pk, began + timedelta(seconds=35)) is None
+    assert Work.objects.get().claimed_at == began + timedelta(seconds=25)
+
+
+def test_it_deletes_only_what_it_judged(member, north):
+    placed()
+    member.work(PYTORCH_JOBS)
+    found = north.get(PATH)
+    north.merge_patch(PATH, {"metadata": {"labels": {"convoy.dev/attempt": "7"}}})
+    with pytest.raises(MemberChanged):
+        copies._delete(north, PATH, found)
+    assert attempt_of(north.get(PATH)) == "7"
