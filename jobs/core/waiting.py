@@ -11,7 +11,7 @@ def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
             Code.NO_POLICY,
             f"no PropagationPolicy of its namespace and no ClusterPropagationPolicy selects this {gang.kind}",
         )
-    if gang.charged:
+    if gang.charged and not gang.queued:
         return None
     if quota is None:
         return _suspended() if gang.policy.suspended else None

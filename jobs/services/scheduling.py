@@ -31,7 +31,7 @@ from jobs.core.takeback import Takeback
 from jobs.core.world import Gang, Runner
 from jobs.events import announce_jobs, line, say
 from jobs.models import Attempt, Binding, Job, Work
-from jobs.services import entitlements, reclaiming, shares
+from jobs.services import entitlements, reclaiming, returns, shares
 from jobs.services.picture import Picture
 from jobs.services.reclaiming import Leaving
 from quotas import queries
@@ -94,6 +94,8 @@ def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tupl
         put_off = put_off + 1 if plan.claimants and put_off < _PUT_OFF and asked != requests() else 0
         orders = takeback.put_off(scheduler) if put_off else _take_back(picture, plan, now)
         plan.waits = _untold(plan.waits, orders, now)
+        if again := [each.gang.job_id for each in plan.placed if each.gang.attempt]:
+            returns.adopt(now, again)
         is_news = plan.placed or plan.waits or orders.taken or orders.content
         written = apply(plan, epoch, now, orders) if is_news else Written()
         if written is None:
@@ -234,7 +236,7 @@ def _closed() -> Callable[[Placed], bool]:
 
     def closed(placed: Placed) -> bool:
         gang = placed.gang
-        return gang.asks_quota and any(f"{gang.leaf}/".startswith(f"{path}/") for path in paths)
+        return gang.asks_queue and any(f"{gang.leaf}/".startswith(f"{path}/") for path in paths)
 
     return closed
 
