@@ -8,19 +8,23 @@ withdrawn, unless the policy purges directly (invariant I5). A copy that runs ag
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
+from structlog import get_logger
 
 from fleet import events, journal
 from fleet.models import Hold
-from jobs import snapshot
+from jobs import metrics, snapshot
 from jobs.core import policy as policies
 from jobs.core.failover import Outcome, Past, PurgeMode, blamed
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.models import Attempt, Job, Work
 from jobs.services import charges, scheduling, works
+
+log = get_logger(__name__)
 
 State = Work.State
 
@@ -56,7 +60,15 @@ def leave(
         say(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
     announce_jobs([job], now)
     scheduling.request()
+    transaction.on_commit(partial(_count_evicted, job, outcome, reason), robust=True)
     return True
+
+
+def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
+    metrics.EVICTED.labels(job.leaf, outcome).inc()
+    log.warning(
+        "failover", job=str(job), attempt=job.attempt, outcome=str(outcome), state=job.state, reason=reason.message
+    )
 
 
 def budget_spent(job: Job) -> bool:
