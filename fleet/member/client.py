@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,7 +25,6 @@ from kubernetes.client.rest import RESTClientObject
 from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
-from fleet import metrics
 from fleet.member import addresses, errors
 from fleet.member.passing import Passing
 
@@ -62,12 +60,9 @@ class WatchEvent:
 class MemberClient:
     """Thread-safe; keep one per member and close it when the credentials change."""
 
-    def __init__(
-        self, access: Access, *, timeout_s: float = 10.0, pool: int = 8, private_ok: bool = True, cluster: str = ""
-    ) -> None:
-        """``private_ok``: whether the server may have a loopback or private address. ``cluster`` labels the metrics."""
+    def __init__(self, access: Access, *, timeout_s: float = 10.0, pool: int = 8, private_ok: bool = True) -> None:
+        """``private_ok``: whether the server may have a loopback or private address."""
         self.access = access
-        self.cluster = cluster
         self._base = access.server.rstrip("/")
         self._timeout_s = timeout_s
         configuration = Configuration(host=self._base, connection_pool_maxsize=pool, retries=0)
@@ -224,10 +219,8 @@ class MemberClient:
     def _sent(
         self, method: str, url: str, body: bytes | None, headers: Params, timeout: urllib3.Timeout, *, stream: bool
     ) -> urllib3.BaseHTTPResponse:
-        began = perf_counter()
-        code = "unreachable"
         try:
-            response = self._pool.urlopen(
+            return self._pool.urlopen(
                 method,
                 url,
                 body=body,
@@ -237,14 +230,8 @@ class MemberClient:
                 redirect=False,
                 retries=False,
             )
-            code = str(response.status)
-            return response
         except (urllib3.exceptions.HTTPError, OSError) as e:
             raise errors.MemberAway(f"{self._base} cannot be reached: {_cause(e)}") from e
-        finally:
-            if self.cluster:
-                verb = "STREAM" if stream else method
-                metrics.MEMBER_REQUEST_SECONDS.labels(self.cluster, verb, code).observe(perf_counter() - began)
 
 
 class _GuardedConnection(HTTPSConnection):

@@ -15,6 +15,7 @@ from fleet.kube.resources import Resource
 from jobs.core.faults import Faults, Manifest
 
 __all__ = [
+    "AccountRights",
     "Amounts",
     "Faults",
     "Kind",
@@ -98,12 +99,26 @@ class State:
     completed_at: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AccountRights:
+    """What pods of a job do in their namespace as their ServiceAccount, and must be allowed to."""
+
+    account: str
+    owner: str
+    """Which part of the job asks for it, in words."""
+    rights: tuple[tuple[str, Resource], ...]
+
+
 class Kind(Protocol):
     """One file in this package a kind; found through `jobs.kinds.registry`. What has a body here is the usual answer."""
 
     resource: Resource
     own_gang: bool = False
     """Whether the kind's operator makes the group its pods start in."""
+    ends_pods: bool = True
+    """Whether the kind's operator ends the running pods of a copy that is suspended; where not, the fleet does it."""
+    ended_last: str = ""
+    """Where the fleet ends them: the role whose pods the others need while they save their work."""
     chiefs: tuple[str, ...]
     """The roles whose log is the job's log: the first that the job has."""
 
@@ -148,6 +163,10 @@ class Kind(Protocol):
 
     def suspend_command(self, copy: Manifest) -> tuple[Resource, Manifest] | None:
         """An object to make beside the copy so that it is suspended, for a kind whose switch alone does nothing."""
+        return None
+
+    def account_rights(self, manifest: Manifest) -> AccountRights | None:
+        """What the job's pods must be allowed to do through the member's API; None when they do not use it."""
         return None
 
     def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:

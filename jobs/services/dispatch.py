@@ -7,26 +7,24 @@ deleted, suspended, moved) is not recorded as sent; whoever changed it sees to i
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from time import perf_counter
 
 from django.db import transaction
 from django.db.models import Q
-from structlog import get_logger
 
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
 from fleet.services import links
-from jobs import metrics
 from jobs.core import policy as policies
 from jobs.core import shares as parts
 from jobs.core.failover import Outcome
+from jobs.core.lifecycle import grace_s
 from jobs.core.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, say
 from jobs.kinds import gangs, registry
-from jobs.kinds.base import Role
+from jobs.kinds.base import Kind, Role
 from jobs.models import Job, Work
 from jobs.services import (
     charges,
@@ -38,6 +36,7 @@ from jobs.services import (
     overrides,
     reservations,
     scheduling,
+    stopping,
     topology,
     works,
 )
@@ -46,8 +45,6 @@ from jobs.services.member_queues import QueueClosed
 from jobs.services.reservations import CannotReserve
 from jobs.services.works import ClaimLost
 from jobs.snapshot import known_kinds
-
-log = get_logger(__name__)
 
 State = Work.State
 Clock = Callable[[], datetime]
@@ -59,33 +56,14 @@ def push(pk: int, clock: Clock) -> None:
     if work is None:
         return
     job = Job.objects.select_related("policy").filter(uid=work.job_uid).first()
-    began, verb = perf_counter(), work.state
     try:
         _act(work, job, clock)
-        result = "done"
     except ClaimLost:
-        result = "ClaimLost"
-        log.warning("dispatch claim lost", verb=verb, job=_named(work), attempt=work.attempt, cluster=work.cluster.name)
         works.give_back(work, clock(), wait_s=0)
     except (MemberAway, MemberChanged, NotYet) as e:
-        result = type(e).__name__
-        write = log.info if isinstance(e, NotYet) else log.warning
-        write(
-            "dispatch failed",
-            verb=verb,
-            job=_named(work),
-            attempt=work.attempt,
-            cluster=work.cluster.name,
-            error=str(e),
-        )
         _wait(work, str(e), clock())
         if job is not None and work.state in (State.PENDING, State.SENDING):
             _tell(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
-    metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
-
-
-def _named(work: Work) -> str:
-    return f"{work.kind}/{work.namespace}/{work.name}"
 
 
 @transaction.atomic
@@ -178,8 +156,6 @@ def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> 
     if not recorded:
         works.give_back(work, now, wait_s=0)
         return
-    waited = (now - work.created_at).total_seconds()
-    metrics.PLACED_TO_SENT_SECONDS.labels(work.cluster.name).observe(waited)
     if job.shares:
         if division.sent(job, work.attempt, now):
             _say_sent(work, job, now, overridden_by)
@@ -205,7 +181,6 @@ def _say_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str])
 @transaction.atomic
 def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
     """What was made before the no is removed again; the job looks for another cluster."""
-    log.warning("member refused", job=_named(work), attempt=work.attempt, cluster=work.cluster.name, error=message)
     if not works.advance(work, to=State.WITHDRAWING, message=message[:500]):
         works.give_back(work, now, wait_s=0)
         return
@@ -225,6 +200,10 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
         there = copies.suspend(client, kind.resource, kind, work.namespace, work.name, str(work.job_uid), work.attempt)
     except MemberRefused as e:
         raise NotYet(copies.refused(e)) from e
+    if there and not kind.ends_pods:
+        if _waits_for_pods(client, kind, work, job, clock()):
+            return
+        there = False
     if not there:
         # Recorded as suspended, a copy that a late sender makes after this would be one that is meant to be there.
         if works.advance(work, to=State.WITHDRAWING):
@@ -241,6 +220,24 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
             announce_works([work], clock())
         else:
             works.give_back(work, clock(), wait_s=0)
+
+
+def _waits_for_pods(client: MemberClient, kind: Kind, work: Work, job: Job, now: datetime) -> bool:
+    """Ends the pods of a suspended copy whose operator does not; True while some of them still save their work."""
+    grace = grace_s(job.manifest, kind.templates(job.manifest))
+    progress = stopping.stop(client, kind, work, grace, now)
+    with transaction.atomic():
+        if progress.deleted:
+            message = (
+                f"{progress.deleted} pods of attempt {work.attempt} are to end and have {grace:g} s to save their work"
+            )
+            say(job, "StoppingPods", message, now)
+        if progress.left:
+            works.give_back(work, now, message=f"{progress.left} pods still save their work", wait_s=stopping.AGAIN_S)
+            return True
+    copies.remove(client, kind.resource, work.namespace, work.name, str(work.job_uid), work.attempt)
+    stopping.end_the_last(client, kind, work)
+    return False
 
 
 def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:

@@ -29,9 +29,13 @@ def test_1_4_1_an_elastic_job_is_accepted_and_a_missing_master_gets_1_cpu_2_gi_a
     reading = KIND.read(manifest)
     assert reading.faults == ()
     assert reading.roles[0].name == "dlrover-master"
-    assert reading.roles[0].request == {"cpu": 1000, "memory": 2 * 2**30, "pods": 1}
+    request = reading.roles[0].request
+    assert (request["cpu"], request["memory"]) == (1000, 2 * 2**30)
     KIND.complete(manifest)
-    assert manifest["spec"]["replicaSpecs"]["dlrover-master"]["template"]["spec"]["restartPolicy"] == "Never"
+    spec = manifest["spec"]["replicaSpecs"]["dlrover-master"]["template"]["spec"]
+    assert spec["restartPolicy"] == "Never"
+    command = "python -m dlrover.python.master.main --platform pyk8s --namespace default --job_name llama --port 50001"
+    assert spec["containers"][0]["command"] == ["/bin/bash", "-c", command]
 
 
 def test_1_4_2_pods_are_named_after_the_job_and_a_replaced_rank_keeps_its_label_with_a_new_id(world):
@@ -72,5 +76,17 @@ def test_1_4_18_a_suspended_elastic_job_has_no_worker_pods_until_it_is_resumed(w
     world.member("north", 8)
     world.apply(POLICY, yaml.safe_dump(elastic_job(suspend=True)))
     assert world.job("llama").state == "Suspended" and world.pods("north") == []
+    world.resume("llama")
+    world.expect("llama", "Running")
+
+
+def test_1_4_18_suspending_a_running_elastic_job_leaves_no_worker_pods_within_its_grace_and_five_seconds(world):
+    """Simulated: its operator ends no pod on suspend, as the real one does not."""
+    world.member("north", 8, time_scale=1.0)
+    world.apply(POLICY, yaml.safe_dump(elastic_job()))
+    world.expect("llama", "Running")
+    world.suspend("llama")
+    world.until(lambda: world.pods("north") == [], "no pods", patience_s=30.0 + 5.0)
+    assert world.job("llama").state == "Suspended"
     world.resume("llama")
     world.expect("llama", "Running")

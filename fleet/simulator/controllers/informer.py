@@ -13,7 +13,7 @@ from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberError, MemberExpired
 
-from .objects import controller_of, key_of, uid_of, version_of
+from .objects import key_of, owner_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Informer:
             return list(self._objects.values())
 
     def owned_by(self, uid: str) -> list[Object]:
-        """The objects whose controller has this uid, by name."""
+        """The objects whose controller, or else first owner, has this uid, by name."""
         with self._lock:
             return [self._objects[key] for key in sorted(self._owned.get(uid, ()))]
 
@@ -129,7 +129,7 @@ class Informer:
         if known is not None and uid_of(known) != uid_of(obj):
             self._drop(known)
         self._objects[key] = obj
-        owner = controller_of(obj)
+        owner = owner_of(obj)
         if owner:
             self._owned.setdefault(owner["uid"], set()).add(key)
 
@@ -142,7 +142,7 @@ class Informer:
         if known is None or uid_of(known) != uid_of(obj):
             return
         del self._objects[key]
-        owner = controller_of(known)
+        owner = owner_of(known)
         if owner:
             mates = self._owned.get(owner["uid"], set())
             mates.discard(key)

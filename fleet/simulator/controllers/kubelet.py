@@ -21,13 +21,13 @@ from .clock import parse_stamp
 from .controller import Cluster, Controller
 from .nodes import address, is_off
 from .objects import (
-    controller_of,
     is_finished,
     is_leaving,
     key_of,
     name_of,
     namespace_of,
     node_of,
+    owner_of,
     phase_of,
     restarts_of,
     split_key,
@@ -52,6 +52,8 @@ class Run:
     code: int | None = None
     """Set when it was told to end, or its process did."""
     reason: str = ""
+    message: str = ""
+    """What the container says as it ends."""
     last: Object | None = None
     unsent: Object | None = None
     """A status the API server has not got yet."""
@@ -156,6 +158,10 @@ class Kubelet(Controller):
             if run.start_at > now:
                 return None if run.start_at == NEVER else run.start_at - now
             self._begin(key, run, now)
+        if run.start_at is None and run.code is None and (ordered := lifecycle.ordered_end(run.pod)):
+            run.code, run.message = ordered
+            if run.process:
+                run.process.kill()
         if run.start_at is None and (run.code is not None or self._is_over(run, now)):
             if run.process and not run.process.ended():
                 return None
@@ -205,7 +211,7 @@ class Kubelet(Controller):
             code = run.behaviour.code_of_run(self._failed.get(self._fate(run.pod), 0))
         if code:
             self._failed[self._fate(run.pod)] = self._failed.get(self._fate(run.pod), 0) + 1
-        ended = lifecycle.ended_state(code=code, reason=run.reason, started=run.started, now=now)
+        ended = lifecycle.ended_state(code=code, reason=run.reason, message=run.message, started=run.started, now=now)
         run.process = None
         if not lifecycle.restarts(run.pod["spec"].get("restartPolicy") or "Always", code):
             run.unsent = lifecycle.finished(run.pod, now=now, restart=run.restart, ended=ended)
@@ -222,7 +228,7 @@ class Kubelet(Controller):
 
     def _fate(self, pod: Object) -> str:
         """What ``exit-code-times`` counts by: the pod's name under its owner, over all its re-creations."""
-        owner = controller_of(pod)
+        owner = owner_of(pod)
         return f"{key_of(pod)}/{owner['uid'] if owner else uid_of(pod)}"
 
     def _lose(self, key: str, pod: Object, run: Run | None) -> None:

@@ -2,6 +2,7 @@
 
 Annotations of a pod: ``convoy.dev/duration`` ("90s", simulated), ``convoy.dev/exit-code`` ("1"),
 ``convoy.dev/exit-code-times`` ("2": fails that often, then ends with 0), ``convoy.dev/run`` ("process": a real process).
+``convoy.dev/end`` ("1 words"), written on a running pod, ends it with that code, as its own program would have.
 Without a duration a pod of a Job or a training job runs 10 simulated minutes, any other until it is deleted.
 """
 
@@ -9,12 +10,13 @@ import re
 from dataclasses import dataclass
 
 from .clock import stamp
-from .objects import Object, annotations_of, condition, controller_of
+from .objects import Object, annotations_of, condition, owner_of
 
 DURATION = "convoy.dev/duration"
 EXIT_CODE = "convoy.dev/exit-code"
 EXIT_CODE_TIMES = "convoy.dev/exit-code-times"
 RUN = "convoy.dev/run"
+END = "convoy.dev/end"
 
 JOB_DURATION_S = 600.0
 BACKOFF_FIRST_S, BACKOFF_MOST_S, BACKOFF_FORGET_S = 10.0, 300.0, 600.0
@@ -49,7 +51,7 @@ def seconds(text: str) -> float:
 
 def behaviour(pod: Object) -> Behaviour:
     notes = annotations_of(pod)
-    owner = controller_of(pod)
+    owner = owner_of(pod)
     default = JOB_DURATION_S if owner and str(owner["kind"]).endswith("Job") else None
     times = notes.get(EXIT_CODE_TIMES)
     return Behaviour(
@@ -103,9 +105,16 @@ def unstartable(pod: Object, *, now: float, words: str) -> Object:
     return _status(pod, phase="Pending", ready=False, now=now, restart=0, state={"waiting": waiting}, extra={})
 
 
-def ended_state(*, code: int, reason: str, started: float, now: float) -> Object:
+def ordered_end(pod: Object) -> tuple[int, str] | None:
+    """The exit code and last words that a running pod is to end with now; None: it goes on."""
+    code, _, words = annotations_of(pod).get(END, "").partition(" ")
+    return (int(code), words) if code.isdecimal() else None
+
+
+def ended_state(*, code: int, reason: str, started: float, now: float, message: str = "") -> Object:
     return {
         "terminated": {
+            **({"message": message} if message else {}),
             "exitCode": code,
             "reason": reason or ("Error" if code else "Completed"),
             "startedAt": stamp(started),

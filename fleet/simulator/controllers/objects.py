@@ -49,6 +49,12 @@ def controller_of(obj: Object) -> Object | None:
     return None
 
 
+def owner_of(obj: Object) -> Object | None:
+    """The owner marked as controller, else the first: some masters own what they make without controlling it."""
+    references = obj["metadata"].get("ownerReferences") or [None]
+    return controller_of(obj) or (dict(references[0]) if references[0] else None)
+
+
 def owner_reference(owner: Object, api_version: str, kind: str) -> Object:
     return {
         "apiVersion": api_version,

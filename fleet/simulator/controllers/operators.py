@@ -9,7 +9,7 @@ from fleet.member.errors import MemberExists, MemberMissing
 
 from .conditions import difference
 from .controller import Cluster, Controller
-from .objects import controller_of, is_leaving, key_of, name_of, namespace_of, phase_of, uid_of
+from .objects import is_leaving, key_of, name_of, namespace_of, owner_of, phase_of, uid_of
 from .trade_kinds import TRADES
 from .trades import Found, Step
 
@@ -71,6 +71,10 @@ class Operators(Controller):
                 with contextlib.suppress(MemberMissing):
                     answer = self.client.delete(resource.path(namespace, name_of(obj)), propagation="Background")
                     self._children[resource].learn_if_object(answer)
+        for pod, notes in step.annotate:
+            patch = {"metadata": {"uid": uid_of(pod), "annotations": notes}}
+            with contextlib.suppress(MemberMissing):
+                self._children[PODS].learn(self.client.merge_patch(PODS.path(namespace, name_of(pod)), patch))
         for resource, body in step.make:
             known = self._children.get(resource)
             if known is not None and known.get(key_of(body)) is not None:
@@ -85,10 +89,10 @@ class Operators(Controller):
             self.queue.add(f"{key}/{key_of(job)}")
 
     def _on_child(self, _change: str, child: Object) -> None:
-        owner = controller_of(child)
+        owner = owner_of(child)
         if owner and owner["kind"] == JOBS.kind and owner["apiVersion"] == JOBS.api_version:
             parent = self._children[JOBS].get(f"{namespace_of(child)}/{owner['name']}")
-            owner = controller_of(parent) if parent else None
+            owner = owner_of(parent) if parent else None
         if owner and (key := _key_of(owner)) in self._trades:
             self.queue.add_after(f"{key}/{namespace_of(child)}/{owner['name']}", GATHER_S)
 

@@ -1,6 +1,7 @@
 """Every trade there is."""
 
-from .trade_elastic import DlRover, Horovod
+from .trade_dlrover import DlRover
+from .trade_elastic import Horovod
 from .trade_jobset import JobSets
 from .trade_ray import Ray
 from .trade_spark import Spark

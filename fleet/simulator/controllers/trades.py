@@ -45,6 +45,8 @@ class Step:
     """Made where they are missing."""
     remove: list[Object] = field(default_factory=list)
     """Pods and Jobs."""
+    annotate: list[tuple[Object, dict[str, str]]] = field(default_factory=list)
+    """Pods, and what to write on them."""
 
 
 class Trade:

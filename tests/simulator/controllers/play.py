@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fleet.simulator.controllers.lifecycle import ordered_end
 from fleet.simulator.controllers.objects import name_of
 from fleet.simulator.controllers.trades import Found, Step, Trade
 from tests.simulator.controllers.operator_cases import NOW
@@ -26,6 +27,10 @@ class Play:
         for gone in step.remove:
             self.pods.pop(name_of(gone), None)
             self.jobs.pop(name_of(gone), None)
+        for pod, notes in step.annotate:
+            self.pods[name_of(pod)]["metadata"].setdefault("annotations", {}).update(notes)
+            if ordered := ordered_end(self.pods[name_of(pod)]):
+                self._set("Failed" if ordered[0] else "Succeeded", ordered[0], name_of(pod))
         for _, body in step.make:
             if body["kind"] == "Pod":
                 self.pods.setdefault(name_of(body), {**body, "status": {"phase": "Pending"}})
@@ -37,10 +42,13 @@ class Play:
 
     def are(self, phase: str, *names: str, code: int = 0) -> None:
         """These pods (all without names) are in that phase; the trade sees it."""
-        state = {"terminated": {"exitCode": code}}
-        for name in names or list(self.pods):
-            self.pods[name]["status"] = {"phase": phase, "containerStatuses": [{"state": state if code else {}}]}
+        self._set(phase, code, *(names or list(self.pods)))
         self.step()
+
+    def _set(self, phase: str, code: int, *names: str) -> None:
+        state = {"terminated": {"exitCode": code}}
+        for name in names:
+            self.pods[name]["status"] = {"phase": phase, "containerStatuses": [{"state": state if code else {}}]}
 
     def end(self, condition: str, *names: str) -> None:
         """These Jobs (all without names) have ended so."""
