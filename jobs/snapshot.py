@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet, Subquery, TextField
+from django.db.models import Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
 from fleet.core import fits
@@ -177,9 +177,9 @@ def left_jobs() -> QuerySet[Job]:
 
 
 def running_jobs() -> QuerySet[Job]:
-    """Who might be asked to make room."""
-    rows = charged_jobs().filter(state__in=Job.ON_MEMBER, preemptible=True, suspended=False)
-    return rows.filter(deleting_at__isnull=True, cluster__isnull=False)
+    """Jobs that might be asked to make room; those too that wait again, charged for a copy that may still run."""
+    rows = charged_jobs().filter(preemptible=True, suspended=False, deleting_at__isnull=True)
+    return rows.filter(Q(state__in=Job.ON_MEMBER, cluster__isnull=False) | Q(state__in=Job.WAITING))
 
 
 def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[Runner, ...]:
@@ -275,6 +275,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
         leaf_fault=job["leaf_fault"],
         preemptible=job["preemptible"],
         charged=job["charge"] is not None,
+        queued=job["state"] == Job.State.QUEUED,
         uid=str(job["uid"]),
         needs=asks.of_stored(roles),
         division=division,

@@ -1,9 +1,11 @@
-"""The task queue: its broker, its limits and its beat. Tasks live in each app's ``tasks.py``."""
+"""The task queue: its broker, its limits, its beat and its metrics. Tasks live in each app's ``tasks.py``."""
 
 import os
+from time import perf_counter
+from typing import Any
 
-from celery import Celery
-from celery.signals import beat_init, worker_ready
+from celery import Celery, Task
+from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
 from kombu.transport import TRANSPORT_ALIASES
 
 from fleet import pauses
@@ -26,3 +28,30 @@ def _say_so_at_once(**_: object) -> None:
 @worker_ready.connect
 def _look_no_more_at_code(**_: object) -> None:
     pauses.shorten()
+
+
+@beat_init.connect
+@worker_ready.connect
+def _serve_metrics(**_: object) -> None:
+    from deploy.config import metrics
+
+    metrics.serve()
+
+
+@task_prerun.connect
+def _begin(task: Task, **_: Any) -> None:
+    task.request.began = perf_counter()
+
+
+@task_postrun.connect
+def _count_run(task: Task, **_: Any) -> None:
+    from fleet import metrics
+
+    metrics.TASK_SECONDS.labels(task.name).observe(perf_counter() - task.request.began)
+
+
+@task_failure.connect
+def _count_error(sender: Task, **_: Any) -> None:
+    from fleet import metrics
+
+    metrics.RECONCILE_ERRORS.labels(sender.name).inc()

@@ -10,7 +10,7 @@ from pathlib import Path
 import environ
 from csp.constants import SELF
 
-from deploy.config import home
+from deploy.config import home, logs
 
 env = environ.Env()
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -250,17 +250,4 @@ CONVOY_KUBE_URL = env.str("CONVOY_KUBE_URL", default="")
 CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)
 """Whether members may live on loopback and private addresses. Off where users who are not trusted may join clusters."""
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("CONVOY_LOG_LEVEL", default="INFO")},
-    "loggers": {
-        "celery.app.trace": {"level": "WARNING"},
-        "celery.worker.strategy": {"level": "WARNING"},
-        "celery.beat": {"level": "WARNING"},
-        "urllib3": {"level": "ERROR"},
-        "axes": {"level": "WARNING"},
-    },
-}
+LOGGING = logs.configured(env.str("CONVOY_LOG_FORMAT", default="json"), env.str("CONVOY_LOG_LEVEL", default="INFO"))

@@ -1,5 +1,6 @@
 """The product as a list of processes: what each runs, what it waits for, and how its readiness is known."""
 
+import shutil
 import signal
 import sys
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class Plan:
 
 def specs(plan: Plan) -> list[Spec]:
     broker = plan.broker.spec(plan.home)
+    _empty(metrics_folder(plan.home))
     simulator = [_simulator(plan)] if plan.simulated else []
     return ([broker] if broker else []) + [_migrate(plan), *_services(plan, bool(broker)), *simulator]
 
@@ -41,8 +43,20 @@ def _env(plan: Plan) -> dict[str, str]:
         "CONVOY_KUBE_PORT": str(plan.kube_port),
         "DJANGO_SETTINGS_MODULE": "deploy.config.settings",
         "PYTHONUNBUFFERED": "1",
+        "CONVOY_LOG_FORMAT": "console",
+        "PROMETHEUS_MULTIPROC_DIR": str(metrics_folder(plan.home)),
         **plan.broker.env,
     }
+
+
+def metrics_folder(home: Path) -> Path:
+    """Where the processes of one run keep their counters, so that any of them can serve the sums."""
+    return home / "run" / "metrics"
+
+
+def _empty(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
 
 
 def _python(*args: str) -> tuple[str, ...]:

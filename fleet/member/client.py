@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,6 +26,7 @@ from kubernetes.client.rest import RESTClientObject
 from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
+from fleet import metrics
 from fleet.member import addresses, errors
 from fleet.member.passing import Passing
 
@@ -60,9 +62,12 @@ class WatchEvent:
 class MemberClient:
     """Thread-safe; keep one per member and close it when the credentials change."""
 
-    def __init__(self, access: Access, *, timeout_s: float = 10.0, pool: int = 8, private_ok: bool = True) -> None:
-        """``private_ok``: whether the server may have a loopback or private address."""
+    def __init__(
+        self, access: Access, *, timeout_s: float = 10.0, pool: int = 8, private_ok: bool = True, cluster: str = ""
+    ) -> None:
+        """``private_ok``: whether the server may have a loopback or private address. ``cluster`` labels the metrics."""
         self.access = access
+        self.cluster = cluster
         self._base = access.server.rstrip("/")
         self._timeout_s = timeout_s
         configuration = Configuration(host=self._base, connection_pool_maxsize=pool, retries=0)
@@ -219,8 +224,10 @@ class MemberClient:
     def _sent(
         self, method: str, url: str, body: bytes | None, headers: Params, timeout: urllib3.Timeout, *, stream: bool
     ) -> urllib3.BaseHTTPResponse:
+        began = perf_counter()
+        code = "unreachable"
         try:
-            return self._pool.urlopen(
+            response = self._pool.urlopen(
                 method,
                 url,
                 body=body,
@@ -230,8 +237,14 @@ class MemberClient:
                 redirect=False,
                 retries=False,
             )
+            code = str(response.status)
+            return response
         except (urllib3.exceptions.HTTPError, OSError) as e:
             raise errors.MemberAway(f"{self._base} cannot be reached: {_cause(e)}") from e
+        finally:
+            if self.cluster:
+                verb = "STREAM" if stream else method
+                metrics.MEMBER_REQUEST_SECONDS.labels(self.cluster, verb, code).observe(perf_counter() - began)
 
 
 class _GuardedConnection(HTTPSConnection):

@@ -5,7 +5,6 @@ connection, lists again when the member forgot that place, when it was away long
 every ten minutes in any case, so that whatever was missed is found. It never gives up and never decides anything.
 """
 
-import logging
 import random
 import threading
 import time
@@ -13,11 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from structlog import get_logger
+
+from fleet import metrics
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient, Object, Params
 from fleet.member.errors import MemberDenied, MemberError, MemberExpired, MemberMissing
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 Key = tuple[str, str]
 
@@ -128,11 +130,18 @@ class Reflector(threading.Thread):
         if self._stopping.is_set():
             return
         self._failures += 1
+        metrics.WATCH_RESTARTS.labels(self._client.cluster).inc()
         if self._failures > 1 or e.status:
             self._version = ""
         hopeless = isinstance(e, MemberDenied | MemberMissing)
         if self._failures == 3 or hopeless:
-            log.info("%s of %s cannot be watched: %s", self._resource.plural, self._client.access.server, e)
+            log.warning(
+                "watch failed",
+                cluster=self._client.cluster,
+                resource=self._resource.plural,
+                tries=self._failures,
+                error=str(e),
+            )
         shortest, longest = _PAUSE_S
         pause = _HOPELESS_S if hopeless else min(longest, shortest * 2 ** min(self._failures - 1, 10))
         self._pause(pause * (0.5 + self._rng.random()))

@@ -5,13 +5,13 @@ writes a time and no journal entry. What a member is and serves is asked again n
 kinds change (`Cluster.discovered_at` is null).
 """
 
-import logging
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from functools import partial
 
 from django.conf import settings
 from django.db import transaction
+from structlog import get_logger
 
 from fleet import events
 from fleet.core import health
@@ -23,7 +23,7 @@ from fleet.models import Cluster
 from fleet.services import clusters, links, probing
 from fleet.services.probing import Findings
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 LOOK_S = 2.0
 ASK_S = 5.0
@@ -123,7 +123,8 @@ def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | None], now:
     clusters.announce(row, fields, now)
     warning = is_now.state is not State.READY
     events.record(clusters.change(row), is_now.reason, is_now.message, now, warning=warning)
-    log.log(logging.WARNING if warning else logging.INFO, "%s is %s: %s", row.name, row.state, is_now.message)
+    write = log.warning if warning else log.info
+    write("cluster state", cluster=row.name, state=row.state, reason=is_now.reason, message=is_now.message)
 
 
 def _is_stale(row: Cluster, now: datetime) -> bool:
@@ -149,7 +150,7 @@ def _ask(access: Access, before: discovery.Apis) -> Findings | None:
         finally:
             client.close()
     except MemberError as e:
-        log.info("%s did not say what it serves: %s", access.server, e)
+        log.info("discovery failed", server=access.server, error=str(e))
         return None
 
 

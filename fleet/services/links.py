@@ -23,14 +23,14 @@ def client(cluster: Cluster, *, timeout_s: float = 10.0) -> MemberClient:
         known = _clients.get(key)
         if known and known[0] == fresh:
             return known[1]
-        made = connect(access, timeout_s=timeout_s)
+        made = connect(access, timeout_s=timeout_s, cluster=cluster.name)
         _clients[key] = (fresh, made)
         return made
 
 
-def connect(access: Access, *, timeout_s: float = 10.0) -> MemberClient:
-    """A client of its own, for the caller to close."""
-    return MemberClient(access, timeout_s=timeout_s, private_ok=settings.CONVOY_PRIVATE_MEMBERS)
+def connect(access: Access, *, timeout_s: float = 10.0, cluster: str = "") -> MemberClient:
+    """A client of its own, for the caller to close; ``cluster`` labels its metrics."""
+    return MemberClient(access, timeout_s=timeout_s, private_ok=settings.CONVOY_PRIVATE_MEMBERS, cluster=cluster)
 
 
 def access_of(cluster: Cluster) -> Access:

@@ -68,7 +68,7 @@ class MemberWatch:
         access = links.access_of(cluster)
         self.digest = links.digest(access)
         self._cluster_id, self._name, self._rng = cluster.pk, cluster.name, rng
-        self._client = links.connect(access)
+        self._client = links.connect(access, cluster=cluster.name)
         self._stopping = threading.Event()
         self._reading: dict[Resource, threading.Event] = {}
         self._queue: queue.Queue[Delivery] = queue.Queue(_BACKLOG)

@@ -15,9 +15,11 @@ from rest_framework.request import Request
 
 from fleet.api import supply
 from fleet.api.authentication import TokenAuthentication
+from fleet.api.exposition import counted
 from fleet.api.problems import problem
 from fleet.models import Cluster
 from fleet.services import access
+from jobs.api import queue_metrics
 from jobs.models import Job, Work
 
 
@@ -28,6 +30,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return refused
     registry = CollectorRegistry()
     registry.register(Numbers())
+    registry.register(counted())
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
@@ -37,6 +40,8 @@ class Numbers(Collector):
         yield _counts("convoy_clusters", "Member clusters", Cluster.State.values, [c.state for c in clusters])
         yield _jobs()
         yield _works()
+        yield queue_metrics.pending()
+        yield from queue_metrics.resources()
         yield from _amounts(clusters)
 
 

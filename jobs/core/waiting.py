@@ -3,6 +3,11 @@
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.world import Gang, Quota
 
+INADMISSIBLE = frozenset(
+    {Code.NO_POLICY, Code.NO_QUOTA_FOR_NAMESPACE, Code.QUEUE_HELD, Code.SCHEDULING_SUSPENDED, Code.NEVER_FITS}
+)
+"""Reasons that free capacity alone does not end: somebody has to change a policy, a quota, a queue or the job."""
+
 
 def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
     """None: it is looked at."""
@@ -11,7 +16,7 @@ def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
             Code.NO_POLICY,
             f"no PropagationPolicy of its namespace and no ClusterPropagationPolicy selects this {gang.kind}",
         )
-    if gang.charged:
+    if gang.charged and not gang.queued:
         return None
     if quota is None:
         return _suspended() if gang.policy.suspended else None

@@ -50,6 +50,8 @@ class Gang:
     preemptible: bool = True
     charged: bool = False
     """Its leaf is charged for it already: it moves, or its pods are not gone yet."""
+    queued: bool = False
+    """It stands in its queue; False: it moves, and its queue has let it start before."""
     uid: str = ""
     needs: Demand | None = None
     """What its pods ask of nodes beyond amounts; None: nothing."""
@@ -79,6 +81,11 @@ class Gang:
     @property
     def asks_quota(self) -> bool:
         return bool(self.leaf) and not self.charged
+
+    @property
+    def asks_queue(self) -> bool:
+        """Whether it may start only while its queue is open."""
+        return bool(self.leaf) and (self.queued or not self.charged)
 
     @property
     def charge(self) -> Charge:

@@ -7,15 +7,18 @@ deleted, suspended, moved) is not recorded as sent; whoever changed it sees to i
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from time import perf_counter
 
 from django.db import transaction
 from django.db.models import Q
+from structlog import get_logger
 
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
 from fleet.services import links
+from jobs import metrics
 from jobs.core import policy as policies
 from jobs.core import shares as parts
 from jobs.core.failover import Outcome
@@ -46,6 +49,8 @@ from jobs.services.reservations import CannotReserve
 from jobs.services.works import ClaimLost
 from jobs.snapshot import known_kinds
 
+log = get_logger(__name__)
+
 State = Work.State
 Clock = Callable[[], datetime]
 
@@ -56,14 +61,33 @@ def push(pk: int, clock: Clock) -> None:
     if work is None:
         return
     job = Job.objects.select_related("policy").filter(uid=work.job_uid).first()
+    began, verb = perf_counter(), work.state
     try:
         _act(work, job, clock)
+        result = "done"
     except ClaimLost:
+        result = "ClaimLost"
+        log.warning("dispatch claim lost", verb=verb, job=_named(work), attempt=work.attempt, cluster=work.cluster.name)
         works.give_back(work, clock(), wait_s=0)
     except (MemberAway, MemberChanged, NotYet) as e:
+        result = type(e).__name__
+        write = log.info if isinstance(e, NotYet) else log.warning
+        write(
+            "dispatch failed",
+            verb=verb,
+            job=_named(work),
+            attempt=work.attempt,
+            cluster=work.cluster.name,
+            error=str(e),
+        )
         _wait(work, str(e), clock())
         if job is not None and work.state in (State.PENDING, State.SENDING):
             _tell(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
+    metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
+
+
+def _named(work: Work) -> str:
+    return f"{work.kind}/{work.namespace}/{work.name}"
 
 
 @transaction.atomic
@@ -156,6 +180,8 @@ def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> 
     if not recorded:
         works.give_back(work, now, wait_s=0)
         return
+    waited = (now - work.created_at).total_seconds()
+    metrics.PLACED_TO_SENT_SECONDS.labels(work.cluster.name).observe(waited)
     if job.shares:
         if division.sent(job, work.attempt, now):
             _say_sent(work, job, now, overridden_by)
@@ -181,6 +207,7 @@ def _say_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str])
 @transaction.atomic
 def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
     """What was made before the no is removed again; the job looks for another cluster."""
+    log.warning("member refused", job=_named(work), attempt=work.attempt, cluster=work.cluster.name, error=message)
     if not works.advance(work, to=State.WITHDRAWING, message=message[:500]):
         works.give_back(work, now, wait_s=0)
         return

@@ -19,7 +19,7 @@ from jobs.events import announce_jobs, say
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job, Work
-from jobs.services import charges, moves, scheduling, shares, works
+from jobs.services import charges, moves, returns, scheduling, shares, works
 from jobs.snapshot import spec_of
 
 _MAY_LEAVE = (*Job.ON_MEMBER, Job.State.MOVING)
@@ -62,7 +62,7 @@ def report(job: Job, attempt: int, status: Manifest | None, running: int, now: d
     if job.state == Job.State.RECLAIMING and state.phase is not Phase.SUCCEEDED:
         return
     if share.state is ShareState.LOST:
-        if state.phase not in (Phase.RUNNING, Phase.SUCCEEDED) or not _reopened(job, attempt):
+        if state.phase not in (Phase.RUNNING, Phase.SUCCEEDED) or not _reopened(job, attempt, state.phase, now):
             return
         share = parts.regained(share)
         say(job, "StaysOnCluster", f"{share.cluster} is back before another place was found", now)
@@ -79,8 +79,9 @@ def report_pods(job: Job, running: Mapping[int, int], now: datetime) -> None:
         report(job, attempt, None, count, now)
 
 
-def _reopened(job: Job, attempt: int) -> bool:
-    if not Work.objects.filter(job_uid=job.uid, attempt=attempt, state=Work.State.APPLIED).exists():
+def _reopened(job: Job, attempt: int, phase: Phase, now: datetime) -> bool:
+    work = returns.copy_of(job, attempt)
+    if work is None or not (phase is Phase.SUCCEEDED or returns.may_stay(job, work.cluster, now)):
         return False
     ended = Attempt.objects.filter(job=job, number=attempt, outcome=Outcome.LOST)
     return ended.update(ended_at=None, outcome="", message="") > 0

@@ -10,12 +10,12 @@ from django.conf import settings
 
 from fleet.models import Cluster
 from jobs.core import shares as parts
-from jobs.core.failover import Outcome, PurgeMode, leaves_cluster_at
+from jobs.core.failover import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.core.shares import Share, ShareState
 from jobs.models import Attempt, Job, Work
-from jobs.services import division
-from jobs.snapshot import spec_of, taints_of
+from jobs.services import division, returns
+from jobs.snapshot import spec_of
 
 Verdict = tuple[Outcome, Reason, PurgeMode]
 
@@ -43,9 +43,7 @@ def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iter
         told = f"{share.cluster} was detached from the fleet"
         yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), PurgeMode.GRACEFULLY
         return
-    wait = spec.application_toleration_s
-    tolerated = settings.CONVOY_CLUSTER_TOLERATION_S if wait is None else wait
-    at = leaves_cluster_at(taints_of(cluster.taints), spec.tolerations, tolerated)
+    wait, at = spec.application_toleration_s, returns.leaves_at(job, cluster)
     if at is not None and at <= now:
         told = f"{cluster.name} is {plight(cluster)} and is not tolerated any longer"
         kept = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge

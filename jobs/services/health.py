@@ -9,11 +9,10 @@ from django.conf import settings
 
 from fleet import events
 from fleet.models import Cluster
-from jobs.core.failover import Outcome, PurgeMode, leaves_cluster_at
-from jobs.core.policy import PolicySpec
+from jobs.core.failover import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job, Work
-from jobs.services import division_health, moves
+from jobs.services import division_health, moves, returns
 from jobs.snapshot import spec_of, taints_of
 
 
@@ -67,15 +66,13 @@ def _purge(job: Job) -> PurgeMode:
 def _on_lost_clusters(now: datetime) -> int:
     moved = 0
     for cluster in Cluster.objects.exclude(taints=[]).defer("access"):
-        taints = taints_of(cluster.taints)
-        if not any(taint.effect == "NoExecute" for taint in taints):
+        if not any(taint.effect == "NoExecute" for taint in taints_of(cluster.taints)):
             continue
         rows = Job.objects.filter(
             shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
         ).select_related("policy")
         for job in rows:
-            spec = spec_of(job)
-            at = leaves_cluster_at(taints, spec.tolerations, _default_toleration(spec))
+            spec, at = spec_of(job), returns.leaves_at(job, cluster)
             if at is not None and at <= now:
                 reason = Reason(
                     Code.CLUSTER_LOST,
@@ -84,12 +81,6 @@ def _on_lost_clusters(now: datetime) -> int:
                 purge = spec.cluster_purge if spec.cluster_purge is not PurgeMode.NEVER else PurgeMode.GRACEFULLY
                 moved += moves.leave(job, Outcome.LOST, reason, now, purge=purge)
     return moved
-
-
-def _default_toleration(spec: PolicySpec) -> float:
-    """A policy that says how long an unhealthy job is tolerated means a job on a dead cluster too."""
-    said = spec.application_toleration_s
-    return settings.CONVOY_CLUSTER_TOLERATION_S if said is None else said
 
 
 def _never_started(now: datetime) -> int:

@@ -1,25 +1,30 @@
 """How a job leaves a cluster, and what follows: another attempt, or the end of its budget. No member is touched here.
 
 Deciding to leave and finding the next place are two steps: here the attempt is closed and the job waits again (state
-Moving); the cycle places it, and only then is the old copy withdrawn, unless the policy purges directly. What the attempt
-held stays held until its copy is gone.
+Moving, or Queued where its policy starts jobs through a queue only); the cycle places it, and only then is the old copy
+withdrawn, unless the policy purges directly (invariant I5). A copy that runs again before that is adopted
+(`jobs.services.returns`). What the attempt held stays held, and its quota charged, until its copy is gone.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
+from structlog import get_logger
 
 from fleet import events, journal
 from fleet.models import Hold
-from jobs import snapshot
+from jobs import metrics, snapshot
 from jobs.core import policy as policies
 from jobs.core.failover import Outcome, Past, PurgeMode, blamed
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.models import Attempt, Job, Work
 from jobs.services import charges, scheduling, works
+
+log = get_logger(__name__)
 
 State = Work.State
 
@@ -47,14 +52,23 @@ def leave(
     if budget_spent(job):
         _give_up(job, reason, now, [job.attempt] if copy_ended else [])
     else:
+        works.drop_unsent([job], now)
         if _queued_by_policy(job):
-            _queue_again(job, now)
+            _queue_again(job, purge, now, copy_ended=copy_ended)
         else:
             _purge(job, purge, now)
         say(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
     announce_jobs([job], now)
     scheduling.request()
+    transaction.on_commit(partial(_count_evicted, job, outcome, reason), robust=True)
     return True
+
+
+def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
+    metrics.EVICTED.labels(job.leaf, outcome).inc()
+    log.warning(
+        "failover", job=str(job), attempt=job.attempt, outcome=str(outcome), state=job.state, reason=reason.message
+    )
 
 
 def budget_spent(job: Job) -> bool:
@@ -84,11 +98,11 @@ def _queued_by_policy(job: Job) -> bool:
     return job.policy is not None and policies.read(job.policy.manifest, snapshot.known_kinds()).suspended
 
 
-def _queue_again(job: Job, now: datetime) -> None:
-    """Its place in the line is the one it had; its quota is free once its pods are gone."""
+def _queue_again(job: Job, purge: PurgeMode, now: datetime, *, copy_ended: bool) -> None:
+    """Queues the job where it stood. A copy that has ended needs no keeping: removed at once, it frees the quota."""
     job.state = Job.State.QUEUED
     job.save(update_fields=["state"])
-    works.withdraw(job, now)
+    _purge(job, PurgeMode.DIRECTLY if copy_ended and purge is PurgeMode.GRACEFULLY else purge, now)
     charges.release(now, [job.uid])
 
 
@@ -98,22 +112,6 @@ def _purge(job: Job, mode: PurgeMode, now: datetime) -> None:
         works.withdraw(job, now)
     elif mode is PurgeMode.NEVER and mine.filter(state=State.APPLIED).update(state=State.KEPT):
         works.release_hold(job.uid, job.attempt, now)
-
-
-@transaction.atomic
-def come_back(job: Job, now: datetime) -> bool:
-    """The cluster a job was about to leave is well again and the copy runs on: the attempt goes on where it is."""
-    copy = Work.objects.filter(job_uid=job.uid, attempt=job.attempt, state=State.APPLIED).first()
-    if copy is None:
-        return False
-    lost = Attempt.objects.filter(job=job, number=job.attempt, outcome=Outcome.LOST)
-    moving = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=Job.State.MOVING, deleting_at__isnull=True)
-    if not lost.exists() or not moving.update(state=Job.State.DISPATCHED, cluster_id=copy.cluster_id):
-        return False
-    lost.update(ended_at=None, outcome="", message="")
-    job.refresh_from_db()
-    say(job, "StaysOnCluster", f"{copy.cluster.name} is back before another place was found", now)
-    return True
 
 
 def after_removal(work: Work, now: datetime) -> None:

@@ -9,15 +9,17 @@ under the lock of his row. Whoever calls here asks for a cycle (`jobs.services.s
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import groupby
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from structlog import get_logger
 
 from fleet import events
 from fleet.models import Cluster, Pod
-from jobs import snapshot
+from jobs import metrics, snapshot
 from jobs.core import shares as parts
 from jobs.core.failover import Outcome
 from jobs.core.lifecycle import grace_s
@@ -28,6 +30,8 @@ from jobs.events import announce_jobs, line, say
 from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services import population, works
+
+log = get_logger(__name__)
 
 State = Work.State
 
@@ -111,7 +115,15 @@ def _send_off(going: Sequence[tuple[Job, dict[str, Any]]], now: datetime) -> dic
     ]
     events.record_all(lines, now)
     announce_jobs(jobs, now, _LEFT)
+    transaction.on_commit(partial(_count_preempted, going), robust=True)
     return until
+
+
+def _count_preempted(going: Sequence[tuple[Job, dict[str, Any]]]) -> None:
+    for job, order_ in going:
+        metrics.PREEMPTED.labels(job.leaf, order_["cause"]).inc()
+        metrics.EVICTED.labels(job.leaf, "Preempted").inc()
+        log.info("preempted", job=str(job), attempt=job.attempt, preemptor=order_["by"], reason=order_["cause"])
 
 
 def _give_time(job: Job, told: dict[str, Any], now: datetime) -> datetime:

@@ -18,10 +18,11 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F, Q
+from structlog import get_logger
 
 from fleet import bulk, events
 from fleet.models import Cluster, Hold, Lease, LeaseRequests
-from jobs import snapshot
+from jobs import metrics, snapshot
 from jobs.core import shares as parts
 from jobs.core import takeback, timeline, topology_placed
 from jobs.core.plans import Placed, Plan, Waits
@@ -31,11 +32,14 @@ from jobs.core.takeback import Takeback
 from jobs.core.world import Gang, Runner
 from jobs.events import announce_jobs, line, say
 from jobs.models import Attempt, Binding, Job, Work
-from jobs.services import entitlements, reclaiming, shares
+from jobs.services import entitlements, reclaiming, returns, shares
+from jobs.services.cycle_report import CycleReport
 from jobs.services.picture import Picture
 from jobs.services.reclaiming import Leaving
 from quotas import queries
 from quotas.models import Queue, QuotaTree
+
+log = get_logger(__name__)
 
 LEASE = "scheduler"
 _TERM = timedelta(seconds=30)
@@ -87,15 +91,28 @@ def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tupl
     placed, asked, put_off = 0, requests(), 0
     while True:
         now = clock()
+        report = CycleReport(epoch)
         scheduler = _refreshed(picture, now)
         if picture.stops_somebody and reclaiming.take_back_stopped(now):
             scheduler = _refreshed(picture, now)
+        report.step("snapshot")
         plan = scheduler.run(now, picture.runs)
+        report.step("plan")
         put_off = put_off + 1 if plan.claimants and put_off < _PUT_OFF and asked != requests() else 0
         orders = takeback.put_off(scheduler) if put_off else _take_back(picture, plan, now)
         plan.waits = _untold(plan.waits, orders, now)
+        report.step("preemption")
+        if again := [each.gang.job_id for each in plan.placed if each.gang.attempt]:
+            returns.adopt(now, again)
         is_news = plan.placed or plan.waits or orders.taken or orders.content
         written = apply(plan, epoch, now, orders) if is_news else Written()
+        report.step("apply")
+        report.done(
+            placed=len(written.placed) if written else 0,
+            waiting=len(plan.waits),
+            preempted=len(orders.taken),
+            dropped=written is None,
+        )
         if written is None:
             picture.forget()
             return placed, asked
@@ -149,6 +166,8 @@ def _acquire(holder: str, now: datetime) -> int | None:
     free = Lease.objects.filter(Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * _TERM), name=LEASE)
     epoch = lease.epoch + 1
     ours = free.filter(epoch=lease.epoch).update(holder=holder, epoch=epoch, expires_at=now + _TERM)
+    if ours and lease.holder:
+        log.warning("scheduler lease taken over", epoch=epoch, from_holder=lease.holder, expired_at=lease.expires_at)
     return epoch if ours else None
 
 
@@ -234,7 +253,7 @@ def _closed() -> Callable[[Placed], bool]:
 
     def closed(placed: Placed) -> bool:
         gang = placed.gang
-        return gang.asks_quota and any(f"{gang.leaf}/".startswith(f"{path}/") for path in paths)
+        return gang.asks_queue and any(f"{gang.leaf}/".startswith(f"{path}/") for path in paths)
 
     return closed
 
@@ -249,8 +268,8 @@ def _claim(placed: Sequence[Placed], waiting: Mapping[int, Job]) -> list[tuple[J
 
 
 _SEEN = (
-    "uid", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible", "charge", "shares",
-    "state", "suspended", "deleting_at", "reason", "waited", "resource_version",
+    "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible",
+    "charge", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version",
 )  # fmt: skip
 _CLAIMED = ("state", "cluster", "attempt", "charge", "reason", "status", "reclaim", "unhealthy_since")
 
@@ -308,6 +327,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     _write_bindings(pairs, now)
     _tell_far_apart(pairs, now)
     _withdraw_former(pairs, now)
+    transaction.on_commit(partial(_count_admitted, pairs, now), robust=True)
     told = "Binding has been scheduled successfully. Result: "
     said = [line(job, "ScheduleBindingSucceed", told + p.result) for job, p in pairs]
     announce_jobs([job for job, _ in pairs], now, _CLAIMED, said)
@@ -315,6 +335,13 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     for (_, _, share, _), work in zip(rows, works, strict=True):
         by_cluster[share.cluster_id].append(work)
     _send_out(by_cluster)
+
+
+def _count_admitted(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    for job, placed in pairs:
+        metrics.ADMITTED.labels(job.leaf).inc()
+        if placed.gang.attempt == 0:
+            metrics.ADMISSION_WAIT_SECONDS.labels(job.leaf).observe((now - job.created_at).total_seconds())
 
 
 def _send_out(works: Mapping[int, Sequence[int]]) -> None:

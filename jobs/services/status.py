@@ -26,13 +26,13 @@ from jobs.events import announce_jobs, announce_works, line
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
-from jobs.services import charges, division, health, moves, scheduling, works
+from jobs.services import charges, division, health, moves, returns, scheduling, works
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
 _CLOCKS_APART = timedelta(seconds=2)
 """How far the clocks of a worker and a watcher may differ."""
-_FOLLOWED = (*Job.ON_MEMBER, Job.State.MOVING, Job.State.RECLAIMING)
+_FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, Job.State.RECLAIMING)
 
 
 @dataclass
@@ -208,7 +208,7 @@ def _take(job: Job, status: Manifest, running: int, news: News) -> None:
     state = registry.of(job.api_version, job.kind).read_status(status, running)
     if job.state == Job.State.RECLAIMING and state.phase is not Phase.SUCCEEDED:
         return
-    if job.state == Job.State.MOVING and not _comes_back(job, state, news.now):
+    if job.state in Job.WAITING and not _comes_back(job, state, news.now):
         return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     job.status = status
@@ -218,7 +218,11 @@ def _take(job: Job, status: Manifest, running: int, news: News) -> None:
 
 
 def _comes_back(job: Job, state: State, now: datetime) -> bool:
-    return state.phase in (Phase.RUNNING, Phase.SUCCEEDED) and moves.come_back(job, now)
+    """Whether the attempt that a waiting job has left goes on. A copy that has failed meanwhile is not kept in the queue."""
+    if state.phase is Phase.FAILED and job.state == Job.State.QUEUED:
+        works.withdraw_attempt(job, job.attempt, now)
+    succeeded = state.phase is Phase.SUCCEEDED
+    return (succeeded or state.phase is Phase.RUNNING) and returns.come_back(job, now, succeeded=succeeded)
 
 
 def _advance(job: Job, state: State, running: int, news: News) -> None:
@@ -296,6 +300,8 @@ def _missing(cluster_id: int, key: Key, now: datetime) -> None:
         if job.state in Job.ON_MEMBER:
             mine.filter(state=Work.State.APPLIED).update(state=Work.State.WITHDRAWING, due_at=now)
             moves.leave(job, Outcome.VANISHED, Reason(Code.COPY_VANISHED, message), now)
+        elif job.state in Job.WAITING:
+            works.withdraw_attempt(job, attempt, now)
 
 
 def _remove_leftover(

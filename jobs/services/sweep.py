@@ -10,10 +10,11 @@ from django.db import transaction
 from fleet import events
 from jobs import snapshot
 from jobs.models import Job, Work
-from jobs.services import charges, health, moves, scheduling, submit, works
+from jobs.services import charges, health, moves, returns, scheduling, submit, works
 
 
 def run(now: datetime) -> None:
+    returns.adopt(now)
     health.check(now)
     _push_due(now)
     _finish_deletions(now)
@@ -38,7 +39,11 @@ def _finish_deletions(now: datetime) -> None:
 
 
 def cluster_changed(cluster_id: int, now: datetime) -> None:
-    """A member came, went or recovered: what waited for it is due now, and placements may differ."""
+    """A member came, went or recovered: what waited for it is due now, and placements may differ.
+
+    Copies that run on there are adopted before anything is placed anew.
+    """
+    returns.adopt(now)
     due = Work.objects.filter(cluster_id=cluster_id, state__in=works.ACTIONABLE)
     due.update(due_at=now)
     for pk in due.values_list("pk", flat=True)[:1000]:

@@ -3,14 +3,19 @@
 import pytest
 from django.utils import timezone
 
+from fleet.member.client import MemberClient
 from fleet.models import Cluster, Event, Hold
 from fleet.services import clusters
 from jobs.models import Attempt
+from quotas.services import trees
+from tests.quotas.core.builders import manifest, quota
 from tests.support import laws
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+GPUS = {"cpu": 10**4, "memory": "9000Gi", "nvidia.com/gpu": 9, "kube-queue/max-jobs": 100}
+QUOTAS = manifest(quota("root", GPUS, GPUS, quota("a", GPUS, GPUS, namespaces=["default"])))
 FAILOVER = POLICY.replace(
     "  propagateDeps: true",
     """  propagateDeps: true
@@ -61,6 +66,24 @@ def test_it_goes_on_with_a_copy_whose_lost_cluster_returned_before_another_place
     world.expect("llama", "Moving")
     world.members["north"].faults.away = False
     assert world.expect("llama", "Running", on="north").attempt == 1
+
+
+def test_it_neither_kills_nor_repeats_jobs_of_a_queue_whose_cluster_was_away(world):
+    """One runs on while its cluster is away, the other succeeds meanwhile; both have left for their queue by then."""
+    world.member("north", 4, time_scale=1.0)
+    trees.apply(QUOTAS, by="system", now=timezone.now())
+    through_queue = FAILOVER.replace("  propagateDeps", "  suspension: {scheduling: true}\n  propagateDeps")
+    world.apply(through_queue, pytorch_job("llama", duration="10h"), pytorch_job("bert", workers=0, duration="10s"))
+    world.expect("llama", "Running")
+    world.expect("bert", "Running")
+    world.members["north"].faults.away = True
+    world.expect("llama", "Queued"), world.expect("bert", "Queued")
+    inside = MemberClient(world.members["north"]._server.inner_access())
+    bert = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/bert"
+    world.until(lambda: "Succeeded" in str(inside.get(bert)["status"]), "bert has ended unseen")
+    world.members["north"].faults.away = False
+    assert world.expect("llama", "Running", on="north").attempt == 1
+    assert world.expect("bert", "Succeeded").attempt == 1
 
 
 def test_it_moves_the_jobs_of_a_drained_cluster_and_comes_back_to_it_once_it_is_open_again(world, settings):

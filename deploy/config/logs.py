@@ -1,0 +1,74 @@
+"""Structured logging: one event a line with ids as fields, JSON in production and readable text in ``manage.py up``.
+
+Lines of libraries that use the standard ``logging`` module take the same path, so one process writes one format.
+"""
+
+import logging
+from typing import Any
+
+import structlog
+
+FORMATS = ("json", "console")
+_QUIET = {
+    "celery.app.trace": "WARNING",
+    "celery.worker.strategy": "WARNING",
+    "celery.beat": "WARNING",
+    "urllib3": "ERROR",
+    "axes": "WARNING",
+}
+
+
+def configured(output: str, level: str) -> dict[str, Any]:
+    """The ``LOGGING`` setting for an output of `FORMATS` at a level name; configures structlog for this process as well.
+
+    Raises ``ValueError`` for an unknown output or level, naming the setting to correct.
+    """
+    if output not in FORMATS:
+        raise ValueError(f"CONVOY_LOG_FORMAT is {output!r}: set it to one of {', '.join(FORMATS)}")
+    if not isinstance(logging.getLevelName(level), int):
+        raise ValueError(f"CONVOY_LOG_LEVEL is {level!r}: set it to DEBUG, INFO, WARNING or ERROR")
+    shared = _shared()
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendered(output)],
+                "foreign_pre_chain": shared,
+            }
+        },
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["console"], "level": level},
+        "loggers": {
+            **{name: {"level": quiet} for name, quiet in _QUIET.items()},
+            # uvicorn brings handlers of its own; its lines belong into the same format.
+            **{name: {"handlers": [], "propagate": True} for name in ("uvicorn", "uvicorn.error")},
+        },
+    }
+
+
+def _shared() -> list[Any]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+    ]
+
+
+def _rendered(output: str) -> list[Any]:
+    if output == "json":
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    return [structlog.dev.ConsoleRenderer(colors=False, timestamp_key="time", sort_keys=False)]

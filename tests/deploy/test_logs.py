@@ -1,0 +1,60 @@
+"""The format of log lines, as another process writes them: JSON with fields, readable text, and settings that are refused."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import logging, logging.config, sys
+from deploy.config import logs
+logging.config.dictConfig(logs.configured(sys.argv[1], sys.argv[2]))
+from structlog import get_logger
+get_logger("jobs").info("preempted", job="a/b", attempt=2)
+get_logger("jobs").debug("invisible")
+logging.getLogger("uvicorn.error").warning("from a %s", "library")
+try:
+    raise OSError("disk")
+except OSError:
+    logging.getLogger("x").exception("failed")
+"""
+
+
+def lines(*args: str) -> list[str]:
+    ran = subprocess.run([sys.executable, "-c", SCRIPT, *args], capture_output=True, text=True, check=False)
+    return ran.stderr.splitlines()
+
+
+def test_it_writes_one_json_object_a_line_with_the_fields_of_the_event():
+    first, second, third = map(json.loads, lines("json", "INFO"))
+    assert (first["event"], first["job"], first["attempt"]) == ("preempted", "a/b", 2)
+    assert (first["logger"], first["level"]) == ("jobs", "info") and first["time"].endswith("Z")
+    assert (second["event"], second["logger"], second["level"]) == ("from a library", "uvicorn.error", "warning")
+    assert "OSError: disk" in third["exception"]
+
+
+def test_it_writes_readable_text_for_people():
+    first = lines("console", "INFO")[0]
+    assert "preempted" in first and "job=a/b" in first and "attempt=2" in first and "{" not in first
+
+
+@pytest.mark.parametrize(
+    ("output", "level", "name"), [("xml", "INFO", "CONVOY_LOG_FORMAT"), ("json", "LOUD", "CONVOY_LOG_LEVEL")]
+)
+def test_it_refuses_what_it_does_not_know_by_the_name_of_the_setting(output, level, name):
+    assert f"ValueError: {name} is " in lines(output, level)[-1]
+
+
+def test_it_sums_the_counters_of_all_processes_of_one_folder(tmp_path):
+    count = "from fleet import metrics; metrics.RECONCILE_ERRORS.labels('jobs.push').inc()"
+    env = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", count], env=env, check=True)
+    show = (
+        "from prometheus_client import CollectorRegistry, generate_latest; from fleet.api.exposition import counted;"
+        "r = CollectorRegistry(); r.register(counted()); print(generate_latest(r).decode())"
+    )
+    shown = subprocess.run([sys.executable, "-c", show], env=env, check=True, capture_output=True, text=True).stdout
+    assert 'convoy_reconcile_errors_total{task="jobs.push"} 2.0' in shown

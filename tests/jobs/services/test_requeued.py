@@ -1,0 +1,252 @@
+"""Jobs that stand in their queue again while the copy they left on a lost cluster may still run (invariant I5)."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.core import health as cluster_health
+from fleet.models import Cluster, Event, Hold
+from jobs.core.failover import Outcome, PurgeMode
+from jobs.core.reasons import Code, Reason
+from jobs.models import Attempt, Job, Work
+from jobs.services import health, lifecycle, moves, reclaiming, scheduling, sweep
+from jobs.services.status import JobsFollower
+from quotas.models import Queue
+from quotas.services import trees
+from tests.quotas.core.builders import manifest, quota
+from tests.support import books, laws
+from tests.support.books import GPU, team
+from tests.support.world import POLICY, pytorch_job
+
+pytestmark = pytest.mark.django_db
+WHOLE = {"cpu": 10**5, "memory": "900000Gi", GPU: 9, "kube-queue/max-jobs": 1000}
+QUEUED = """  suspension: {scheduling: true}
+  failover: {application: {decisionConditions: {tolerationSeconds: 5}}}
+  propagateDeps: true"""
+THROUGH_QUEUE = POLICY.replace("  propagateDeps: true", QUEUED)
+
+
+@pytest.fixture(params=[THROUGH_QUEUE, POLICY], ids=["queue", "plain"])
+def policy(request):
+    return request.param
+
+
+def a_fleet() -> None:
+    books.a_cluster("north", gpus=3)
+    a, b = team("a", 0, 9, namespaces=["default"]), team("b", 9, 9, namespaces=["vision"])
+    trees.apply(manifest(quota("root", WHOLE, WHOLE, a, b)), by="system", now=timezone.now())
+
+
+def running(policy: str = THROUGH_QUEUE) -> Job:
+    """A gang of three GPUs that fills north, where it runs."""
+    a_fleet()
+    books.apply(policy, pytorch_job("llama"))
+    cycle()
+    Work.objects.update(state=Work.State.APPLIED, applied_at=timezone.now())
+    books.report("llama", "Running")
+    assert books.job("llama").state == "Running"
+    return books.job("llama")
+
+
+def north(state: Cluster.State) -> None:
+    row = Cluster.objects.get(name="north")
+    row.state = state
+    row.taints = cluster_health.taints(row.taints, cluster_health.State(state), timezone.now())
+    row.save(update_fields=["state", "taints"])
+
+
+def lost(policy: str = THROUGH_QUEUE) -> Job:
+    running(policy)
+    north(Cluster.State.UNKNOWN)
+    assert health.check(timezone.now() + timedelta(minutes=2)) == 1
+    return books.job("llama")
+
+
+def cycle() -> int:
+    """One that reads everything anew: these tests change rows without a line in the journal."""
+    scheduling._kept.clear()
+    return scheduling.run(timezone.now)
+
+
+def works() -> dict[int, str]:
+    return dict(Work.objects.values_list("attempt", "state"))
+
+
+def hold_queues(state: str = Queue.State.HELD) -> None:
+    Queue.objects.update(state=state)
+
+
+def test_it_keeps_the_copy_of_a_lost_cluster_until_its_replacement_has_a_place(policy):
+    job = lost(policy)
+    assert (job.state, works()) == ("Queued" if "suspension" in policy else "Moving", {1: "Applied"})
+    assert Hold.objects.get().released_at is None and books.used("root/a")[GPU] == 3
+    books.a_cluster("south", gpus=3)
+    assert cycle() == 1
+    assert works() == {1: "Withdrawing", 2: "Pending"} and books.used("root/a")[GPU] == 3
+
+
+def test_it_adopts_the_copy_that_runs_on_when_its_member_reports_it(policy):
+    lost(policy)
+    north(Cluster.State.READY)
+    books.report("llama", "Running")
+    job = books.job("llama")
+    assert (job.state, job.attempt, str(job.cluster), job.reason) == ("Running", 1, "north", None)
+    assert works() == {1: "Applied"} and Attempt.objects.get().outcome == ""
+    assert Event.objects.filter(reason="StaysOnCluster").count() == 1
+
+
+def test_it_adopts_it_though_the_member_has_nothing_new_to_report(policy):
+    lost(policy)
+    north(Cluster.State.READY)
+    sweep.cluster_changed(Cluster.objects.get().pk, timezone.now())
+    assert (books.job("llama").state, books.job("llama").attempt) == ("Running", 1)
+
+
+def test_it_adopts_it_rather_than_places_the_job_where_it_runs(policy):
+    lost(policy)
+    Cluster.objects.get().nodes.update(allocatable={"cpu": 10**6, "memory": 2**50, GPU: 9, "pods": 99})
+    north(Cluster.State.READY)
+    assert cycle() == 0
+    assert (books.job("llama").state, books.job("llama").attempt, works()) == ("Running", 1, {1: "Applied"})
+
+
+def test_it_believes_a_copy_that_has_succeeded_meanwhile(policy):
+    lost(policy)
+    north(Cluster.State.READY)
+    books.report("llama", "Succeeded")
+    job = books.job("llama")
+    assert (job.state, job.attempt, job.charge) == ("Succeeded", 1, None)
+    assert Attempt.objects.get().outcome == "Succeeded"
+    laws.terminal_holds_nothing()
+
+
+def test_it_believes_a_success_whatever_the_job_left_for(policy):
+    job = running(policy)
+    slow = Reason(Code.WAITING_FOR_PODS, "north did not run all pods")
+    moves.leave(job, Outcome.FAILED, slow, timezone.now())
+    books.report("llama", "Running")
+    assert books.job("llama").state in Job.WAITING
+    books.report("llama", "Succeeded")
+    assert books.job("llama").state == "Succeeded"
+
+
+def test_it_adopts_nothing_of_a_cluster_that_is_to_be_left_still(policy):
+    lost(policy)
+    drained = {
+        "key": "convoy.dev/drained",
+        "value": "",
+        "effect": "NoExecute",
+        "timeAdded": "2020-01-01T00:00:00+00:00",
+    }
+    Cluster.objects.update(state=Cluster.State.READY, taints=[drained])
+    books.report("llama", "Running")
+    sweep.run(timezone.now())
+    assert books.job("llama").state in Job.WAITING
+
+
+def test_it_lets_nobody_start_anew_through_a_queue_that_is_held_but_adopts_what_runs():
+    lost()
+    hold_queues()
+    books.a_cluster("south", gpus=3)
+    assert cycle() == 0
+    job = books.job("llama")
+    assert (job.state, job.reason["code"], works()) == ("Queued", "QueueHeld", {1: "Applied"})
+    north(Cluster.State.READY)
+    books.report("llama", "Running")
+    assert books.job("llama").state == "Running"
+
+
+def test_it_goes_on_moving_without_its_queue_when_the_policy_asks_none():
+    lost(POLICY)
+    hold_queues()
+    books.a_cluster("south", gpus=3)
+    assert cycle() == 1
+
+
+def test_it_takes_back_the_quota_of_a_job_that_waits_for_a_lost_cluster():
+    """Borrowed quota must not be out of reach of its owner because its borrower is out of reach."""
+    lost()
+    books.a_cluster("south", gpus=0)
+    Cluster.objects.get(name="south").nodes.update(allocatable={"cpu": 10**6, "memory": 2**50, GPU: 9, "pods": 99})
+    hold_queues()
+    Queue.objects.filter(path="root/b").update(state=Queue.State.OPEN)
+    Queue.objects.filter(path="root").update(state=Queue.State.OPEN)
+    claimant = pytorch_job("owner", gpus=3).replace("name: owner", "name: owner\n  namespace: vision")
+    cluster_policy = THROUGH_QUEUE.replace("kind: PropagationPolicy", "kind: ClusterPropagationPolicy")
+    books.apply(cluster_policy.replace("example-policy", "all"), claimant)
+    cycle()
+    assert books.job("llama").state == "Reclaiming", (books.job("llama").state, books.job("owner").reason)
+    later = timezone.now() + timedelta(minutes=2)
+    reclaiming.advance(later)
+    assert books.job("llama").charge is None and books.job("llama").state == "Queued"
+    assert works()[1] == "Suspending"
+
+
+@pytest.mark.parametrize("verb", ["suspend", "delete"])
+def test_it_can_be_suspended_and_deleted_meanwhile(policy, verb):
+    lost(policy)
+    getattr(lifecycle, verb)(books.job("llama"), by="ada", now=timezone.now())
+    north(Cluster.State.READY)
+    books.report("llama", "Running")
+    assert works() == {1: "Suspending" if verb == "suspend" else "Withdrawing"}
+    assert not Job.objects.filter(state="Running", deleting_at__isnull=True).exists()
+    if verb == "delete":
+        laws.remove_copies()
+        assert not Job.objects.exists() and books.used("root/a")[GPU] == 0
+
+
+def test_it_resumes_in_its_queue_and_not_by_the_copy_of_a_lost_cluster(policy):
+    lost(policy)
+    lifecycle.suspend(books.job("llama"), by="ada", now=timezone.now())
+    lifecycle.resume(books.job("llama"), by="ada", now=timezone.now())
+    north(Cluster.State.READY)
+    books.report("llama", "Running")
+    assert books.job("llama").state == "Queued" and works() == {1: "Withdrawing"}
+
+
+def test_it_frees_the_quota_of_a_copy_that_failed_or_vanished_while_its_job_stood_in_the_queue():
+    lost()
+    north(Cluster.State.READY)
+    books.report("llama", "Failed")
+    assert works() == {1: "Withdrawing"}
+    laws.remove_copies()
+    assert books.job("llama").charge is None and books.job("llama").state == "Queued"
+
+
+def test_it_hears_that_the_copy_was_deleted_while_its_job_waits(policy):
+    lost(policy)
+    where = Cluster.objects.get().pk
+    JobsFollower().vanished(where, books.resource("llama"), [books.copy("llama", {})], timezone.now())
+    assert works() == {1: "Withdrawing"} and books.job("llama").state in Job.WAITING
+
+
+def test_it_purges_at_once_only_when_the_policy_says_directly(policy):
+    job = running(policy)
+    moves.leave(job, Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now(), purge=PurgeMode.DIRECTLY)
+    assert works() == {1: "Withdrawing"}
+
+
+def test_it_keeps_for_a_person_what_the_policy_says_never_to_purge(policy):
+    running(policy)
+    books.report("llama", "Failed") if "failover" in policy else Job.objects.update(state="Backoff")
+    moves.leave(
+        books.job("llama"), Outcome.FAILED, Reason(Code.FAILED, "exit 1"), timezone.now(), purge=PurgeMode.NEVER
+    )
+    assert works() == {1: "Kept"} and Hold.objects.get().released_at is not None
+
+
+def test_it_removes_at_once_a_failed_copy_whose_job_stands_in_the_queue():
+    running()
+    books.report("llama", "Failed")
+    assert health.check(timezone.now() + timedelta(minutes=2)) == 1
+    assert (books.job("llama").state, works()) == ("Queued", {1: "Withdrawing"})
+
+
+def test_it_forgets_a_copy_that_was_never_sent(policy):
+    a_fleet()
+    books.apply(policy, pytorch_job("llama"))
+    cycle()
+    north(Cluster.State.UNKNOWN)
+    assert health.check(timezone.now() + timedelta(minutes=2)) == 1
+    assert works() == {1: "Gone"} and Hold.objects.get().released_at is not None
