@@ -213,7 +213,7 @@ def _missed(since: int) -> list[Change] | None:
     Read at one moment: of a journal that is compacted meanwhile the beginning would be missing unnoticed.
     """
     with one_moment():
-        if not journal.floor() <= since <= journal.head():
+        if not journal.floor() <= since <= journal.tip():
             return None
         found = journal.after(since, RESUME_LIMIT + 1)
     return None if len(found) > RESUME_LIMIT else [_told(entry) for entry in found]

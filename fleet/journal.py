@@ -1,22 +1,30 @@
 """The one list of changes: every change of an object appends (version, object) in the transaction that makes it.
 
-Readers follow it by version. On PostgreSQL a transaction-long advisory lock orders writers, because a sequence alone gives
-numbers in allocation order while rows appear in commit order, and a reader in between would skip one. On SQLite writers
-are serial already.
+Readers follow it by version. On PostgreSQL a sequence gives versions in allocation order while rows appear in commit order, so
+a reader that took every row it sees would skip the version of a slower writer. No writer waits for another one: each holds,
+until its transaction ends, a shared advisory lock whose key is the version the sequence had reached when it began, and readers
+stop short of the oldest such key. On SQLite writers are serial already.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import BigIntegerField, Max, Min, Model, QuerySet
 
 from fleet import bulk
 from fleet.models import JournalEntry
 
-_LOCK = 0x636F6E76
+_WRITERS = 0x636F6E76
+"""Class of the advisory locks of writers; the key is the low half of a version."""
+_HALF = 2**32
+_SEQUENCE = "fleet_journalentry_version_seq"
+_POLL_S = 0.002
 _NO_LATER = BigIntegerField.MAX_BIGINT
 """Excludes nothing. But where PostgreSQL has no statistics yet it takes a third of the journal to be later than any version,
 and reads all of it each time; between two bounds it expects a few lines, and looks them up."""
@@ -49,6 +57,7 @@ class Entry(NamedTuple):
     at: datetime
 
 
+@transaction.atomic(savepoint=False)
 def append(changes: Iterable[Change], now: datetime) -> Sequence[int]:
     """Writes the changes and returns their versions, ascending; call inside the transaction of the change itself."""
     rows = [
@@ -66,19 +75,81 @@ def append(changes: Iterable[Change], now: datetime) -> Sequence[int]:
     if not rows:
         return []
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        _register_writer()
     return bulk.store(JournalEntry, rows)
 
 
-def head() -> int:
-    """The newest version; 0 when nothing ever changed."""
+def _register_writer() -> None:
+    """Once a transaction, before it allocates a version. The setting is undone with the lock when a savepoint is."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock_shared(%s, (last_value & 4294967295)::bit(32)::int),"  # noqa: S608
+            " set_config('convoy.journal_writer', '1', true)"
+            f" FROM {_SEQUENCE} WHERE current_setting('convoy.journal_writer', true) IS DISTINCT FROM '1'",
+            [_WRITERS],
+        )
+
+
+def settled(wait_s: float = 0.0) -> int:
+    """The version up to which every entry that will ever be there is there; waits as long for those being written now.
+
+    Ask before reading the rows: a snapshot older than the answer may lack the entries of a writer that has ended since.
+    """
+    if connection.vendor != "postgresql":
+        return _NO_LATER
+    if (until := getattr(_moment, "until", None)) is not None:
+        return int(until)
+    reached, deadline = _reached(), time.monotonic() + wait_s
+    while (open_until := _open_until(reached)) < reached and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return open_until
+
+
+@contextmanager
+def read_until(version: int) -> Iterator[None]:
+    """What is settled for readers of this thread: one snapshot serves them all, and is not older than this."""
+    _moment.until = version
+    try:
+        yield
+    finally:
+        _moment.until = None
+
+
+_moment = threading.local()
+
+
+def _reached() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT last_value FROM {_SEQUENCE}")  # noqa: S608
+        return int(cursor.fetchone()[0])
+
+
+def _open_until(reached: int) -> int:
+    """The oldest version at which another transaction that still writes began; ``reached`` when there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND classid = %s"
+            " AND pid <> pg_backend_pid()"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            [_WRITERS],
+        )
+        behind = [(reached - key) % _HALF for (key,) in cursor.fetchall()]
+    return reached - max((each for each in behind if each < _HALF // 2), default=0)
+
+
+def tip() -> int:
+    """The newest version anybody can have seen, though older ones may still be on their way; 0 when nothing ever changed."""
     return JournalEntry.objects.aggregate(newest=Max("version"))["newest"] or 0
+
+
+def head() -> int:
+    """The newest version to go on from; 0 when nothing ever changed."""
+    return JournalEntry.objects.filter(version__lte=settled()).aggregate(newest=Max("version"))["newest"] or 0
 
 
 def newest(*, but: Collection[str] = ()) -> Entry | None:
     """The newest line, except for these kinds."""
-    return next(iter(_read("-version", 1, but)), None)
+    return next(iter(_read("-version", 1, but, version__lte=settled())), None)
 
 
 def floor() -> int:
@@ -87,8 +158,8 @@ def floor() -> int:
 
 
 def after(version: int, limit: int = 1000, *, but: Collection[str] = ()) -> list[Entry]:
-    """What changed after ``version``, oldest first, except for these kinds."""
-    return _read("version", limit, but, version__gt=version, version__lte=_NO_LATER)
+    """What changed after ``version``, oldest first, except for these kinds; up to what is settled."""
+    return _read("version", limit, but, version__gt=version, version__lte=settled())
 
 
 def _read(order: str, limit: int, but: Collection[str], **only: int) -> list[Entry]:
@@ -103,5 +174,5 @@ def gone() -> QuerySet[JournalEntry, str]:
 
 def compact(keep: int) -> int:
     """Forgets all but the newest ``keep`` entries; the newest one always stays, so that versions never go back."""
-    deleted, _ = JournalEntry.objects.filter(version__lte=head() - max(keep, 1)).delete()
+    deleted, _ = JournalEntry.objects.filter(version__lte=tip() - max(keep, 1)).delete()
     return deleted

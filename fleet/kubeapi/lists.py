@@ -74,7 +74,7 @@ def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple
     takes, limit = wanted(asked, kind), _limit(asked)
     token = asked.query.get("continue")
     head = journal.head()
-    check_version(asked, head)
+    check_version(asked, max(head, journal.tip()))
     version, after, left = _resumed(token) if token else (head, None, None)
     if after and version < journal.floor():
         raise expired("The provided continue parameter is too old. Start a new list without the continue parameter.")

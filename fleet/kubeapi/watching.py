@@ -91,8 +91,8 @@ class Watch:
             return self._read()
 
     def _read(self) -> tuple[int, bytes]:
-        self.old = journal.head()
-        version = self.since if self.since and not self.initial else self.old
+        self.old = journal.tip()
+        version = self.since if self.since and not self.initial else journal.head()
         if version < journal.floor():
             raise _too_old(version)
         if version > self.old:

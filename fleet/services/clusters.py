@@ -258,7 +258,7 @@ def refuse_known(member_uid: str) -> None:
 
 
 def _locked(cluster: Cluster) -> Cluster:
-    row = Cluster.objects.select_for_update().filter(pk=cluster.pk).first()
+    row = Cluster.objects.select_for_update(no_key=True).filter(pk=cluster.pk).first()
     if row is None:
         raise NotFound(f"The cluster {cluster.name} has left the fleet.")
     return row

@@ -44,7 +44,7 @@ def grant(username: str, role: str, namespace: str) -> Grant:
 def take_back(grant_id: int) -> None:
     """Refused for the last one by which anybody is a fleet admin: nobody could give it back."""
     with transaction.atomic():
-        row = Grant.objects.select_for_update().select_related("user").filter(pk=grant_id).first()
+        row = Grant.objects.select_for_update(no_key=True).select_related("user").filter(pk=grant_id).first()
         if row is None:
             raise NotFound(f"there is no grant {grant_id}")
         if row.role == Role.FLEET_ADMIN and not _other_admins(row).exists():

@@ -111,7 +111,7 @@ def _write(row: Cluster, found: Look, now: datetime) -> None:
 
 
 def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | None], now: datetime) -> None:
-    row = Cluster.objects.select_for_update().filter(pk=seen.pk, state=seen.state).first()
+    row = Cluster.objects.select_for_update(no_key=True).filter(pk=seen.pk, state=seen.state).first()
     if row is None:
         return
     row.state, row.state_reason, row.state_message = is_now.state.value, is_now.reason, is_now.message
@@ -156,7 +156,7 @@ def _ask(access: Access, before: discovery.Apis) -> Findings | None:
 
 def _take(seen: Cluster, findings: Findings, now: datetime) -> None:
     with transaction.atomic():
-        row = Cluster.objects.select_for_update().filter(pk=seen.pk).first()
+        row = Cluster.objects.select_for_update(no_key=True).filter(pk=seen.pk).first()
         if row is None or row.access != seen.access:
             return
         differ = clusters.take(row, findings, now)

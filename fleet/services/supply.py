@@ -107,7 +107,12 @@ class Supply:
         self, nodes: Difference, pods: dict[Key, PodSeen], gone: list[Key], marks: set[Mark], now: datetime
     ) -> None:
         with transaction.atomic():
-            cluster = Cluster.objects.defer("access").select_for_update(of=("self",)).filter(pk=self.cluster_id).first()
+            cluster = (
+                Cluster.objects.defer("access")
+                .select_for_update(of=("self",), no_key=True)
+                .filter(pk=self.cluster_id)
+                .first()
+            )
             if cluster is None:
                 raise ClusterGone
             changes = [*_write_nodes(cluster, nodes), *self._write_pods(pods, gone)]
@@ -194,7 +199,10 @@ def _end_holds(cluster_id: int, marks: set[Mark] | None, now: datetime) -> int:
         .values_list("job_uid", "attempt")
     )
     done = [hold.pk for key, hold in open_holds.items() if bound[key] >= hold.pods]
-    return Hold.objects.filter(pk__in=done, released_at=None).update(released_at=now) if done else 0
+    # One that another transaction has locked is being ended by it, which may wait for a lock of ours.
+    free = Hold.objects.filter(pk__in=done, released_at=None).select_for_update(no_key=True, skip_locked=True)
+    pks = list(free.values_list("pk", flat=True)) if done else []
+    return Hold.objects.filter(pk__in=pks).update(released_at=now) if pks else 0
 
 
 def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:

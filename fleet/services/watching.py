@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from fleet import journal
@@ -205,8 +205,8 @@ def _feed(supply: Supply, nodes: Batch | None, pods: Batch | None) -> None:
                 supply.see_pod(pod)
 
 
-@transaction.atomic
 def _tell(cluster_id: int, batches: Batches, keys: set[following.Key], now: datetime) -> None:
+    """Each call is a transaction of the follower's own, which locks the jobs it is about in their order."""
     for follower in following.everybody():
         for resource in follower.resources():
             batch = batches.get(resource)

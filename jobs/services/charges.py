@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from fleet.models import Pod
@@ -16,15 +17,18 @@ from jobs import snapshot
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
 from jobs.services import scheduling
+from jobs.services.locks import lock_jobs
 
 _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
 """States of a work without running pods; of a suspended one they may still be on their way out."""
 
 
+@transaction.atomic(savepoint=False)
 def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     """Frees the quota of those of the jobs, or of all, whose pods are gone; returns how many."""
     rows = _over() if uids is None else _over().filter(uid__in=list(uids))
-    freed = [job for job in rows.defer("manifest") if _over().filter(pk=job.pk).update(charge=None)]
+    ended = rows.filter(pk__in=lock_jobs(rows)).order_by("pk")
+    freed = [job for job in ended.defer("manifest") if _over().filter(pk=job.pk).update(charge=None)]
     if freed:
         announce_jobs(freed, now)
         scheduling.request()

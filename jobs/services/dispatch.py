@@ -6,6 +6,7 @@ deleted, suspended, moved) is not recorded as sent; whoever changed it sees to i
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from time import perf_counter
 
@@ -44,6 +45,7 @@ from jobs.services import (
     works,
 )
 from jobs.services.copies import NotYet, Superseded
+from jobs.services.locks import lock_owners
 from jobs.services.member_queues import QueueClosed
 from jobs.services.reservations import CannotReserve
 from jobs.services.works import ClaimLost
@@ -61,29 +63,31 @@ def push(pk: int, clock: Clock) -> None:
     if work is None:
         return
     job = Job.objects.select_related("policy").filter(uid=work.job_uid).first()
-    began, verb = perf_counter(), work.state
+    began = perf_counter()
+    with ExitStack() as broken:
+        broken.callback(lambda: works.give_back(work, clock(), message="an error of Convoy's own, in the worker's log"))
+        result = _try(work, job, clock)
+        broken.pop_all()
+    metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
+
+
+def _try(work: Work, job: Job | None, clock: Clock) -> str:
+    """How it went, in a word; a work that was not done is given back."""
+    known = {"verb": work.state, "job": _named(work), "attempt": work.attempt, "cluster": work.cluster.name}
     try:
         _act(work, job, clock)
-        result = "done"
     except ClaimLost:
-        result = "ClaimLost"
-        log.warning("dispatch claim lost", verb=verb, job=_named(work), attempt=work.attempt, cluster=work.cluster.name)
+        log.warning("dispatch claim lost", **known)
         works.give_back(work, clock(), wait_s=0)
+        return "ClaimLost"
     except (MemberAway, MemberChanged, NotYet) as e:
-        result = type(e).__name__
         write = log.info if isinstance(e, NotYet) else log.warning
-        write(
-            "dispatch failed",
-            verb=verb,
-            job=_named(work),
-            attempt=work.attempt,
-            cluster=work.cluster.name,
-            error=str(e),
-        )
+        write("dispatch failed", error=str(e), **known)
         _wait(work, str(e), clock())
         if job is not None and work.state in (State.PENDING, State.SENDING):
             _tell(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
-    metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
+        return type(e).__name__
+    return "done"
 
 
 def _named(work: Work) -> str:
@@ -176,6 +180,7 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
 
 @transaction.atomic
 def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
+    lock_owners([work.job_uid])
     recorded = works.advance(work, to=State.APPLIED, claim="", claimed_at=None, applied_at=now, tries=0, message="")
     if not recorded:
         works.give_back(work, now, wait_s=0)
@@ -208,6 +213,7 @@ def _say_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str])
 def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
     """What was made before the no is removed again; the job looks for another cluster."""
     log.warning("member refused", job=_named(work), attempt=work.attempt, cluster=work.cluster.name, error=message)
+    lock_owners([work.job_uid])
     if not works.advance(work, to=State.WITHDRAWING, message=message[:500]):
         works.give_back(work, now, wait_s=0)
         return
@@ -239,6 +245,7 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
             works.give_back(work, clock(), wait_s=0)
         return
     with transaction.atomic():
+        lock_owners([work.job_uid])
         if works.advance(work, to=State.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
             works.release_hold(work.job_uid, work.attempt, clock())
             charges.release(clock(), [work.job_uid])
@@ -291,6 +298,7 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
 
 @transaction.atomic
 def _gone(work: Work, now: datetime) -> None:
+    lock_owners([work.job_uid])
     fields = {"claim": "", "claimed_at": None, "message": ""}
     if work.state == State.WITHDRAWING:
         done = works.advance(work, to=State.GONE, **fields)

@@ -18,6 +18,7 @@ from jobs.core.entitlement import PRIORITY, Belonging, belonging, preemptible, p
 from jobs.core.world import Vector
 from jobs.kinds import registry
 from jobs.models import Job
+from jobs.services.locks import lock_jobs
 from quotas.core import amounts
 from quotas.core.attributes import PRIORITY_CLASSES
 from quotas.core.ledger import Charge, Ledger
@@ -83,7 +84,7 @@ def tree_changing(after: Tree | None) -> str:
     Called in the transaction of the change, which the sentence ends.
     """
     jobs = list(_live().values(*_COLUMNS))
-    _refit(jobs, after)
+    _refit(jobs, after, may_be_charged=[job["pk"] for job in jobs if job["charge"] is None and _runs(job)])
     holding = [job for job in jobs if job["charge"] is not None or (after and job["leaf"] and _runs(job))]
     if after is None:
         return f"{len(holding)} jobs run by it: let them end or suspend them first" if holding else ""
@@ -130,7 +131,7 @@ def _charge(job: Mapping[str, Any]) -> Charge:
     return Charge(job["leaf"], job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
 
 
-def _refit(jobs: Sequence[dict[str, Any]], tree: Tree | None) -> None:
+def _refit(jobs: Sequence[dict[str, Any]], tree: Tree | None, may_be_charged: Sequence[int] = ()) -> None:
     """Writes the leaves that differ, one update for each leaf; ``jobs`` is brought up to date with it."""
     moved: dict[Belonging, list[int]] = defaultdict(list)
     for job in jobs:
@@ -139,6 +140,7 @@ def _refit(jobs: Sequence[dict[str, Any]], tree: Tree | None) -> None:
         if (found.leaf, found.fault[:500]) != (job["leaf"], job["leaf_fault"]):
             moved[found].append(job["pk"])
             job["leaf"], job["leaf_fault"] = found.leaf, found.fault[:500]
+    lock_jobs(Job.objects.filter(pk__in=[*may_be_charged, *(pk for pks in moved.values() for pk in pks)]))
     for found, pks in moved.items():
         for start in range(0, len(pks), _CHUNK):
             chunk = Job.objects.filter(pk__in=pks[start : start + _CHUNK])

@@ -23,6 +23,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.models import Attempt, Job, Work
 from jobs.services import charges, scheduling, works
+from jobs.services.locks import lock_owners
 
 log = get_logger(__name__)
 
@@ -131,6 +132,7 @@ def after_removal(work: Work, now: datetime) -> None:
 @transaction.atomic
 def finish_deletion(job: Job, now: datetime) -> bool:
     """Forgets a job whose copies are all gone; False while one is left."""
+    lock_owners([job.uid])
     if Work.objects.filter(job_uid=job.uid).exclude(state=State.GONE).exists():
         return False
     Work.objects.filter(job_uid=job.uid).delete()

@@ -34,6 +34,8 @@ _MANY = 20_000
 """Journal lines beyond which everything is loaded anew."""
 _FRESH = timedelta(minutes=5)
 """How long a picture is kept at most: what nobody journalled is found after this."""
+_WRITERS_S = 1.0
+"""How long a refresh waits for journal entries that are being written; what asked for the cycle may come behind them."""
 _CHUNK = 500
 _COLUMNS = (*snapshot.WAITING, "tree_version", "reclaim", "suspended", "deleting_at")
 T = TypeVar("T")
@@ -65,7 +67,7 @@ class Picture:
 
     def refresh(self, now: datetime) -> Scheduler:
         """The scheduler, told of everything that was committed until now."""
-        with one_moment():
+        with one_moment(_WRITERS_S):
             if self._last is None or self._is_stale(now) or not self._follow(self._last):
                 self._load(now)
         return self.scheduler

@@ -78,10 +78,13 @@ def run(clock: Callable[[], datetime]) -> int:
     """Runs cycles until nothing more is wanted; returns how many gangs were placed. 0 as well when another one runs."""
     placed = 0
     while (epoch := _acquire(uuid.uuid4().hex, clock())) is not None:
-        with _pictures() as picture:
-            more, served = _cycles(picture, epoch, clock)
+        try:
+            with _pictures() as picture:
+                more, served = _cycles(picture, epoch, clock)
+        finally:
+            is_ours = _release(epoch)
         placed += more
-        if not _release(epoch) or served == requests():
+        if not is_ours or served == requests():
             break
     return placed
 

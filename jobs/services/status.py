@@ -27,6 +27,7 @@ from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services import charges, division, health, moves, returns, scheduling, works
+from jobs.services.locks import lock_owners
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
@@ -279,9 +280,11 @@ def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, news: Ne
     news.ends.append(line(job, state.value, told, warning=state == Job.State.FAILED))
 
 
+@transaction.atomic
 def _missing(cluster_id: int, key: Key, now: datetime) -> None:
     """A copy is not in its member: what we wanted, or somebody's doing."""
     uid, attempt = key
+    lock_owners([uid])
     mine = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id)
     withdrawn = mine.filter(state__in=[Work.State.WITHDRAWING, Work.State.SUSPENDED])
     for pk in list(withdrawn.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True)):
@@ -295,13 +298,12 @@ def _missing(cluster_id: int, key: Key, now: datetime) -> None:
         return
     if job.attempt != attempt:
         return
-    with transaction.atomic():
-        message = f"the copy on {job.cluster or 'its member'} was deleted by somebody else"
-        if job.state in Job.ON_MEMBER:
-            mine.filter(state=Work.State.APPLIED).update(state=Work.State.WITHDRAWING, due_at=now)
-            moves.leave(job, Outcome.VANISHED, Reason(Code.COPY_VANISHED, message), now)
-        elif job.state in Job.WAITING:
-            works.withdraw_attempt(job, attempt, now)
+    message = f"the copy on {job.cluster or 'its member'} was deleted by somebody else"
+    if job.state in Job.ON_MEMBER:
+        mine.filter(state=Work.State.APPLIED).update(state=Work.State.WITHDRAWING, due_at=now)
+        moves.leave(job, Outcome.VANISHED, Reason(Code.COPY_VANISHED, message), now)
+    elif job.state in Job.WAITING:
+        works.withdraw_attempt(job, attempt, now)
 
 
 def _remove_leftover(

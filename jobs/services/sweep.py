@@ -44,9 +44,7 @@ def cluster_changed(cluster_id: int, now: datetime) -> None:
     Copies that run on there are adopted before anything is placed anew.
     """
     returns.adopt(now)
-    due = Work.objects.filter(cluster_id=cluster_id, state__in=works.ACTIONABLE)
-    due.update(due_at=now)
-    for pk in due.values_list("pk", flat=True)[:1000]:
+    for pk in works.make_due(Work.objects.filter(cluster_id=cluster_id), now)[:1000]:
         events.enqueue("jobs.push", pk)
     health.check(now)
     scheduling.request()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from fleet import events
@@ -32,6 +33,15 @@ def due(now: datetime) -> QuerySet[Work]:
     free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
     ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=_LONGEST_WAIT_S))
     return Work.objects.filter(free, ripe, state__in=ACTIONABLE)
+
+
+@transaction.atomic
+def make_due(rows: QuerySet[Work], now: datetime) -> list[int]:
+    """Lets what is to be done of these works be done at once; passes over those that another transaction changes just now."""
+    locked = rows.filter(state__in=ACTIONABLE).order_by("pk").select_for_update(no_key=True, skip_locked=True)
+    pks = list(locked.values_list("pk", flat=True))
+    Work.objects.filter(pk__in=pks).update(due_at=now)
+    return pks
 
 
 def claim(pk: int, now: datetime) -> Work | None:

@@ -111,7 +111,7 @@ def _check_storable(manifest: Mapping[str, Any]) -> None:
 def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
     """No quota limits anybody afterwards. Refused while jobs wait or run by it."""
     with transaction.atomic():
-        row = QuotaTree.objects.select_for_update().filter(name=name).first()
+        row = QuotaTree.objects.select_for_update(no_key=True).filter(name=name).first()
         if row is None:
             raise NotFound(f"There is no quota tree {name}.")
         audit.seen(row)
@@ -138,7 +138,7 @@ def _cleaned(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _current() -> QuotaTree:
-    row = QuotaTree.objects.select_for_update().first()
+    row = QuotaTree.objects.select_for_update(no_key=True).first()
     if row is None:
         raise NotFound("There is no quota tree: apply one first.")
     return row
@@ -165,7 +165,7 @@ def _remember(generation: int, manifest: dict[str, Any] | None, saving: Saving) 
 
 
 def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaTree, str]:
-    row, by, now = QuotaTree.objects.select_for_update().first(), saving.by, saving.now
+    row, by, now = QuotaTree.objects.select_for_update(no_key=True).first(), saving.by, saving.now
     name = manifest["metadata"]["name"]
     if row is None:
         scopes.require_edits(by, None, manifest)
@@ -199,12 +199,12 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
 
 def _take_queues() -> None:
     """Before the journal: who holds a row may wait for the journal, never the reverse."""
-    list(Queue.objects.select_for_update().order_by("pk").values_list("pk"))
+    list(Queue.objects.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
 
 def _follow(tree: Tree, now: datetime, rng: Random) -> None:
     """One queue for each node: those of nodes that stay keep their names."""
-    known = {queue.path: queue for queue in Queue.objects.select_for_update()}
+    known = {queue.path: queue for queue in Queue.objects.select_for_update(no_key=True)}
     _remove([queue for path, queue in known.items() if path not in tree.by_path], now)
     leaves = {leaf.path for leaf in tree.leaves}
     turned = [queue for path, queue in known.items() if path in tree.by_path and queue.leaf != (path in leaves)]

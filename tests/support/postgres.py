@@ -1,4 +1,8 @@
-"""A PostgreSQL of a test's own, on a free port of 127.0.0.1, thrown away afterwards; only where the programs are at hand."""
+"""A PostgreSQL of a test's own, on a free port of 127.0.0.1, thrown away afterwards; only where the programs are at hand.
+
+Whatever ran on it has failed when the server's log tells of a deadlock: PostgreSQL ends one by ending a transaction, which the
+product may have tried again.
+"""
 
 import os
 import pwd
@@ -17,10 +21,10 @@ _STOPS_S = 60
 _TESTS_S = 240
 
 
-def passes(tests: Path, *, but: str = "") -> None:
-    """The tests of this file, with a PostgreSQL for a database; none may be skipped, and ``but`` is left out."""
+def passes(*tests: Path, but: str = "", skips: bool = False) -> None:
+    """The tests of these files, with a PostgreSQL for a database; none may be skipped unless ``skips``, ``but`` is left out."""
     with started() as url:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(tests)]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", *map(str, tests)]
         command += ["-k", f"not {but}"] if but else []
         done = subprocess.run(
             command,
@@ -31,7 +35,7 @@ def passes(tests: Path, *, but: str = "") -> None:
             timeout=_TESTS_S,
         )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert "100%" in done.stdout and "skipped" not in done.stdout
+    assert "100%" in done.stdout and (skips or "skipped" not in done.stdout)
 
 
 @contextmanager
@@ -46,14 +50,22 @@ def started() -> Iterator[str]:
 
     try:
         run("initdb", "-D", str(data), "-U", "convoy", "-A", "trust", "-N")
-        options = f"-c listen_addresses=127.0.0.1 -p {port} -k {home} -c fsync=off"
+        options = f"-c listen_addresses=127.0.0.1 -p {port} -k {home} -c fsync=off -c deadlock_timeout=200ms"
         run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", options, "start")
         try:
             yield f"postgresql://convoy@127.0.0.1:{port}/postgres"
         finally:
             run("pg_ctl", "-D", str(data), "-w", "-m", "immediate", "stop")
+        deadlocks = deadlocks_in(log.read_text())
+        assert not deadlocks, f"{len(deadlocks)} deadlocks, the first:\n{deadlocks[0]}"
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def deadlocks_in(log: str) -> list[str]:
+    """What the server told of each."""
+    lines = log.splitlines()
+    return ["\n".join(lines[at : at + 14]) for at, line in enumerate(lines) if "deadlock detected" in line]
 
 
 def _unprivileged(home: Path) -> int | None:

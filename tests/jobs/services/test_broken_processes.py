@@ -1,0 +1,59 @@
+"""What a process holds when it breaks: it lets go of it at once, and nobody waits for the lease or the claim to run out."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import pytest
+from django.utils import timezone
+
+from fleet.models import Lease
+from jobs.models import Work
+from jobs.services import dispatch, scheduling, works
+from tests.support import books
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Broken(Exception):
+    pass
+
+
+def breaks_at(reading: int) -> Callable[[], datetime]:
+    """A clock that breaks when it is read for the n-th time, and only then."""
+
+    def readings() -> Iterator[bool]:
+        count = 0
+        while True:
+            count += 1
+            yield count == reading
+
+    is_broken = readings()
+
+    def clock() -> datetime:
+        if next(is_broken):
+            raise Broken
+        return timezone.now()
+
+    return clock
+
+
+def test_it_releases_the_schedulers_lease_when_a_cycle_raises():
+    books.a_cluster()
+    books.apply(pytorch_job("train", workers=0))
+    with pytest.raises(Broken):
+        scheduling.run(breaks_at(2))
+    assert Lease.objects.get(name=scheduling.LEASE).holder == ""
+    assert books.cycle() == 1
+
+
+def test_it_gives_a_claim_back_when_a_push_raises():
+    books.a_cluster()
+    books.apply(pytorch_job("train", workers=0))
+    books.cycle()
+    work = Work.objects.get()
+    with pytest.raises(Broken):
+        dispatch.push(work.pk, breaks_at(2))
+    work.refresh_from_db()
+    assert work.claim == "" and "error" in work.message
+    assert works.due(work.due_at).filter(pk=work.pk).exists()
