@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from fleet.kube.resources import NAMESPACES, PODS
+from fleet.kube.resources import ACCESS_REVIEWS, NAMESPACES, PODS, Resource
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberAway, MemberDenied, MemberMissing
 
@@ -89,6 +89,38 @@ def allowed(client: MemberClient, rights: Iterable[Right]) -> dict[Right, bool]:
     rights = list(rights)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return dict(zip(rights, pool.map(partial(_review, client), rights), strict=True))
+
+
+def account_lacks(
+    client: MemberClient, namespace: str, account: str, rights: Iterable[tuple[str, Resource]]
+) -> list[str]:
+    """Which of the rights, as ``create pods``, a ServiceAccount lacks in its namespace.
+
+    Raises `MemberDenied` when our credentials may not ask, `MemberMissing` when the member serves no such reviews.
+    """
+    rights = list(rights)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = list(pool.map(partial(_review_account, client, namespace, account), rights))
+    return [
+        f"{verb} {_name(resource)}" for (verb, resource), granted in zip(rights, answers, strict=True) if not granted
+    ]
+
+
+def _review_account(client: MemberClient, namespace: str, account: str, right: tuple[str, Resource]) -> bool:
+    verb, resource = right
+    attributes = {"verb": verb, "group": resource.group, "resource": resource.plural, "namespace": namespace}
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
+    spec: Object = {
+        "user": f"system:serviceaccount:{namespace}:{account}",
+        "groups": groups,
+        "resourceAttributes": attributes,
+    }
+    body: Object = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    return bool((client.create(ACCESS_REVIEWS.path(), body).get("status") or {}).get("allowed"))
+
+
+def _name(resource: Resource) -> str:
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
 def _review(client: MemberClient, right: Right) -> bool:

@@ -247,7 +247,7 @@ def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], 
 def _warn_of_missing_rights(cluster: Cluster, now: datetime) -> None:
     lacking = [f"{p['verb']} {p['resource']} ({p['needed_for']})" for p in cluster.permissions if not p["allowed"]]
     if lacking:
-        told = f"The credentials may not: {', '.join(lacking)}"
+        told = f"Missing rights: {', '.join(lacking)}"
         events.record(change(cluster), "RightsMissing", told, now, warning=True)
 
 

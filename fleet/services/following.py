@@ -5,6 +5,7 @@ repeated when a transaction has to be tried again, so they must be idempotent, a
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
@@ -15,12 +16,27 @@ Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
 
 
+@dataclass(frozen=True, slots=True)
+class AccountNeeds:
+    """What pods of a kind's jobs do through their member's API as a ServiceAccount, and must be allowed to."""
+
+    kind: Resource
+    owner: str
+    """Which part of the jobs, in words."""
+    account: str
+    namespace: str
+    rights: tuple[tuple[str, Resource], ...]
+
+
 class Follower(Protocol):
     def resources(self) -> list[Resource]:
         """The kinds to watch for objects that carry our job label."""
 
     def pod_role(self, resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
         """Role and index of a pod whose owner is of that kind."""
+
+    def account_needs(self) -> list[AccountNeeds]:
+        """Of the namespaces in which such jobs are, or usually are."""
 
     def observed(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
         """Objects that are new or different."""
@@ -49,6 +65,10 @@ def everybody() -> tuple[Follower, ...]:
 def resources() -> list[Resource]:
     """All kinds that anybody follows, each once."""
     return list(dict.fromkeys(resource for follower in _followers for resource in follower.resources()))
+
+
+def account_needs() -> list[AccountNeeds]:
+    return [needs for follower in _followers for needs in follower.account_needs()]
 
 
 def pod_role(resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fleet.errors import InvalidInput, Unavailable, invalid
 from fleet.kube.resources import (
+    ACCESS_REVIEWS,
     CONFIG_MAPS,
     CRDS,
     NAMESPACES,
@@ -23,6 +24,7 @@ from fleet.member.client import Access, MemberClient
 from fleet.member.discovery import Apis, Right
 from fleet.member.errors import MemberAway, MemberDenied, MemberError, MemberMissing
 from fleet.services import following, links
+from fleet.services.following import AccountNeeds
 
 TIMEOUT_S = 5.0
 _WHOLE = ("get", "list", "watch", "create", "patch", "delete")
@@ -96,16 +98,33 @@ def _permissions(client: MemberClient, apis: Apis) -> list[dict[str, object]]:
         answers = discovery.allowed(client, _rights(apis))
     except MemberMissing:
         return []
-    return [
-        {
-            "verb": right.verb,
-            "resource": right.resource,
-            "allowed": allowed,
-            "needed_for": right.needed_for,
-            "essential": right.essential,
-        }
+    ours = [
+        _row(right.verb, right.resource, right.needed_for, allowed, right.essential)
         for right, allowed in answers.items()
     ]
+    return ours + [
+        row for needs in following.account_needs() if serves(apis, needs.kind) for row in _lacking(client, needs)
+    ]
+
+
+def _lacking(client: MemberClient, needs: AccountNeeds) -> list[dict[str, object]]:
+    """What pods of a kind's jobs may not do there as their ServiceAccount; nothing when we may not ask."""
+    try:
+        lacks = discovery.account_lacks(client, needs.namespace, needs.account, needs.rights)
+    except (MemberMissing, MemberDenied):
+        return []
+    needed_for = f"{needs.owner} as ServiceAccount {needs.account} in namespace {needs.namespace}"
+    return [_row(*right.split(" ", 1), needed_for, allowed=False) for right in lacks]
+
+
+def _row(verb: str, resource: str, needed_for: str, allowed: bool, essential: bool = False) -> dict[str, object]:
+    return {
+        "verb": verb,
+        "resource": resource,
+        "allowed": allowed,
+        "needed_for": needed_for,
+        "essential": essential,
+    }
 
 
 def _rights(apis: Apis) -> list[Right]:
@@ -115,6 +134,11 @@ def _rights(apis: Apis) -> list[Right]:
     for kind in following.resources():
         if serves(apis, kind):
             rights += [_right(verb, kind, f"running {kind.kind}") for verb in _WHOLE]
+    if any(serves(apis, needs.kind) for needs in following.account_needs()):
+        rights.append(
+            _right("delete", PODS, "stopping the workers of suspended ElasticJobs with the grace they ask for")
+        )
+        rights.append(_right("create", ACCESS_REVIEWS, "checking the rights of masters of ElasticJobs"))
     for dependent in (CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS):
         rights += [_right(verb, dependent, "what jobs depend on") for verb in ("get", "create", "patch", "delete")]
     rights.append(_right("create", NAMESPACES, "the jobs' namespaces"))

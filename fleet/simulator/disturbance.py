@@ -19,6 +19,7 @@ USAGE = {
     "stale": "stale on|off",
     "node-down": "node-down NODE",
     "node-up": "node-up NODE",
+    "deny": "deny NAMESPACE/SERVICEACCOUNT",
     "crash-pod": "crash-pod NAMESPACE/POD [EXIT CODE]",
 }
 
@@ -33,7 +34,7 @@ class Fault:
     amount: float = 0.0
     """Seconds (slow), a share of the requests (flaky, reset), 1 or 0 (stale), the exit code (crash-pod)."""
     target: str = ""
-    """A node, or ``namespace/pod``."""
+    """A node, ``namespace/pod`` or ``namespace/account``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ def parse(words: list[str]) -> Fault:
                 return Fault(kind, float(switch == "on"))
             case (("node-down" | "node-up"), [node]):
                 return Fault(kind, target=node)
+            case "deny", [account] if account.count("/") == 1:
+                return Fault(kind, target=account)
             case "crash-pod", [pod, *code] if pod.count("/") == 1 and len(code) < 2:
                 return Fault(kind, _between(code[0], 1, 255) if code else 1.0, pod)
     except ValueError as e:

@@ -113,6 +113,8 @@ class SimulatedMember:
                 self.faults.stale_watch = bool(fault.amount)
             case "node-down" | "node-up":
                 self._switch_node(fault.target, on=fault.kind == "node-up")
+            case "deny":
+                self.faults.denied.add(fault.target)
             case "crash-pod":
                 if not self._life or not self._life.crash_pod(fault.target, int(fault.amount)):
                     raise BadFault(f"no pod {fault.target} runs on {self.name}")
@@ -120,6 +122,7 @@ class SimulatedMember:
 
     def _calm(self) -> None:
         self.faults.away = self.faults.stale_watch = False
+        self.faults.denied.clear()
         self.faults.slow_s = self.faults.error_rate = self.faults.reset_rate = 0.0
 
     def _switch_node(self, node: str, *, on: bool) -> None:

@@ -31,6 +31,7 @@ from jobs.kinds import gangs, registry
 from jobs.kinds.base import Kind, Role
 from jobs.models import Job, Work
 from jobs.services import (
+    accounts,
     charges,
     copies,
     dependents,
@@ -44,6 +45,7 @@ from jobs.services import (
     topology,
     works,
 )
+from jobs.services.accounts import AccountLacksRights
 from jobs.services.copies import NotYet, Superseded
 from jobs.services.locks import lock_owners
 from jobs.services.member_queues import QueueClosed
@@ -144,7 +146,7 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
         except MemberMissing:
             copies.ensure_namespace(client, work.namespace)
             said = _make(client, work, job, clock)
-    except (CannotOverride, CannotReserve, QueueClosed, Superseded) as e:
+    except (AccountLacksRights, CannotOverride, CannotReserve, QueueClosed, Superseded) as e:
         _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
     except MemberRefused as e:
@@ -162,6 +164,7 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
         dependents.send(client, dependents.of(job))
     written, said = overrides.manifest(job, kind, work.cluster)
     body = copies.manifest(kind, written, copies.labels(Identity.here(), uid, attempt))
+    accounts.check(links.client(work.cluster), kind, body)
     share = division.share_of(job, attempt)
     if share is not None:
         kind.take_share(body, share.replicas, share.completions)

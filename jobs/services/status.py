@@ -26,7 +26,7 @@ from jobs.events import announce_jobs, announce_works, line
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
-from jobs.services import charges, division, health, moves, returns, scheduling, works
+from jobs.services import accounts, charges, division, health, moves, returns, scheduling, works
 from jobs.services.locks import lock_owners
 
 Key = tuple[UUID, int]
@@ -77,6 +77,9 @@ class JobsFollower:
     def pod_role(self, resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
         """Role and index of a pod whose owner is of that kind."""
         return registry.pod_role(labels)
+
+    def account_needs(self) -> list[following.AccountNeeds]:
+        return accounts.needs()
 
     @transaction.atomic
     def observed(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:

@@ -6,8 +6,11 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.models import Pod
+from fleet.models import Event, Pod
+from fleet.services import clusters
+from fleet.simulator.controllers.life import Shape
 from fleet.simulator.disturbance import Fault
+from fleet.simulator.member import SimulatedMember
 from jobs.models import Work
 from jobs.services import lifecycle
 
@@ -119,3 +122,30 @@ def test_a_job_whose_script_always_fails_ends_after_three_pods_and_says_that_its
     assert "beyond the restart count" in job.reason["message"] or "exitcode=1" in job.reason["message"]
     names = [pod["metadata"]["name"] for pod in world.pods("north") if "worker" in pod["metadata"]["name"]]
     assert names == [f"llama-edljob-worker-{number}" for number in range(3)]
+
+
+def test_a_member_that_denies_the_masters_account_its_rights_is_not_sent_the_job_which_runs_elsewhere(world):
+    north = world.member("north", 8)
+    north.disturb(Fault("deny", target="default/default"))
+    world.apply(POLICY, elastic_job())
+    world.until(lambda: any(reason == "SyncWorkFailed" for reason, _ in world.events("llama")), "it is refused")
+    [told] = {words for reason, words in world.events("llama") if reason == "SyncWorkFailed"}
+    assert "ServiceAccount default in namespace default may not get elasticjobs.elastic.iml.github.io" in told
+    assert "create pods" in told and "the DLRover master" in told
+    assert world.copies("elasticjobs", "elastic.iml.github.io/v1alpha1") == {"north": []}
+    world.member("south", 8)
+    world.expect("llama", "Running", on="south")
+
+
+def test_a_joining_cluster_is_warned_of_the_rights_that_masters_lack_there(world, tmp_path):
+    made = SimulatedMember("east", tmp_path / "east", Shape((), {}))
+    made.start()
+    made.disturb(Fault("deny", target="dlrover/default"))
+    try:
+        cluster = clusters.join("east", yaml.safe_dump(made.kubeconfig()), by="test", now=timezone.now())
+    finally:
+        made.stop()
+    lacks = {(p["verb"], p["resource"]) for p in cluster.permissions if not p["allowed"]}
+    assert ("create", "pods") in lacks and ("watch", "elasticjobs.elastic.iml.github.io") in lacks
+    [words] = Event.objects.filter(reason="RightsMissing").values_list("message", flat=True)
+    assert "create pods (the DLRover master as ServiceAccount default in namespace dlrover)" in words

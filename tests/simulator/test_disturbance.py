@@ -19,6 +19,7 @@ from fleet.simulator.shape import parse as parse_shape
         ("node-down n1", Fault("node-down", 0.0, "n1")),
         ("crash-pod ai/p", Fault("crash-pod", 1.0, "ai/p")),
         ("crash-pod ai/p 137", Fault("crash-pod", 137.0, "ai/p")),
+        ("deny ai/default", Fault("deny", target="ai/default")),
     ],
 )
 def test_it_reads_faults(words: str, fault: Fault) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from fleet.kube import crds, discovery, openapi
 from fleet.kube.discovery import Served
 from fleet.kube.options import APPLY_PATCH
+from fleet.kube.resources import ACCESS_REVIEWS
 from fleet.kube.status import KubeError
 from fleet.simulator.apiserver import lists, metrics, streams
 from fleet.simulator.apiserver.faults import Faults
@@ -85,6 +86,10 @@ class Application:
             return await asked.answer(200, document)
         if asked.method == "POST" and (review := _REVIEWS.get(asked.path)):
             return await asked.answer(201, _reviewed(asked, *review))
+        if asked.method == "POST" and asked.path == ACCESS_REVIEWS.path():
+            return await asked.answer(
+                201, _reviewed(asked, ACCESS_REVIEWS.kind, {"allowed": _account_may(asked, self._faults)})
+            )
         if self._measured and asked.method == "GET" and asked.path.startswith(metrics.ROOT):
             wanted = lists.wanted(asked.query, metrics.SERVED[0])
             return await asked.answer(200, metrics.answer(asked.path, self._ops.store, wanted, datetime.now(UTC)))
@@ -201,7 +206,12 @@ _REVIEWS: dict[str, tuple[str, dict[str, Any]]] = {
         {"userInfo": {"username": "admin", "groups": ["system:masters", "system:authenticated"]}},
     ),
 }
-"""Everything is allowed to everybody, and there is only one."""
+"""Everything is allowed to everybody, and there is only one; ServiceAccounts may be denied all by a fault."""
+
+
+def _account_may(asked: Request, faults: Faults) -> bool:
+    spec = asked.body().get("spec") or {}
+    return str(spec.get("user", "")).removeprefix("system:serviceaccount:").replace(":", "/") not in faults.denied
 
 
 def _reviewed(asked: Request, kind: str, status: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ class Faults:
     """The share of requests whose connection breaks after the request has been carried out."""
     stale_watch: bool = False
     """Watches stay open and say nothing; when switched off they expire (410)."""
+    denied: set[str] = field(default_factory=set)
+    """ServiceAccounts, as ``namespace/name``, that the member's RBAC allows nothing."""
     rng: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311  (faults are no secret)
 
     def error_code(self) -> int | None:

@@ -194,6 +194,9 @@ class Notes:
     def resources(self):
         return [PYTORCH_JOBS]
 
+    def account_needs(self):
+        return []
+
     def pod_role(self, resource_kind, labels):
         return ("worker", int(labels.get("index", 0))) if resource_kind == "PyTorchJob" else ("", 0)
 
