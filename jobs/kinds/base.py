@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 Amounts = dict[str, int]
+LONGEST_TTL_S = 2**31 - 1
 SUSPEND_ANNOTATION = "scheduling.x-k8s.io/suspend"
 """What KubeQueue puts on jobs whose kind has no field for it."""
 
@@ -121,6 +122,8 @@ class Kind(Protocol):
     """Where the fleet ends them: the role whose pods the others need while they save their work."""
     chiefs: tuple[str, ...]
     """The roles whose log is the job's log: the first that the job has."""
+    ttl_path: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
+    """Where a manifest says how long the job is kept after its end. The fleet honours it, and sends copies without it."""
 
     def read(self, manifest: Manifest) -> Reading:
         """Roles and faults of a manifest; never raises, whatever the manifest holds."""
@@ -142,6 +145,15 @@ class Kind(Protocol):
     def complete(self, manifest: Manifest) -> None:
         """Writes into a copy to be sent what the kind's operator would fill in unseen, or what its schema would drop."""
         return
+
+    def ttl_s(self, manifest: Manifest) -> int | None:
+        """Seconds that the job is kept after its end; None: until it is deleted."""
+        value = _parent(manifest, self.ttl_path).get(self.ttl_path[-1])
+        return min(value, LONGEST_TTL_S) if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def drop_ttl(self, manifest: Manifest) -> None:
+        """Takes it out in place: a member that deletes its copy at once would delete the news of its end with it."""
+        _parent(manifest, self.ttl_path).pop(self.ttl_path[-1], None)
 
     def scheduler(self, manifest: Manifest) -> str:
         """The scheduler that the job names, beside its templates, for all its pods."""
@@ -172,6 +184,13 @@ class Kind(Protocol):
     def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
         """Role and index of a pod, from the labels the kind's operator gives it; ``""`` when it gave none."""
         ...
+
+
+def _parent(manifest: Manifest, path: tuple[str, ...]) -> Manifest:
+    """The mapping that holds the last of ``path``; an empty one where there is none."""
+    for name in path[:-1]:
+        manifest = manifest.get(name) or {}
+    return manifest
 
 
 def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:

@@ -38,6 +38,7 @@ class JobSet(Kind):
             faults.one_of(target, "spec.successPolicy.targetReplicatedJobs", tuple(names))
         failure = faults.mapping(spec.get("failurePolicy"), "spec.failurePolicy")
         faults.whole(failure.get("maxRestarts"), "spec.failurePolicy.maxRestarts", default=0)
+        faults.whole(spec.get("ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished", default=0)
         manager = ("jobset.sigs.k8s.io/jobset-controller",)
         faults.one_of(spec.get("managedBy") or None, "spec.managedBy", manager)
         given = tuple(role for role in roles if role.replicas)
@@ -61,6 +62,12 @@ class JobSet(Kind):
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         for group in manifest["spec"]["replicatedJobs"]:
             yield group["name"], group["template"]["spec"]["template"]
+
+    def drop_ttl(self, manifest: Manifest) -> None:
+        """Of its Jobs as well: one that were deleted when it has ended would be made, and run, once more."""
+        super().drop_ttl(manifest)
+        for group in manifest["spec"]["replicatedJobs"]:
+            group["template"]["spec"].pop("ttlSecondsAfterFinished", None)
 
     def read_status(self, status: Manifest, running_pods: int) -> State:
         """There is no condition for running: what runs is asked of the pods themselves."""

@@ -23,6 +23,7 @@ class ReplicaKind(Kind):
     roles: tuple[str, ...]
     container: str
     managers: tuple[str, ...] = ("kubeflow.org/training-operator",)
+    ttl_path = ("spec", "runPolicy", "ttlSecondsAfterFinished")
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

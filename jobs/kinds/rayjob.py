@@ -31,6 +31,10 @@ class RayJob(Kind):
     resource = RAY_JOBS
     chiefs = ("head",)
 
+    def ttl_s(self, manifest: Manifest) -> int | None:
+        """KubeRay means the cluster by it, not the job; the fleet gives the cluster up at the end of the job."""
+        return None
+
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()
         spec = faults.mapping(manifest.get("spec"), "spec", required=True)

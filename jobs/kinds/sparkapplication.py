@@ -35,6 +35,7 @@ _PHASES = {
 class SparkApplication(Kind):
     resource = SPARK_APPLICATIONS
     chiefs = ("driver",)
+    ttl_path = ("spec", "timeToLiveSeconds")
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()
@@ -52,6 +53,7 @@ class SparkApplication(Kind):
         together = max(count, 1)
         if faults.flag(dynamic.get("enabled"), "spec.dynamicAllocation.enabled"):
             count, together = self._read_dynamic(dynamic, faults), 1
+        faults.whole(spec.get("timeToLiveSeconds"), "spec.timeToLiveSeconds", default=0)
         driver = Role("driver", 1, self._read_pod(spec, "driver", faults))
         roles = (driver, Role("executor", count, self._read_pod(spec, "executor", faults)))
         suspended = faults.flag(spec.get("suspend"), "spec.suspend")

@@ -32,6 +32,7 @@ class TrainingJob(Kind):
         faults.one_of(spec.get("launcherAttachMode") or None, "spec.launcherAttachMode", ("ssh", "kubexec"))
         faults.one_of(spec.get("restartPolicy") or None, "spec.restartPolicy", ("Never", "OnFailure"))
         faults.whole(spec.get("backoffLimit"), "spec.backoffLimit", default=6)
+        faults.whole(spec.get("ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished", default=0)
         faults.whole(spec.get("slotsPerWorker"), "spec.slotsPerWorker", default=1, at_least=1)
         return Reading(roles, held_back(manifest), tuple(faults.found), counts.get("worker", 0))
 

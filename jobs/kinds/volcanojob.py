@@ -54,6 +54,7 @@ class VolcanoJob(Kind):
                 "spec.minAvailable", f"must be at most the number of pods ({pods}), not {least}: it never starts"
             )
         faults.whole(spec.get("maxRetry"), "spec.maxRetry", default=3)
+        faults.whole(spec.get("ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished", default=0)
         faults.whole(spec.get("minSuccess"), "spec.minSuccess", default=1, at_least=1)
         return Reading(tuple(r for r in roles if r.replicas), held_back(manifest), tuple(faults.found), least)
 

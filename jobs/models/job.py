@@ -92,6 +92,8 @@ class Job(models.Model):
     unhealthy_since = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    ttl_s = models.PositiveIntegerField(null=True, blank=True)
+    """Seconds after its end when it is deleted, as its manifest says; null: it is kept."""
     deleting_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
 
@@ -131,6 +133,9 @@ class Job(models.Model):
             models.Index(fields=["name"]),
             models.Index(fields=["leaf", "state"]),
             models.Index(fields=["leaf"], condition=models.Q(charge__isnull=False), name="jobs_charged"),
+            models.Index(
+                fields=["ttl_s", "finished_at"], condition=models.Q(ttl_s__isnull=False), name="jobs_expiring"
+            ),
             models.Index(fields=["state"], condition=models.Q(reclaim__isnull=False), name="jobs_reclaimed"),
         ]
 

@@ -61,6 +61,7 @@ def manifest(kind: Kind, submitted: Manifest, marks_: dict[str, str]) -> Manifes
     """What is sent: the submitted manifest, complete, marked and running."""
     made = marked(kind, submitted, marks_)
     made.pop("status", None)
+    kind.drop_ttl(made)
     kind.suspend(made, False)
     return made
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Prefetch, prefetch_related_objects
+from django.db.models import Count, Prefetch, QuerySet, prefetch_related_objects
 
 from fleet import events
 from fleet.core import marks
@@ -101,10 +101,11 @@ class JobsFollower:
         news.write()
 
     def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
-        """Objects that were deleted in the member, by us or by somebody else."""
-        for found in objects:
-            if (key := key_of(found)) is not None:
-                _missing(cluster_id, key, now)
+        """Objects that were deleted in the member, by us or by somebody else: how they had ended is believed first."""
+        copies = [(key, found) for found in objects if (key := key_of(found)) is not None]
+        _take_ends(copies, now)
+        for key, _ in copies:
+            _missing(cluster_id, key, now)
 
     def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
         """After a whole list: what should be there and is not, has vanished while nobody was looking.
@@ -167,8 +168,7 @@ def _read_beside(jobs: Iterable[Job]) -> None:
 
 
 def _has_succeeded(job: Job, found: Manifest) -> bool:
-    state = registry.of(job.api_version, job.kind).read_status(found.get("status") or {}, 0)
-    return state.phase is Phase.SUCCEEDED
+    return _phase(job, found.get("status") or {}) is Phase.SUCCEEDED
 
 
 def _running(uids: Iterable[UUID]) -> Counter[Key]:
@@ -284,6 +284,27 @@ def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, news: Ne
 
 
 @transaction.atomic
+def _take_ends(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
+    """Takes over the end of copies that had ended when they were deleted: such a job has not lost its run."""
+    jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
+    _read_beside(jobs.values())
+    news = News(now)
+    for (uid, attempt), found in copies:
+        job, status = jobs.get(uid), found.get("status") or {}
+        if job is None or _phase(job, status) not in FINISHED:
+            continue
+        if division.wants(job, attempt):
+            division.report(job, attempt, status, 0, now)
+        elif not job.shares and job.attempt == attempt:
+            _take(job, status, 0, news)
+    news.write()
+
+
+def _phase(job: Job, status: Manifest) -> Phase:
+    return registry.of(job.api_version, job.kind).read_status(status, 0).phase
+
+
+@transaction.atomic
 def _missing(cluster_id: int, key: Key, now: datetime) -> None:
     """A copy is not in its member: what we wanted, or somebody's doing."""
     uid, attempt = key
@@ -299,14 +320,43 @@ def _missing(cluster_id: int, key: Key, now: datetime) -> None:
     if job.shares:
         division.vanished(job, attempt, now)
         return
-    if job.attempt != attempt:
-        return
-    message = f"the copy on {job.cluster or 'its member'} was deleted by somebody else"
-    if job.state in Job.ON_MEMBER:
-        mine.filter(state=Work.State.APPLIED).update(state=Work.State.WITHDRAWING, due_at=now)
+    if job.attempt == attempt:
+        _lose_copy(job, mine.filter(state=Work.State.APPLIED), now)
+
+
+def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
+    """The copy of the current attempt is gone. Its work ends; the job moves unless its end is known."""
+    has_failed = job.state == Job.State.BACKOFF
+    if job.state in Job.ON_MEMBER and _pods_succeeded(job):
+        _end_by_pods(job, now)
+    elif job.state in Job.ON_MEMBER and not has_failed:
+        work.update(state=Work.State.WITHDRAWING, due_at=now)
+        message = f"the copy on {job.cluster or 'its member'} was deleted by somebody else"
         moves.leave(job, Outcome.VANISHED, Reason(Code.COPY_VANISHED, message), now)
     elif job.state in Job.WAITING:
-        works.withdraw_attempt(job, attempt, now)
+        works.withdraw_attempt(job, job.attempt, now)
+    if job.finished or has_failed:
+        work.update(state=Work.State.WITHDRAWING, due_at=now)
+
+
+def _pods_succeeded(job: Job) -> bool:
+    """Whether every pod the job has to run was last seen to have succeeded."""
+    rows = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt)
+    phases = list(rows.values_list("phase", flat=True))
+    wanted = max(sum(role["replicas"] for role in job.roles), parts.divisible(job.roles) or 0)
+    return len(phases) >= wanted and set(phases) == {"Succeeded"}
+
+
+def _end_by_pods(job: Job, now: datetime) -> None:
+    fresh = _locked([job.uid])[0]
+    if fresh.attempt != job.attempt or fresh.state not in Job.ON_MEMBER:
+        return
+    news = News(now)
+    told = "its copy was deleted after all of its pods had succeeded"
+    _finish(fresh, Job.State.SUCCEEDED, Outcome.SUCCEEDED, told, news)
+    news.changed.append(fresh)
+    news.write()
+    job.state = fresh.state
 
 
 def _remove_leftover(

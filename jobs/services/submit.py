@@ -3,6 +3,7 @@
 All or nothing: one fault in one document and no document is applied. Applying the same file twice changes nothing.
 """
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -295,12 +296,13 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
         for role in given
     ]
     job.total = total
+    job.ttl_s = kind.ttl_s(job.manifest)
     document.warnings.extend(entitlements.fill(job, *tree))
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 
 def _update_job(job: Job, document: _Document, now: datetime) -> None:
-    """A waiting job may change altogether; one that has been placed only by its suspend switch and its labels."""
+    """A waiting job may change altogether; one that has been placed only by its suspend switch, labels and time to live."""
     if job.api_version != document.manifest["apiVersion"]:
         raise Conflict(f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew")
     placed = job.attempt > 0
@@ -309,7 +311,9 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
     was = job.suspended
     _fill(job, document, snapshot.tree_in_force())
     job.generation += 1
-    job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "generation", *entitlements.FILLED])
+    job.save(
+        update_fields=["manifest", "labels", "roles", "total", "gpus", "ttl_s", "generation", *entitlements.FILLED]
+    )
     announce_jobs([job], now)
     if document.reading.suspended and not was:
         lifecycle.suspend(job, by="apply", now=now)
@@ -318,9 +322,11 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
 
 
 def _essence(manifest: Manifest, job: Job) -> Manifest:
-    """The manifest's spec, its suspend switch set aside."""
-    body = {"spec": {**manifest["spec"]}}
-    registry.of(job.api_version, job.kind).suspend(body, False)
+    """The manifest's spec, without what may change at any time: its suspend switch, and how long it is kept after its end."""
+    body = {"spec": copy.deepcopy(manifest["spec"])}
+    kind = registry.of(job.api_version, job.kind)
+    kind.suspend(body, False)
+    kind.drop_ttl(body)
     return body
 
 

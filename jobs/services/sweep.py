@@ -10,13 +10,14 @@ from django.db import transaction
 from fleet import events
 from jobs import snapshot
 from jobs.models import Job, Work
-from jobs.services import charges, health, moves, returns, scheduling, submit, works
+from jobs.services import charges, expiry, health, moves, returns, scheduling, submit, works
 
 
 def run(now: datetime) -> None:
     returns.adopt(now)
     health.check(now)
     _push_due(now)
+    expiry.run(now)
     _finish_deletions(now)
     submit.claim_unclaimed(now)
     charges.release(now)
