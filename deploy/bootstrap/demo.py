@@ -5,7 +5,7 @@ Everything goes through the REST API, and everything may be repeated: a second r
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +37,22 @@ def simulated(home: Home) -> list[Path]:
 
 def join(api: Api, files: Iterable[Path], steps: Steps) -> None:
     """Joins the clusters that are not there yet; one that is refused is told and skipped."""
-    there = {cluster["name"] for cluster in api.results("clusters/?page_size=500")}
+    there = names(api)
     waiting = [(name_of(path), path) for path in files if name_of(path) not in there]
     refused: list[str] = []
     for name, path in waiting:
         with steps.step(f"Joining cluster {name}"):
             answer = api.post("clusters/", {"name": name, "kubeconfig": path.read_text()})
-        if not answer.ok:
+        if not answer.ok and name not in names(api):
             refused.append(f"{name}: {answer.said}")
             steps.say(f"    refused, {refused[-1]}")
     if refused and len(refused) == len(waiting) and not there:
         raise Problem("No cluster could be joined: " + "; ".join(refused))
+
+
+def names(api: Api) -> set[str]:
+    """The clusters that are joined. A request that was repeated may be refused because the first one had worked."""
+    return {cluster["name"] for cluster in api.results("clusters/?page_size=500")}
 
 
 def submit(api: Api, steps: Steps) -> None:
@@ -61,13 +66,13 @@ def submit(api: Api, steps: Steps) -> None:
                 raise Problem(f"deploy/demo/{name} was refused: {answer.said}")
 
 
-def follow(api: Api, steps: Steps, patience_s: float = JOB_S) -> dict[str, Any]:
-    """The job, once it has started, or as it is when patience ends."""
-    until = time.monotonic() + patience_s
+def follow(api: Api, steps: Steps, working_s: Callable[[], float], patience_s: float = JOB_S) -> dict[str, Any]:
+    """The job, once it has started, or as it is when patience ends; ``working_s`` stands still on a busy machine."""
+    until = working_s() + patience_s
     job = current(api)
     if job["state"] not in STARTED:
         with steps.step("Waiting for the gang to run"):
-            while job["state"] not in STARTED and time.monotonic() < until:
+            while job["state"] not in STARTED and working_s() < until:
                 time.sleep(0.1)
                 job = current(api)
     return job

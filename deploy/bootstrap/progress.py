@@ -4,6 +4,7 @@ On a terminal the line counts the seconds while it runs; elsewhere it is written
 """
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -25,10 +26,12 @@ class Steps:
         self.out = out or sys.stdout
         self.live = self.out.isatty() and os.environ.get("TERM") != "dumb"
         self.colour = wants_colour(self.out)
+        self.detail = ""
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
         began = time.monotonic()
+        self.detail = ""
         done = threading.Event()
         ticker = threading.Thread(target=self._tick, args=(title, began, done), daemon=True)
         if self.live:
@@ -46,6 +49,13 @@ class Steps:
                 ticker.join()
             self._end(title, mark, shade, time.monotonic() - began)
 
+    def note(self, detail: str) -> None:
+        """What the running step is waiting for."""
+        self.detail = detail
+        if not self.live:
+            self.out.write(f"\n    {detail} ... ")
+            self.out.flush()
+
     def say(self, text: str = "") -> None:
         self.out.write(text + "\n")
         self.out.flush()
@@ -58,7 +68,9 @@ class Steps:
 
     def _tick(self, title: str, began: float, done: threading.Event) -> None:
         while not done.wait(0.5):
-            self.out.write(f"\r\x1b[K  … {title} {time.monotonic() - began:.0f} s")
+            detail = f" ({self.detail})" if self.detail else ""
+            line = f"  … {title} {time.monotonic() - began:.0f} s{detail}"
+            self.out.write(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}")
             self.out.flush()
 
     def _end(self, title: str, mark: str, shade: str, seconds: float) -> None:

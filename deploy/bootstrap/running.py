@@ -13,7 +13,7 @@ from typing import Any
 
 from deploy.bootstrap import locks
 from deploy.bootstrap.home import ROOT, Home
-from deploy.bootstrap.problems import Problem, last_lines
+from deploy.bootstrap.problems import last_lines
 from deploy.supervisor import processes, tether
 
 STOP_S = 40.0
@@ -57,14 +57,16 @@ def children(found: dict[str, Any]) -> list[ChildState]:
     return [ChildState(name=name, **row) for name, row in found.get("children", {}).items()]
 
 
-def start(home: Home, *, port: int, broker_port: int, simulated: int, password: str, tied: bool) -> None:
+def start(
+    home: Home, *, port: int, broker_port: int, simulated: int, password: str, tied: bool
+) -> subprocess.Popen[bytes]:
     """Leaves a supervisor running; ``tied``: it ends with this process, however this process ends."""
     argv = [sys.executable, "-m", "deploy.supervisor", "--home", str(home.path), "--port", str(port)]
     argv += ["--broker-port", str(broker_port), "--simulated", str(simulated)]
     if tied:
         argv = [sys.executable, "-I", "-S", str(tether.__file__), "15", str(os.getpid()), *argv]
     with (home.logs / "supervisor.log").open("ab") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             argv,
             cwd=ROOT,
             env={**os.environ, "CONVOY_BROKER_PASSWORD": password},
@@ -75,21 +77,6 @@ def start(home: Home, *, port: int, broker_port: int, simulated: int, password: 
         )
 
 
-def wait_ready(home: Home, patience_s: float) -> None:
-    """Until every child is ready; says which one is not, and its last words."""
-    until = time.monotonic() + patience_s
-    while time.monotonic() < until:
-        rows = children(state(home)) if is_running(home) else []
-        if rows and all(row.is_ready for row in rows):
-            return
-        if failing := [row.name for row in rows if row.is_failing]:
-            raise Problem(f"{failing[0]} does not start. Its last words:\n{last_words(home, failing[0])}")
-        time.sleep(0.05)
-    slow = [row.name for row in children(state(home)) if not row.is_ready] or ["supervisor"]
-    words = last_words(home, slow[0])
-    raise Problem(f"Not ready after {patience_s:.0f} s: {', '.join(slow)}. Last words of {slow[0]}:\n{words}")
-
-
 def last_words(home: Home, name: str, lines: int = 12) -> str:
     try:
         said = (home.logs / f"{name}.log").read_text(errors="replace")
@@ -98,10 +85,15 @@ def last_words(home: Home, name: str, lines: int = 12) -> str:
     return last_lines(said, lines)
 
 
-def end(home: Home) -> bool:
-    """Stops the supervisor and whatever of its children outlived an earlier one; whether there was anything to stop."""
-    found = state(home)
+def end(home: Home, started: subprocess.Popen[bytes] | None = None) -> bool:
+    """Stops the supervisor and whatever of its children outlived an earlier one; whether there was anything to stop.
+
+    ``started``: a supervisor that may not have come so far as to hold its lock.
+    """
+    if started is not None:
+        processes.end(started.pid, processes.born(started.pid), STOP_S)
     was_running = is_running(home)
+    found = _published(home) if was_running else state(home)
     if was_running and found:
         processes.end(int(found["pid"]), found["born"], STOP_S)
     strays = [row for row in children(found) if row.pid and processes.is_alive(row.pid, row.born)]
@@ -109,6 +101,17 @@ def end(home: Home) -> bool:
         processes.end(row.pid or 0, row.born, 5.0, group=True)
     home.state_file.unlink(missing_ok=True)
     return was_running or bool(strays)
+
+
+def _published(home: Home) -> dict[str, Any]:
+    """The state of a supervisor that holds its lock: it publishes right after it took it."""
+    until = time.monotonic() + STOP_S
+    while is_running(home) and time.monotonic() < until:
+        found = state(home)
+        if found and processes.is_alive(int(found["pid"]), found["born"]):
+            return found
+        time.sleep(0.05)
+    return state(home)
 
 
 def environment(home: Home) -> dict[str, str]:

@@ -7,21 +7,22 @@ import secrets
 import signal
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.bootstrap import demo, ending, locks, ports, problems, running
+from deploy.bootstrap import demo, ending, locks, ports, problems, ready, running, tools
 from deploy.bootstrap.console import Console
 from deploy.bootstrap.environment import Environment
 from deploy.bootstrap.home import ROOT, Home, write_private
 from deploy.bootstrap.observe import Reader
-from deploy.bootstrap.problems import Problem
+from deploy.bootstrap.patience import Patience, WorkingClock
 from deploy.bootstrap.progress import Steps
 from deploy.bootstrap.rest import Api
 
-READY_S = 90.0
 SIMULATED = 3
 NO_MEMBERS = "none"
+SPEAK = "speak to the database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Options:
 
 def command(argv: list[str], home: Home, steps: Steps) -> int:
     options = parse(argv)
-    for which in (signal.SIGINT, signal.SIGTERM):
+    for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(which, signal.default_int_handler)
     try:
         home.make()
@@ -45,8 +46,8 @@ def command(argv: list[str], home: Home, steps: Steps) -> int:
     with locks.held(home.up_lock):
         fresh = not running.is_running(home)
         try:
-            works = _start_and_tell(options, home, steps, fresh)
-        except (Problem, KeyboardInterrupt):
+            works = _start_and_show(options, home, steps, fresh)
+        except BaseException:
             if fresh:
                 running.end(home)
             raise
@@ -69,20 +70,23 @@ def parse(argv: list[str]) -> Options:
     return Options(given.detach, given.empty, given.ci, given.members and given.members.absolute())
 
 
-def _start_and_tell(options: Options, home: Home, steps: Steps, fresh: bool) -> bool:
+def _start_and_show(options: Options, home: Home, steps: Steps, fresh: bool) -> bool:
     """Whether what was to be shown was seen."""
     members = _members(options, home)
     if fresh:
         _start(options, home, steps, members)
     else:
         steps.say("Convoy is already up.")
+        with steps.step("Waiting until it is ready"):
+            ready.wait_all(home, steps)
     port = int(running.state(home)["port"])
-    api = Api(port, _token(home, port))
-    link = _django(home, "signin_link")
-    job = _demonstrate(api, home, steps, members) if members != NO_MEMBERS else None
+    api = Api(port, _token(home, port, steps), Patience(home, lambda: ready.all_rows(home), steps.say).check)
+    with _django(home, "signin_link") as process:
+        job = _demonstrate(api, home, steps, members) if members != NO_MEMBERS else None
+        link = tools.output(process, SPEAK).strip()
     if job:
         ending.tell_job(steps, job, demo.pods(api, job))
-    ending.tell_doors(steps, home, port, _said(link))
+    ending.tell_doors(steps, home, port, link)
     ending.tell_stop(steps, stays=fresh and not options.detach)
     return job is None or job["state"] in ("Running", "Succeeded")
 
@@ -108,7 +112,7 @@ def _start(options: Options, home: Home, steps: Steps, members: str) -> None:
     password = kept.get("CONVOY_BROKER_PASSWORD") or secrets.token_hex(24)
     home.keep(CONVOY_PORT=str(port), CONVOY_BROKER_PORT=str(broker_port), CONVOY_BROKER_PASSWORD=password)
     with steps.step("Starting web, worker, beat, watcher" + ("" if members else ", three simulated clusters")):
-        running.start(
+        supervisor = running.start(
             home,
             port=port,
             broker_port=broker_port,
@@ -116,46 +120,40 @@ def _start(options: Options, home: Home, steps: Steps, members: str) -> None:
             password=password,
             tied=not options.detach,
         )
-        running.wait_ready(home, READY_S)
+        try:
+            ready.wait_all(home, steps, supervisor)
+        except BaseException:
+            running.end(home, supervisor)
+            raise
 
 
 def _demonstrate(api: Api, home: Home, steps: Steps, members: str) -> dict[str, object]:
     demo.join(api, demo.kubeconfigs(Path(members)) if members else demo.simulated(home), steps)
     demo.submit(api, steps)
-    return demo.follow(api, steps)
+    clock = WorkingClock(lambda: [row.pid for row in ready.all_rows(home) if row.pid])
+    return demo.follow(api, steps, clock.look)
 
 
-def _token(home: Home, port: int) -> str:
+def _token(home: Home, port: int, steps: Steps) -> str:
     """A token of user admin that works: the kept one, else a new one. The command line reads it from the same file."""
     url = f"http://127.0.0.1:{port}"
+    patience = Patience(home, lambda: ready.all_rows(home), steps.say)
     if home.cli_file.exists():
         kept = json.loads(home.cli_file.read_text())
-        if Api(port, kept["token"]).get("me/").ok:
+        if Api(port, kept["token"], patience.check).get("me/").ok:
             write_private(home.cli_file, json.dumps(kept | {"url": url}))
             return str(kept["token"])
-    _said(_django(home, "ensure_admin"))
-    token = _said(_django(home, "mint_token", "--user", "admin", "--name", "bootstrap")).split()[-1]
+    with _django(home, "ensure_admin") as process:
+        tools.output(process, SPEAK)
+    with _django(home, "mint_token", "--user", "admin", "--name", "bootstrap") as process:
+        token = tools.output(process, SPEAK).split()[-1]
     write_private(home.cli_file, json.dumps({"url": url, "token": token}))
     return token
 
 
-def _django(home: Home, *argv: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), *argv],
-        cwd=ROOT,
-        env={**os.environ, **running.environment(home)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _said(process: subprocess.Popen[str]) -> str:
-    said, complaint = process.communicate()
-    if process.returncode:
-        raise problems.of_output(complaint or said, "speak to the database")
-    return said.strip()
+def _django(home: Home, *argv: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    command_line = [sys.executable, str(ROOT / "manage.py"), *argv]
+    return tools.owned(command_line, cwd=ROOT, doing=SPEAK, env=running.environment(home), stderr=subprocess.PIPE)
 
 
 def stay(home: Home, steps: Steps) -> None:

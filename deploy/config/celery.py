@@ -8,6 +8,7 @@ from celery import Celery, Task
 from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
 from kombu.transport import TRANSPORT_ALIASES
 
+from deploy.config.celery_heartbeat import WorkerHeartbeat
 from fleet import pauses
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
@@ -17,6 +18,7 @@ TRANSPORT_ALIASES["files"] = "deploy.config.filebroker:Transport"
 app = Celery("convoy")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["fleet", "jobs"])
+app.steps["consumer"].add(WorkerHeartbeat)
 
 
 @beat_init.connect

@@ -1,7 +1,8 @@
 """One child process over its whole life: started when what it needs is ready, watched, restarted, and stopped for good.
 
 A child is alive when its process exists, and ready when its probe says so. Each runs in its own process group, so that
-stopping it takes its own children along; and each is tethered, so that it dies with the supervisor.
+stopping it takes its own children along; and each is tethered, so that it dies with the supervisor. Whether it is wedged is
+judged by its own signs of life only (a heartbeat file, or an answer on its own port), never through another process.
 """
 
 import asyncio
@@ -14,13 +15,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.supervisor import processes
 from deploy.supervisor.backoff import Backoff
+from deploy.supervisor.liveness import STALLED_S, Liveness
 from deploy.supervisor.logfile import LogFile
 from deploy.supervisor.probes import Probe
 
 TETHER = Path(__file__).with_name("tether.py")
 STARTING_EVERY_S = 0.15
 READY_EVERY_S = 5.0
+QUIET_S = 30.0
+"""Silent this long, it is shown as not ready; it may still come back."""
+LATE_LOOK_S = 15.0
+"""The longest silence that one look may add: a look is late when the supervisor or the whole machine was frozen."""
 LONGEST_LINE = 256 * 1024
 
 
@@ -38,8 +45,14 @@ class Spec:
     """Children that must be ready first."""
     patience_s: float = 10.0
     """Between asking it to stop and making it."""
-    wedged_s: float | None = None
-    """Silent this long after having been ready, it is restarted although its process lives."""
+    alive: Probe | None = None
+    """Its sign of life; without one it is never taken for wedged."""
+    heartbeat: Path | None = None
+    """The file it touches while its main loop turns: a sign of life, and from the first time on, readiness."""
+    log_is_life: bool = False
+    """Each line it logs is a sign of life as well: a loop that waits for a broker logs each try."""
+    stalled_s: float = STALLED_S
+    """Silent and idle this long, it is restarted although its process exists."""
     death_signal: signal.Signals = signal.SIGKILL
     """What it gets when the supervisor dies. One that has to tidy up wants TERM."""
 
@@ -58,6 +71,8 @@ class Child:
         self.backoff = Backoff()
         self.ready = asyncio.Event()
         self.stopping = asyncio.Event()
+        self.was_ready = False
+        self.lines = 0
 
     async def run(self) -> None:
         """Until it is stopped, or for a one-shot until it has succeeded."""
@@ -83,6 +98,9 @@ class Child:
     async def _start(self) -> asyncio.subprocess.Process | None:
         self.starts += 1
         self.began = time.monotonic()
+        self.was_ready = False
+        if self.spec.heartbeat:
+            self.spec.heartbeat.unlink(missing_ok=True)
         tether = (sys.executable, "-I", "-S", str(TETHER), str(int(self.spec.death_signal)), str(os.getpid()))
         try:
             process = await asyncio.create_subprocess_exec(
@@ -123,25 +141,48 @@ class Child:
         return code
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
-        """Follows its readiness; ends it when it has been wedged for too long."""
+        """Follow its readiness; end it when it is wedged."""
         if self.spec.once:
             return
-        last_yes: float | None = None
+        liveness, signs, looked = Liveness(), self._signs(), time.monotonic()
         while True:
-            if await self.spec.ready():
-                last_yes = time.monotonic()
-                if not self.ready.is_set():
-                    self.ready.set()
-                    self._set("ready")
-            elif last_yes is not None:
-                if self.ready.is_set():
-                    self.ready.clear()
-                    self._set("unready")
-                if self.spec.wedged_s is not None and time.monotonic() - last_yes > self.spec.wedged_s:
-                    self._note(f"silent for {self.spec.wedged_s:.0f} s: ending it")
+            self._show(liveness.silent_s < QUIET_S and await self._is_ready())
+            answers = await self.spec.alive() if self.spec.alive else False
+            every = READY_EVERY_S if self.ready.is_set() else STARTING_EVERY_S
+            effort = processes.effort(process.pid)
+            now = time.monotonic()
+            if answers or self._signs() != signs:
+                liveness, signs = liveness.heard(effort), self._signs()
+            elif self.spec.alive or self.spec.heartbeat:
+                liveness = liveness.silent(now - looked, LATE_LOOK_S)
+                if fault := liveness.fault(effort, self.spec.stalled_s):
+                    self._note(f"{fault}: ending it")
                     _signal_group(process.pid, signal.SIGKILL)
                     return
-            await asyncio.sleep(READY_EVERY_S if self.ready.is_set() else STARTING_EVERY_S)
+            looked = now
+            await asyncio.sleep(every)
+
+    async def _is_ready(self) -> bool:
+        if self.spec.heartbeat and not self.spec.heartbeat.exists():
+            return False
+        return await self.spec.ready()
+
+    def _show(self, is_ready: bool) -> None:
+        if is_ready and not self.ready.is_set():
+            self.was_ready = True
+            self.ready.set()
+            self._set("ready")
+        elif not is_ready and self.ready.is_set():
+            self.ready.clear()
+            self._set("unready")
+
+    def _signs(self) -> tuple[int, int]:
+        """Changes with each sign of life that the process gives by itself. While it starts, its log is one."""
+        stamp = 0
+        if self.spec.heartbeat:
+            with contextlib.suppress(OSError):
+                stamp = self.spec.heartbeat.stat().st_mtime_ns
+        return stamp, self.lines if self.spec.log_is_life or not self.was_ready else 0
 
     async def _copy(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None  # noqa: S101
@@ -152,6 +193,7 @@ class Child:
                 continue
             if not line:
                 return
+            self.lines += 1
             self.log.write(line)
 
     async def _pause(self, seconds: float) -> None:

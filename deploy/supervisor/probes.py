@@ -5,7 +5,6 @@ import http.client
 import json
 import re
 import ssl
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -40,30 +39,25 @@ def pings(port: int, password: str) -> Probe:
     return answers(exchange)
 
 
-class Readiness:
-    """The product's own ``/readyz?verbose``: one answer tells of several processes, so it is asked once for all."""
+def checks(port: int, *names: str) -> Probe:
+    """The named checks of the product's own ``/readyz`` are good."""
 
-    def __init__(self, port: int, fresh_s: float = 0.3) -> None:
-        self.port = port
-        self.fresh_s = fresh_s
-        self.asked = float("-inf")
-        self.checks: dict[str, bool] = {}
-        self.turn = asyncio.Lock()
+    async def exchange() -> bool:
+        _, body = await _get(port, "/readyz?verbose")
+        found = json.loads(body).get("checks", {})
+        return all(is_ok(found.get(name)) for name in names)
 
-    def of(self, *names: str) -> Probe:
-        async def exchange() -> bool:
-            async with self.turn:
-                if time.monotonic() - self.asked > self.fresh_s:
-                    self.checks = {}
-                    self.checks = await self._ask()
-                    self.asked = time.monotonic()
-                return all(self.checks.get(name, False) for name in names)
+    return answers(exchange)
 
-        return answers(exchange)
 
-    async def _ask(self) -> dict[str, bool]:
-        _, body = await _get(self.port, "/readyz?verbose")
-        return {name: is_ok(found) for name, found in json.loads(body).get("checks", {}).items()}
+def serves(port: int, path: str) -> Probe:
+    """It answers this path at all."""
+
+    async def exchange() -> bool:
+        status, _ = await _get(port, path)
+        return status < 500
+
+    return answers(exchange)
 
 
 def is_ok(found: object) -> bool:

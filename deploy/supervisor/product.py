@@ -9,12 +9,9 @@ from pathlib import Path
 from deploy.supervisor import probes
 from deploy.supervisor.broker import Broker
 from deploy.supervisor.child import Spec
-from deploy.supervisor.probes import Readiness
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FLEET_FILE = ROOT / "deploy" / "demo" / "fleet.yaml"
-WEDGED_S = 90.0
-"""A process without a heartbeat for so long does no work although it exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +70,42 @@ def _migrate(plan: Plan) -> Spec:
 
 def _services(plan: Plan, has_broker: bool) -> list[Spec]:
     env = _env(plan)
-    ready = Readiness(plan.port)
     first = ("migrate", "broker") if has_broker else ("migrate",)
-    celery = _python("-m", "celery", "-A", "deploy.config.celery")
-    schedule = str(plan.home / "run" / "beat-schedule")
-    worker = ("worker", "--pool=threads", "--concurrency=8", "--without-gossip", "--without-mingle", "--loglevel=INFO")
-    beat = ("beat", "--schedule", schedule, "--pidfile=", "--loglevel=INFO")
+    kube = probes.serves_tls(plan.kube_port, plan.home / "pki" / "ca.pem")
     return [
-        Spec("web", web_command(plan.port), ready.of("database", "broker"), env, after=first),
         Spec(
-            "kube",
-            _kube(plan.kube_port),
-            probes.serves_tls(plan.kube_port, plan.home / "pki" / "ca.pem"),
+            "web",
+            web_command(plan.port),
+            probes.checks(plan.port, "database", "broker"),
             env,
             after=first,
+            alive=probes.serves(plan.port, "/livez"),
         ),
-        Spec("worker", (*celery, *worker), ready.of("worker"), env, after=first, wedged_s=WEDGED_S),
-        Spec("beat", (*celery, *beat), ready.of("beat"), env, after=first, wedged_s=WEDGED_S),
-        Spec("watcher", _manage("watch_members"), ready.of("watcher"), env, after=first, wedged_s=WEDGED_S),
+        Spec("kube", _kube(plan.kube_port), kube, env, after=first, alive=kube),
+        *(_beating(plan, name, argv, first) for name, argv in _loops(plan).items()),
     ]
+
+
+def _loops(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The processes that serve no port."""
+    celery = _python("-m", "celery", "-A", "deploy.config.celery")
+    schedule = str(plan.home / "run" / "beat-schedule")
+    beat = ("beat", "--schedule", schedule, "--pidfile=", "--loglevel=INFO")
+    return {
+        "worker": (
+            *celery,
+            *("worker", "--pool=threads", "--concurrency=8", "--without-gossip", "--without-mingle", "--loglevel=INFO"),
+        ),
+        "beat": (*celery, *beat, "--scheduler", "deploy.config.celery_heartbeat:Scheduler"),
+        "watcher": _manage("watch_members"),
+    }
+
+
+def _beating(plan: Plan, name: str, argv: tuple[str, ...], after: tuple[str, ...]) -> Spec:
+    """A process whose heartbeat file says that its loop turns."""
+    file = plan.home / "run" / f"{name}.heartbeat"
+    env = _env(plan) | {"CONVOY_HEARTBEAT_FILE": str(file)}
+    return Spec(name, argv, probes.always, env, after=after, heartbeat=file, log_is_life=name in ("worker", "beat"))
 
 
 def web_command(port: int) -> tuple[str, ...]:

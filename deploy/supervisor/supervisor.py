@@ -27,6 +27,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(which, self.stopping.set)
+        self._publish()
         tasks = [asyncio.create_task(self._run_in_turn(child)) for child in self.children.values()]
         await self.stopping.wait()
         for child in self.children.values():

@@ -18,7 +18,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from fleet import journal
+from fleet import heartbeat, journal
 from fleet.core import marks, sightings
 from fleet.core.sightings import Key
 from fleet.kube.resources import CRDS, NODES, PODS, Resource
@@ -259,6 +259,7 @@ class Watchtower:
 
     def look(self, now: datetime) -> None:
         """One look at the journal, and at the clusters when it or the clock says so."""
+        heartbeat.beat()
         if abs(now - self._beat_at) >= self.beat_every:
             processes.beat("watcher", now)
             self._beat_at = now

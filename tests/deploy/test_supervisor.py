@@ -107,12 +107,59 @@ def test_it_backs_off_from_a_child_that_cannot_start(start: Callable[[str], Worl
     assert "again in 0.50 s" in said
 
 
-def test_it_restarts_a_child_that_fell_silent(start: Callable[[str], World]) -> None:
-    ready = "probes.answers(lambda: asyncio.sleep(0, not (home / 'silent').exists()))"
-    world = start(f'[sh("a", "exec sleep 60", ready={ready}, wedged_s=0.1)]')
+BEATING = 'sh("a", "touch $HOME_DIR/beat; {then}", heartbeat=home / "beat", stalled_s=0.3)'
+
+
+def test_it_restarts_a_child_that_stalls(start: Callable[[str], World]) -> None:
+    world = start(f"[{BEATING.format(then='exec sleep 60')}]")
+    world.wait(lambda: int(str(world.child("a")["starts"])) >= 2)
+    assert "neither a sign of life nor work" in (world.home / "a.log").read_text()
+
+
+def test_it_restarts_a_child_that_no_longer_answers(start: Callable[[str], World]) -> None:
+    alive = "probes.answers(lambda: asyncio.sleep(0, not (home / 'silent').exists()))"
+    world = start(f'[sh("a", "exec sleep 60", alive={alive}, stalled_s=0.3)]')
     world.wait(lambda: world.child("a")["state"] == "ready")
     (world.home / "silent").touch()
     world.wait(lambda: int(str(world.child("a")["starts"])) >= 2)
+
+
+def test_it_leaves_a_silent_child_that_works(start: Callable[[str], World]) -> None:
+    """However little of a busy machine it gets: four busy loops run beside it."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        world = start(f"[{BEATING.format(then='while :; do :; done')}]")
+        world.wait(lambda: world.child("a")["pid"])
+        pid = int(str(world.child("a")["pid"]))
+        world.wait(lambda: processes.effort(pid).cpu_s > 1.0)
+        assert world.child("a")["starts"] == 1
+    finally:
+        for loop in busy:
+            loop.kill()
+            loop.wait()
+
+
+def test_it_leaves_a_child_without_a_sign_of_life_alone(start: Callable[[str], World]) -> None:
+    """Its readiness may be somebody else's fault."""
+    ready = "probes.answers(lambda: asyncio.sleep(0, not (home / 'away').exists()))"
+    world = start(
+        f'[sh("a", "exec sleep 60", ready={ready}, stalled_s=0.1),'
+        ' sh("b", "touch $HOME_DIR/beat; exec sleep 60", heartbeat=home / "beat", stalled_s=0.3)]'
+    )
+    world.wait(lambda: world.child("a")["state"] == "ready")
+    (world.home / "away").touch()
+    world.wait(lambda: world.child("a")["state"] == "unready" and int(str(world.child("b")["starts"])) >= 2)
+    assert world.child("a")["starts"] == 1
+
+
+def test_a_beating_child_is_ready_with_its_first_beat(start: Callable[[str], World]) -> None:
+    world = start(
+        '[sh("a", "until test -f $HOME_DIR/go; do sleep 0.05; done; touch $HOME_DIR/beat; exec sleep 60",'
+        ' heartbeat=home / "beat")]'
+    )
+    world.wait(lambda: world.child("a")["state"] == "starting")
+    (world.home / "go").touch()
+    world.wait(lambda: world.child("a")["state"] == "ready")
 
 
 def test_it_leaves_no_process_when_stopped(start: Callable[[str], World]) -> None:

@@ -3,16 +3,20 @@
 One product serves all tests of this file; they run in order, in one worker. The demo's story is told in ``tests/flows``.
 """
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from deploy.bootstrap import running
+from deploy.bootstrap.home import ROOT
 from deploy.supervisor import processes
 from tests.support.kubectl import BINARY
 from tests.support.product import Product, wait
@@ -27,6 +31,27 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     assert started.returncode == 0, started.stdout + started.stderr
     yield product
     product.manage("down")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_an_interrupted_up_leaves_no_orphan(tmp_path: Path, number: signal.Signals) -> None:
+    home = tmp_path / "home"
+    argv = [sys.executable, str(ROOT / "manage.py"), "up", "--empty"]
+    with subprocess.Popen(argv, cwd=ROOT, env={**os.environ, "CONVOY_HOME": str(home)}) as up:
+        wait(lambda: any("deploy.supervisor" in line for line in about(home)))
+        up.send_signal(number)
+        up.wait()
+    wait(lambda: not about(home))
+
+
+def about(home: Path) -> list[str]:
+    """The command lines of all processes that name the home."""
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.append(file.read_text(errors="replace"))
+    return [line for line in lines if str(home) in line]
 
 
 def test_it_is_ready_when_up_returns(product: Product) -> None:
@@ -50,6 +75,22 @@ def test_a_stock_kubectl_speaks_to_it(product: Product) -> None:
 
 def test_doctor_finds_nothing_wrong_with_the_processes(product: Product) -> None:
     assert "✗ web" not in product.manage("doctor").stdout
+
+
+def test_each_loop_gives_its_own_sign_of_life(product: Product) -> None:
+    """Worker and watcher are not judged through web and beat: those may stand still."""
+    stopped = [product.children()[name].pid or 0 for name in ("web", "beat")]
+    try:
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        for name in ("worker", "watcher"):
+            file = product.home.run / f"{name}.heartbeat"
+            before = file.stat().st_mtime_ns
+            wait(lambda file=file, before=before: file.stat().st_mtime_ns > before)
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    wait(product.all_ready)
 
 
 @pytest.mark.parametrize("name", ["web", "kube", "worker", "beat", "watcher", "broker"])
