@@ -34,6 +34,9 @@ def tell_doors(steps: Steps, home: Home, port: int, link: str) -> None:
   1. {convoy} describe pytorch-test
   2. {convoy} apply -f deploy/demo/train.yaml   (three processes train a real model together)
   3. {convoy} logs -f train                     (and watch its loss fall)
+
+Pods annotated convoy.dev/run: process run as isolated processes on this machine, in namespace default only;
+CONVOY_PROCESS_PODS names other namespaces, or "off".
 """)
 
 

@@ -127,6 +127,6 @@ def _simulator(plan: Plan) -> Spec:
         "simulator",
         _python("-m", "fleet.simulator.main", "--home", str(folder), "--config", str(FLEET_FILE)),
         probes.serves_kubeconfigs(folder, plan.simulated),
-        _env(plan),
+        _env(plan) | {"CONVOY_FLEET_FILE": str(plan.home / "run" / "fleet.json")},
         death_signal=signal.SIGTERM,
     )

@@ -24,7 +24,7 @@ from fleet.core.sightings import Key
 from fleet.kube.resources import CRDS, NODES, PODS, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed, Reflector
 from fleet.models import Cluster
-from fleet.services import following, links, probing, processes
+from fleet.services import following, links, probing, process_pods, processes
 from fleet.services.supply import ClusterGone, Supply
 
 log = logging.getLogger(__name__)
@@ -291,6 +291,7 @@ class Watchtower:
 
     def _review(self) -> None:
         rows = {row.pk: row for row in Cluster.objects.all()}
+        process_pods.publish(rows.values())
         for pk in [pk for pk in self._watches if pk not in rows]:
             self._watches.pop(pk).stop()
         for row in rows.values():

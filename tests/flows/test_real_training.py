@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from fleet.services import access
 from jobs.api import logs
+from tests.support.isolation import needs_isolation
 from tests.support.web import served
 from tests.support.world import POLICY, pytorch_job
 
@@ -33,6 +34,7 @@ def convoy(door, *words: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
 
 
+@needs_isolation
 def test_it_trains_a_real_model_and_the_command_line_follows_its_log(world, door):
     world.member("north", 4, time_scale=1.0)
     world.apply(POLICY)

@@ -23,6 +23,7 @@ from tests.simulator.casting import (
     truths,
     until,
 )
+from tests.support.isolation import needs_isolation
 
 PAIR = tuple[SimulatedMember, MemberClient]
 
@@ -207,6 +208,7 @@ else:
 """
 
 
+@needs_isolation
 def test_it_runs_a_real_script_in_processes_that_talk(north: PAIR) -> None:
     _, client = north
     data = {"metadata": {"name": "code"}, "data": {"train.py": SCRIPT}}

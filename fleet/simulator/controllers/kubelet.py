@@ -7,6 +7,7 @@ its kubelet does nothing; what ran there is found dead when it is back.
 
 import base64
 import contextlib
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from fleet.member.errors import MemberMissing
 from . import lifecycle
 from .clock import parse_stamp
 from .controller import Cluster, Controller
+from .isolation import Isolation
 from .nodes import address, is_off
 from .objects import (
     is_finished,
@@ -64,7 +66,9 @@ class Kubelet(Controller):
     name = "kubelet"
     workers = 2
 
-    def __init__(self, cluster: Cluster, home: Path, *, start_delay_s: float, subnet: int) -> None:
+    def __init__(
+        self, cluster: Cluster, home: Path, *, start_delay_s: float, subnet: int, isolation: Isolation | None = None
+    ) -> None:
         super().__init__(cluster)
         self._home = home
         self._start_delay_s = start_delay_s
@@ -75,6 +79,7 @@ class Kubelet(Controller):
         self._failed: dict[str, int] = {}
         self._addresses = 0
         self._ports = Ports()
+        self._isolation = isolation or Isolation.of(os.environ, home)
         self._pods.listen(self._on_pod)
         self._nodes.listen(self._on_node)
 
@@ -182,12 +187,11 @@ class Kubelet(Controller):
         run.start_at, run.started, run.code, run.reason = None, now, None, ""
         if run.behaviour.process:
             try:
-                launch = prepare(run.pod, self._home, self._fetch, self._ports, restart=run.restart)
+                run.process = self._launch(run)
             except (LookupError, ValueError) as e:
                 run.start_at = now + self.clock.real(lifecycle.BACKOFF_FIRST_S)
                 self._send(run.pod, lifecycle.unstartable(run.pod, now=now, words=str(e)))
                 return
-            run.process = Process(launch)
             threading.Thread(target=self._await_process, args=(key, run, run.process), daemon=True).start()
         run.unsent = lifecycle.running(
             run.pod,
@@ -198,6 +202,16 @@ class Kubelet(Controller):
             last=run.last,
         )
         self._flush(run)
+
+    def _launch(self, run: Run) -> Process:
+        """Raises LookupError or ValueError with words for a person."""
+        if refusal := self._isolation.refusal(namespace_of(run.pod), self._home):
+            raise ValueError(refusal)
+        launch = prepare(run.pod, self._home, self._fetch, self._ports, restart=run.restart)
+        try:
+            return Process(launch, self._isolation)
+        except OSError as e:
+            raise ValueError(f"cannot isolate it: {e.filename}: {e.strerror}") from e
 
     def _await_process(self, key: str, run: Run, process: Process) -> None:
         code = process.wait()

@@ -1,40 +1,56 @@
 """Runs a pod's first container as a real local process: its command, env and mounted files, its output as the log.
 
-What differs from a container, on purpose: ``python`` is this interpreter; volumes become directories of the member's
-home, and every mount path in command, args and env is replaced by its directory (the map is in ``CONVOY_MOUNTS``);
-pods of one job talk over 127.0.0.1, so ``MASTER_ADDR`` and ``MASTER_PORT`` (with their ``PET_`` twins) are rewritten to
-it and to a port of the job's own. Knows no API server: what it needs of one is handed in.
+Isolated: see `launcher`. What differs from a container, on purpose: ``python`` is this interpreter; volumes become
+directories of the member's home, and every mount path in command, args and env is replaced by its directory (the map is in
+``CONVOY_MOUNTS``); pods of one job talk over a 127.0.0.1 of their own, so ``MASTER_ADDR`` and ``MASTER_PORT`` (with their
+``PET_`` twins) are rewritten to it and to a port of the job's own. Knows no API server: what it needs of one is handed in.
 """
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import guard
+from . import launcher
+from .isolation import Isolation, start_launcher
 from .objects import Object, controller_of, name_of, namespace_of, uid_of
 
 FetchData = Callable[[str, str, str], Mapping[str, str]]
 """(ConfigMap or Secret, namespace, name) -> its files as text; raises LookupError when it is not there."""
 
 _VARIABLE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
-_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+_KEPT = ("LANG", "LC_ALL")
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_NAME = re.compile(r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
+    """A command, and what of the member's home it may see."""
+
     command: list[str]
     env: dict[str, str]
     folder: Path
+    """The pod's own; the command sees of it what ``read`` and ``write`` name."""
     log: Path
+    job: str
+    """Pods of one job share a network."""
+    workdir: str
+    read: tuple[Path, ...]
+    write: tuple[Path, ...]
+
+    @property
+    def work(self) -> Path:
+        """Where it starts, and its HOME."""
+        return self.folder / "work"
 
 
 class Ports:
@@ -54,26 +70,37 @@ class Ports:
 
 
 class Process:
-    """A started process group."""
+    """A started launcher, with its command inside. OSError: the kernel does not isolate it."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Launch, isolation: Isolation) -> None:
         self.log = launch.log
         launch.log.parent.mkdir(parents=True, exist_ok=True)
+        root = launch.folder / "root"
+        root.mkdir(exist_ok=True)
+        self._network = isolation.networks.of(launch.job)
+        namespaces = self._network.__enter__()
+        spec = isolation.spec(
+            launch.command,
+            launch.env,
+            root,
+            namespaces=list(namespaces),
+            hostname=launch.env["HOSTNAME"][:63],
+            workdir=launch.workdir,
+            cwd=str(launch.work),
+            pod=[str(path) for path in launch.read],
+            write=[str(path) for path in launch.write],
+        )
         with launch.log.open("ab") as output:
-            self._popen = subprocess.Popen(
-                [sys.executable, "-I", guard.__file__, *launch.command],
-                cwd=launch.folder,
-                env=launch.env,
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            self._popen = start_launcher(spec, output)
 
     def wait(self) -> int:
         """The exit code, as a shell would say it; whatever the command left behind is killed."""
         code = self._popen.wait()
         self._signal(signal.SIGKILL)
+        assert self._popen.stdin is not None  # noqa: S101
+        with contextlib.suppress(BrokenPipeError):
+            self._popen.stdin.close()
+        self._network.__exit__(None, None, None)
         return code if code >= 0 else 128 - code
 
     def ended(self) -> bool:
@@ -96,11 +123,12 @@ def prepare(pod: Object, home: Path, fetch: FetchData, ports: Ports, *, restart:
     """Lays out the pod's directory and says what to run. Raises LookupError or ValueError with words for a person."""
     container = pod["spec"]["containers"][0]
     folder = home / "pods" / uid_of(pod)
-    folder.mkdir(parents=True, exist_ok=True)
-    mounts = _mount(pod, container, folder, home, fetch)
+    work = _give(folder / "work")
+    mounts, read, write = _mount(pod, container, folder, home, fetch)
     env = _environment(pod, container, fetch)
     owner = controller_of(pod)
-    _localise(env, ports, owner["uid"] if owner else uid_of(pod))
+    job = owner["uid"] if owner else uid_of(pod)
+    _localise(env, ports, job)
     env = {name: _relocate(value, mounts) for name, value in env.items()}
     words = [*(container.get("command") or []), *(container.get("args") or [])]
     if not words:
@@ -109,14 +137,17 @@ def prepare(pod: Object, home: Path, fetch: FetchData, ports: Ports, *, restart:
     if command[0] in ("python", "python3"):
         command[0] = sys.executable
     base = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    base["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{base.get('PATH', os.defpath)}"
+    base |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{_PATH}", "HOME": str(work)}
     about = {"HOSTNAME": name_of(pod), "POD_NAME": name_of(pod), "POD_NAMESPACE": namespace_of(pod)}
-    where = Path(_relocate(container.get("workingDir") or "", mounts) or folder)
     return Launch(
         command=command,
         env={**base, **about, "CONVOY_MOUNTS": json.dumps(mounts), **env},
-        folder=where if where.is_dir() else folder,
+        folder=folder,
         log=log_path(home, pod, restart),
+        job=job,
+        workdir=_relocate(container.get("workingDir") or "", mounts) or str(work),
+        read=read,
+        write=(work, *write),
     )
 
 
@@ -130,28 +161,64 @@ def sweep(home: Path, uid: str) -> None:
     shutil.rmtree(home / "logs" / uid, ignore_errors=True)
 
 
-def _mount(pod: Object, container: Object, folder: Path, home: Path, fetch: FetchData) -> dict[str, str]:
-    """Mount path -> directory. ConfigMaps and Secrets are copied; a claim is a directory that outlives the pod."""
+def _mount(
+    pod: Object, container: Object, folder: Path, home: Path, fetch: FetchData
+) -> tuple[dict[str, str], tuple[Path, ...], tuple[Path, ...]]:
+    """Mount path -> directory, and which directories it may read and which it may write.
+
+    ConfigMaps and Secrets are copied; a claim is a directory that outlives the pod. What the pod may write, and so may hold
+    links that it made, is never written here, and never below it.
+    """
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or []}
-    mounts = {}
+    mounts: dict[str, str] = {}
+    read: dict[Path, None] = {}
+    write: dict[Path, None] = {}
     for mount in container.get("volumeMounts") or []:
         volume = volumes.get(mount["name"])
         if volume is None:
             raise LookupError(f"volume {mount['name']!r} is not declared")
-        if claim := volume.get("persistentVolumeClaim"):
-            place = home / "volumes" / namespace_of(pod) / Path(claim["claimName"]).name
+        if "configMap" in volume or "secret" in volume:
+            place = folder / "files" / _plain(mount["name"])
+            _copy(place, _files(volume, namespace_of(pod), fetch))
+            read[place] = None
+        elif claim := volume.get("persistentVolumeClaim"):
+            place = _give(home / "volumes" / _plain(namespace_of(pod)) / _plain(claim["claimName"]))
+            write[place] = None
         else:
-            place = folder / "volumes" / Path(mount["name"]).name
-        place.mkdir(parents=True, exist_ok=True)
-        for name, text in _files(volume, namespace_of(pod), fetch).items():
-            target = place / name
-            if place.resolve() not in target.resolve().parents:
-                raise ValueError(f"volume {mount['name']!r} names a file outside itself: {name!r}")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text)
+            place = _give(folder / "volumes" / _plain(mount["name"]))
+            write[place] = None
         inside = place / mount["subPath"] if mount.get("subPath") else place
         mounts[mount["mountPath"].rstrip("/")] = str(inside)
-    return mounts
+    return mounts, tuple(read), tuple(write)
+
+
+def _plain(name: str) -> str:
+    """A name that is one step of a path, and not one up."""
+    if not _NAME.match(name):
+        raise ValueError(f"{name!r} is no name of a volume")
+    return name
+
+
+def _give(place: Path) -> Path:
+    """A directory of the pod's own; one from before the isolation is handed over whole."""
+    place.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() == 0 and place.stat().st_uid != launcher.POD_UID:
+        for folder, folders, files in os.walk(place):
+            for name in (*folders, *files):
+                os.chown(Path(folder) / name, launcher.POD_UID, launcher.POD_UID, follow_symlinks=False)
+        os.chown(place, launcher.POD_UID, launcher.POD_UID)
+    return place
+
+
+def _copy(place: Path, files: Mapping[str, str]) -> None:
+    """Files that the pod may read, and the simulator alone writes."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        target = place / name
+        if place.resolve() not in target.resolve().parents:
+            raise ValueError(f"volume {place.name!r} names a file outside itself: {name!r}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
 
 
 def _files(volume: Object, namespace: str, fetch: FetchData) -> dict[str, str]:

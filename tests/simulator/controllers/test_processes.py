@@ -1,7 +1,6 @@
 """Pods as real processes: their command, env, files, output, and how they end. Real processes, no API server."""
 
-import os
-import signal
+import contextlib
 import subprocess
 import sys
 import threading
@@ -11,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from fleet.simulator.controllers.isolation import Isolation, Policy, View
 from fleet.simulator.controllers.processes import Launch, Ports, Process, prepare
+from tests.support.isolation import needs_isolation
 
+pytestmark = needs_isolation
+ISOLATION = Isolation(View.of({}, Path("/nowhere")), Policy())
 FILES = {"script": {"train.py": "print('step 1')", "key": "k"}, "token": {"token": "s3cret"}}
 
 
@@ -41,7 +44,7 @@ def launch(home: Path, command: list[str], **container: object) -> Launch:
 
 
 def output(made: Launch) -> tuple[int, str]:
-    code = Process(made).wait()
+    code = Process(made, ISOLATION).wait()
     return code, made.log.read_text()
 
 
@@ -96,7 +99,7 @@ def test_it_replaces_mount_paths_and_only_those(tmp_path: Path) -> None:
     made = launch(
         tmp_path, ["x", "/app/a", "--out=/app", "/application", "/my/app"], volumeMounts=mount("code", "/app")
     )
-    place = str(tmp_path / "pods" / "u1" / "volumes" / "code")
+    place = str(tmp_path / "pods" / "u1" / "files" / "code")
     assert made.command[1:] == [f"{place}/a", f"--out={place}", "/application", "/my/app"]
 
 
@@ -123,7 +126,7 @@ def test_it_names_what_is_missing(tmp_path: Path) -> None:
 def test_it_terminates_politely(tmp_path: Path) -> None:
     script = "import signal,sys,time;signal.signal(15,lambda *_:sys.exit(5));print('up',flush=True);time.sleep(60)"
     made = launch(tmp_path, ["python3", "-c", script])
-    process = Process(made)
+    process = Process(made, ISOLATION)
     until(lambda: made.log.read_text() == "up\n")
     process.terminate()
     assert process.wait() == 5
@@ -132,25 +135,27 @@ def test_it_terminates_politely(tmp_path: Path) -> None:
 def test_it_leaves_nothing_behind_when_the_simulator_is_killed(tmp_path: Path) -> None:
     simulator = f"""
 from pathlib import Path
-from fleet.simulator.controllers.processes import Launch, Process
-import os
-inner = "sleep 60 & echo $! ; wait"
-Process(Launch(["sh", "-c", inner], dict(os.environ), Path({str(tmp_path)!r}), Path({str(tmp_path / "log")!r}))).wait()
+from fleet.simulator.controllers.isolation import Isolation, Policy, View
+from fleet.simulator.controllers.processes import Ports, Process, prepare
+made = prepare({pod(["sh", "-c", "setsid sleep 4747 & echo up; wait"])!r}, Path({str(tmp_path)!r}), None, Ports(), restart=0)
+Process(made, Isolation(View.of({{}}, Path("/nowhere")), Policy())).wait()
 """
     started = subprocess.Popen([sys.executable, "-c", simulator])
-    until(lambda: (tmp_path / "log").exists() and (tmp_path / "log").read_text().endswith("\n"))
-    grandchild = int((tmp_path / "log").read_text())
+    log = tmp_path / "logs" / "u1" / "0.log"
+    until(lambda: log.exists() and log.read_text() == "up\n")
+    until(lambda: sleeping())
     started.kill()
     started.wait()
-    until(lambda: not runs(grandchild))
+    until(lambda: not sleeping())
 
 
-def runs(pid: int) -> bool:
-    try:
-        os.kill(pid, signal.SIG_DFL)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+def sleeping() -> list[str]:
+    """The pod's process that left its session, as this machine sees it."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [file.parent.name] if file.read_bytes() == b"sleep\0004747\0" else []
+    return found
 
 
 def until(true: object, seconds: float = 15.0) -> None:

@@ -1,0 +1,36 @@
+"""Tells the simulators of this machine which clusters of the fleet are real: beside those, pods do not run as processes.
+
+A simulator runs beside the control plane only where ``manage.py up`` started it, and knows the fleet only by this file.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from django.conf import settings
+
+from fleet.models import Cluster
+
+_SERVER = re.compile(r"^\s*server:\s*(\S+)\s*$", re.MULTILINE)
+
+
+def fleet_file() -> Path:
+    return Path(settings.CONVOY_HOME) / "run" / "fleet.json"
+
+
+def publish(clusters: Iterable[Cluster]) -> None:
+    """Write the names of the real clusters, where there are simulators to read them and when they changed."""
+    folder = Path(settings.CONVOY_HOME) / "simulator"
+    if not folder.is_dir():
+        return
+    simulated = {server for file in folder.glob("*.kubeconfig") for server in _SERVER.findall(file.read_text())}
+    real = sorted(cluster.name for cluster in clusters if cluster.server not in simulated)
+    text = json.dumps({"real": real})
+    file = fleet_file()
+    if file.exists() and file.read_text() == text:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".draft")
+    draft.write_text(text)
+    draft.replace(file)

@@ -1,0 +1,45 @@
+"""Which clusters of the fleet are real, written down for the simulators of the same machine."""
+
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+
+from fleet.models import Cluster
+from fleet.services import process_pods
+from fleet.simulator.controllers.isolation import Policy
+
+
+@pytest.fixture
+def home(settings: LazySettings, tmp_path: Path) -> Path:
+    settings.CONVOY_HOME = tmp_path
+    (tmp_path / "simulator").mkdir()
+    (tmp_path / "simulator" / "north.kubeconfig").write_text(
+        "clusters:\n- cluster:\n    server: https://127.0.0.1:7001\n"
+    )
+    return tmp_path
+
+
+def refusal(home: Path) -> str:
+    return Policy.of({"CONVOY_FLEET_FILE": str(process_pods.fleet_file())}).refusal("default")
+
+
+def test_a_fleet_of_simulated_clusters_allows_processes(home: Path) -> None:
+    assert "before the control plane" in refusal(home)
+    process_pods.publish([Cluster(name="north", server="https://127.0.0.1:7001")])
+    assert not refusal(home)
+
+
+def test_one_real_cluster_turns_them_off_and_its_leaving_on(home: Path) -> None:
+    simulated = Cluster(name="north", server="https://127.0.0.1:7001")
+    process_pods.publish([simulated, Cluster(name="prod", server="https://prod.example:6443")])
+    assert "beside real clusters (prod)" in refusal(home)
+    process_pods.publish([simulated])
+    assert not refusal(home)
+
+
+def test_it_writes_nothing_where_there_is_no_simulator(settings: LazySettings, tmp_path: Path) -> None:
+    settings.CONVOY_HOME = tmp_path
+    process_pods.publish([Cluster(name="prod", server="https://prod.example:6443")])
+    assert not process_pods.fleet_file().exists()
+    assert not list(tmp_path.iterdir())
