@@ -241,6 +241,12 @@ CONVOY_HEARTBEAT_GRACE_S = env.float("CONVOY_HEARTBEAT_GRACE_S", default=10.0)
 """Silence of a member before it counts as NotReady and is tainted: several missed heartbeats, not one."""
 CONVOY_CLUSTER_TOLERATION_S = env.float("CONVOY_CLUSTER_TOLERATION_S", default=60.0)
 """How long a job stays with a tainted cluster when its policy says nothing: longer than an API server's restart."""
+CONVOY_DISRUPTION_SHARE = env.float("CONVOY_DISRUPTION_SHARE", default=0.5)
+"""More than this share of four or more members failing at once is taken for a fault of our own: no job is moved."""
+CONVOY_DISRUPTION_WINDOW_S = env.float("CONVOY_DISRUPTION_WINDOW_S", default=300.0)
+"""How far apart their failures may have begun and still be taken for one."""
+CONVOY_EVICTIONS_PER_MINUTE = env.int("CONVOY_EVICTIONS_PER_MINUTE", default=1000)
+"""Jobs that leave one tainted cluster within a minute, at most: a wrong judgement is noticed before it has moved everything."""
 CONVOY_START_TIMEOUT_S = env.float("CONVOY_START_TIMEOUT_S", default=600.0)
 """How long a member may take to run all pods of a gang before it is withdrawn and placed elsewhere."""
 CONVOY_MAX_ATTEMPTS = env.int("CONVOY_MAX_ATTEMPTS", default=6)

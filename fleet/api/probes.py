@@ -36,16 +36,17 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 def look() -> tuple[bool, dict[str, Check]]:
     """Whether everything is there, and part by part."""
-    checks = {"database": _said(_database)}
+    checks = {"database": said(_database)}
     if checks["database"]["ok"]:
-        checks["migrations"] = _said(_migrations)
-    checks["broker"] = _said(_broker)
+        checks["migrations"] = said(_migrations)
+    checks["broker"] = said(_broker)
     if checks.get("migrations", {}).get("ok"):
         checks |= _heartbeats(timezone.now())
     return all(check["ok"] for check in checks.values()) and len(checks) == len(ROLES) + 3, checks
 
 
-def _said(check: Callable[[], str]) -> Check:
+def said(check: Callable[[], str]) -> Check:
+    """What a check found wrong; that it cannot be made is wrong too."""
     try:
         problem = check()
     except (DatabaseError, OSError, OperationalError) as e:

@@ -10,10 +10,14 @@ from rest_framework.views import APIView
 
 from fleet.api import probes
 from fleet.api.permissions import SignedIn
+from fleet.core import health
+from fleet.models import Cluster
+
+_SHOWN = 5
 
 
 class SystemCheckSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="database, migrations, broker, worker, beat or watcher")
+    name = serializers.CharField(help_text="database, migrations, broker, worker, beat, watcher or members")
     ok = serializers.BooleanField()
     detail = serializers.CharField(default="")
     age_s = serializers.FloatField(default=None, allow_null=True, help_text="since it was last heard of")
@@ -30,4 +34,16 @@ class SystemView(APIView):
     @extend_schema(responses=SystemSerializer)
     def get(self, request: Request) -> Response:
         ok, checks = probes.look()
+        checks["members"] = probes.said(_members)
+        ok = ok and checks["members"]["ok"]
         return Response(SystemSerializer({"ok": ok, "checks": [{"name": k, **v} for k, v in checks.items()]}).data)
+
+
+def _members() -> str:
+    """Which members are out of sight through a fault on this side, so that their jobs are not moved."""
+    rows = Cluster.objects.filter(state_reason__in=health.UNJUDGED).order_by("name")
+    unseen = [f"{name} ({reason})" for name, reason in rows.values_list("name", "state_reason")]
+    if not unseen:
+        return ""
+    more = f" and {len(unseen) - _SHOWN} more" if len(unseen) > _SHOWN else ""
+    return f"out of sight, their jobs are not moved: {', '.join(unseen[:_SHOWN])}{more}"

@@ -4,15 +4,21 @@
 - NotReady: it answers, but is not well or refuses our credentials. Taint ``cluster.karmada.io/not-ready``.
 - Unknown: it does not answer. Taint ``cluster.karmada.io/unreachable``.
 
+The taint has both effects when the member is at fault: nothing new is placed there, and jobs leave once they tolerate it no
+more. Where the fault is ours (refused credentials, or so many members at once that it is our own network) it has NoSchedule
+only: what runs there runs on, and what cannot be seen is not judged.
+
 One good look makes a member Ready; only looks that fail without a break for the whole grace make it anything else. The
 grace is counted from the first failed look, so a long pause of our own is not taken for silence of the member, and a
 clock that jumps backwards only starts the count again. Knows no database and no HTTP.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from fleet.core.disruption import Disruption
 
 
 class State(StrEnum):
@@ -25,6 +31,12 @@ NOT_READY_TAINT = "cluster.karmada.io/not-ready"
 UNREACHABLE_TAINT = "cluster.karmada.io/unreachable"
 _TAINT = {State.NOT_READY: NOT_READY_TAINT, State.UNKNOWN: UNREACHABLE_TAINT}
 EFFECTS = ("NoSchedule", "NoExecute")
+CREDENTIALS_REFUSED = "CredentialsRefused"
+CREDENTIALS_UNREADABLE = "CredentialsUnreadable"
+DISRUPTION = "DisruptionSuspected"
+"""Reasons of a member that is out of our sight through a fault on our side."""
+UNJUDGED = frozenset({CREDENTIALS_REFUSED, CREDENTIALS_UNREADABLE, DISRUPTION})
+_LONGEST_MESSAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,21 @@ class Health:
     since: datetime
     failing_since: datetime | None = None
 
+    @property
+    def evicts(self) -> bool:
+        """Whether the member itself is at fault, so that its jobs are to leave it."""
+        return self.state is not State.READY and self.reason not in UNJUDGED
+
+
+def spared(health: Health, disruption: Disruption) -> Health:
+    """The same member while it is taken for one of many that are cut off from us."""
+    why = (
+        f"; its jobs are not moved: {disruption.failing} of {disruption.members} clusters stopped answering together, which"
+        " points at this control plane's own network"
+    )
+    message = health.message[: _LONGEST_MESSAGE - len(why)] + why
+    return replace(health, reason=DISRUPTION, message=message)
+
 
 def after(health: Health, look: Look, now: datetime, grace: timedelta) -> Health:
     """Where the member stands after this look."""
@@ -72,12 +99,11 @@ def _moved(health: Health, look: Look, now: datetime, failing_since: datetime | 
 Taint = dict[str, str]
 
 
-def taints(present: Sequence[Taint], state: State, now: datetime) -> list[Taint]:
+def taints(present: Sequence[Taint], health: Health, now: datetime) -> list[Taint]:
     """The taints a member has in this state: people's own stay, health's own come with the time and go."""
-    wanted = _TAINT.get(state)
-    kept = [t for t in present if t["key"] not in _TAINT.values() or t["key"] == wanted]
+    key = _TAINT.get(health.state)
+    effects = [e for e in EFFECTS if key and (e != "NoExecute" or health.evicts)]
+    kept = [t for t in present if t["key"] not in _TAINT.values() or (t["key"] == key and t["effect"] in effects)]
     has = {(t["key"], t["effect"]) for t in kept}
-    missing = [effect for effect in EFFECTS if wanted and (wanted, effect) not in has]
-    return kept + [
-        {"key": wanted, "value": "", "effect": effect, "timeAdded": now.isoformat()} for effect in missing if wanted
-    ]
+    missing = [effect for effect in effects if (key, effect) not in has]
+    return kept + [{"key": key, "value": "", "effect": e, "timeAdded": now.isoformat()} for e in missing if key]

@@ -5,6 +5,7 @@ writes a time and no journal entry. What a member is and serves is asked again n
 kinds change (`Cluster.discovered_at` is null).
 """
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,7 +15,7 @@ from django.db import transaction
 from structlog import get_logger
 
 from fleet import events
-from fleet.core import health
+from fleet.core import disruption, health
 from fleet.core.health import Health, Look, State
 from fleet.member import discovery
 from fleet.member.client import Access, MemberClient
@@ -31,14 +32,17 @@ DISCOVER_EVERY = timedelta(seconds=60)
 _AT_ONCE = 32
 _HEALTH_PATHS = ("/readyz", "/healthz", "/version")
 _FOR_MEMBERS_ONLY = "/api"
+_REFUSED = (
+    "The cluster refuses the credentials, so its jobs run on unseen and none is moved; renew them without detaching it"
+)
 
 
 def check_all(now: datetime) -> None:
     """One look at every member. A cluster whose state is different is announced, with taints to match."""
     rows = list(Cluster.objects.all())
     looks = _looks(rows)
-    for row, look in zip(rows, looks, strict=True):
-        _write(row, look, now)
+    for row, look, is_now in zip(rows, looks, _judge(rows, looks, now), strict=True):
+        _write(row, look, is_now, now)
     stale = [row for row, look in zip(rows, looks, strict=True) if look.healthy and _is_stale(row, now)]
     for row, findings in _discoveries(stale):
         _take(row, findings, now)
@@ -52,7 +56,7 @@ def look(client: MemberClient) -> Look:
                 client.get_text(_FOR_MEMBERS_ONLY)
                 return Look(answered=True, healthy=True)
     except MemberDenied as e:
-        return Look(True, False, "CredentialsRefused", f"The cluster refuses the credentials: {e.message}"[:500])
+        return Look(True, False, health.CREDENTIALS_REFUSED, f"{_REFUSED}: {e.message}"[:500])
     except MemberError as e:
         if e.status:
             return Look(True, False, "ClusterNotHealthy", f"The cluster says it is not well: {e.message}"[:500])
@@ -88,7 +92,7 @@ def _look_at(row: Cluster) -> Look:
     try:
         client = links.client(row, timeout_s=LOOK_S)
     except MemberDenied as e:
-        return Look(False, False, "CredentialsUnreadable", e.message[:500])
+        return Look(False, False, health.CREDENTIALS_UNREADABLE, e.message[:500])
     return look(client)
 
 
@@ -98,12 +102,38 @@ def _outcome(future: Future[Look]) -> Look:
     return Look(False, False, "ClusterNotReachable", f"no complete answer within {LOOK_S:g} s")
 
 
-def _write(row: Cluster, found: Look, now: datetime) -> None:
-    was = Health(State(row.state), row.state_reason, row.state_message, row.state_since, row.failing_since)
+def _judge(rows: Sequence[Cluster], looks: Sequence[Look], now: datetime) -> list[Health]:
+    """Where each member stands; those that fail together for a cause that is likely ours are spared.
+
+    A member that only now fails for the whole grace is spared on suspicion, counting those that have just begun to fail. One
+    that is tainted already is spared only when the others have failed as long: a lost look elsewhere restarts no toleration.
+    """
     grace = timedelta(seconds=settings.CONVOY_HEARTBEAT_GRACE_S)
-    is_now = health.after(was, found, now, grace)
+    were = [_health(row) for row in rows]
+    are = [health.after(was, look, now, grace) for was, look in zip(were, looks, strict=True)]
+    failing = {row.name: (h.failing_since, h.state) for row, h in zip(rows, are, strict=True) if h.failing_since}
+    window = timedelta(seconds=settings.CONVOY_DISRUPTION_WINDOW_S)
+    limits = disruption.Limits(settings.CONVOY_DISRUPTION_SHARE, window)
+    suspected = disruption.find({name: since for name, (since, _) in failing.items()}, len(rows), limits)
+    lasting = {name: since for name, (since, state) in failing.items() if state is not State.READY}
+    confirmed = disruption.find(lasting, len(rows), limits)
+    judged = []
+    for row, was, is_now in zip(rows, were, are, strict=True):
+        common = (confirmed if was.evicts else suspected).get(row.name)
+        judged.append(health.spared(is_now, common) if common and is_now.evicts else is_now)
+    return judged
+
+
+def _health(row: Cluster) -> Health:
+    return Health(State(row.state), row.state_reason, row.state_message, row.state_since, row.failing_since)
+
+
+def _write(row: Cluster, found: Look, is_now: Health, now: datetime) -> None:
+    was = _health(row)
     times = {"failing_since": is_now.failing_since} | ({"last_heartbeat": now} if found.answered else {})
-    if (is_now.state, is_now.reason) == (was.state, was.reason):
+    if (is_now.state, is_now.reason) == (was.state, was.reason) and health.taints(
+        row.taints, is_now, now
+    ) == row.taints:
         Cluster.objects.filter(pk=row.pk).update(**times)
     else:
         with transaction.atomic():
@@ -111,12 +141,13 @@ def _write(row: Cluster, found: Look, now: datetime) -> None:
 
 
 def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | None], now: datetime) -> None:
-    row = Cluster.objects.select_for_update(no_key=True).filter(pk=seen.pk, state=seen.state).first()
+    same = Cluster.objects.filter(pk=seen.pk, state=seen.state, state_reason=seen.state_reason)
+    row = same.select_for_update(no_key=True).first()
     if row is None:
         return
     row.state, row.state_reason, row.state_message = is_now.state.value, is_now.reason, is_now.message
     row.state_since = is_now.since
-    row.taints = health.taints(row.taints, is_now.state, now)
+    row.taints = health.taints(row.taints, is_now, now)
     for field, value in times.items():
         setattr(row, field, value)
     fields = ["state", "state_reason", "state_message", "state_since", "taints", *times]

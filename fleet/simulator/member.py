@@ -76,6 +76,10 @@ class SimulatedMember:
         )
         self._life.start()
 
+    def rotate(self, token: str) -> None:
+        """Refuses the credentials it has given out so far."""
+        self._server.rotate(token)
+
     def stop(self) -> None:
         """Ends the server and every process of its pods; what there was is there again after a start."""
         if self._life:

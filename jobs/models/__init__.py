@@ -2,7 +2,8 @@
 
 from jobs.models.binding import Attempt, Binding, Work
 from jobs.models.dependent import Dependent
+from jobs.models.eviction import EvictionWindow
 from jobs.models.job import Job
 from jobs.models.policy import Policy
 
-__all__ = ["Attempt", "Binding", "Dependent", "Job", "Policy", "Work"]
+__all__ = ["Attempt", "Binding", "Dependent", "EvictionWindow", "Job", "Policy", "Work"]

@@ -11,9 +11,9 @@ from datetime import datetime
 from time import perf_counter
 
 from django.db import transaction
-from django.db.models import Q
 from structlog import get_logger
 
+from fleet.core.health import UNJUDGED
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
@@ -120,15 +120,20 @@ def _act(work: Work, job: Job | None, clock: Clock) -> None:
 def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
     """Not while an older copy may still run where we could remove it (invariant I4); else the work is now being sent.
 
-    A copy on a cluster that cannot be reached blocks nobody: it is fenced by its older attempt number.
+    A copy on a cluster that cannot be reached blocks nobody: it is fenced by its older attempt number. One on a cluster that
+    is out of sight through a fault of ours most likely runs, and blocks, unless a person has drained that cluster.
     """
     older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
     older = older.exclude(state__in=[State.GONE, State.KEPT])
     older = older.exclude(attempt__in=parts.counting(job.shares, job.attempt))
-    blocker = older.filter(Q(cluster__state=Cluster.State.READY) | Q(cluster=work.cluster)).first()
+    older = older.select_related("cluster").defer("cluster__access")
+    blocker = next((each for each in older if each.cluster_id == work.cluster_id or _may_run_on(each.cluster)), None)
     if blocker is not None:
         works.give_back(work, now, wait_s=2.0)
-        _tell(job, work, Code.WAITING_FOR_PURGE, f"attempt {blocker.attempt} is being removed first", now)
+        gone = f"attempt {blocker.attempt} is being removed from {blocker.cluster.name} first"
+        if blocker.cluster.state_reason in UNJUDGED:
+            gone += f", which is {blocker.cluster.state} ({blocker.cluster.state_reason})"
+        _tell(job, work, Code.WAITING_FOR_PURGE, gone, now)
         return False
     with transaction.atomic():
         if works.advance(work, to=State.SENDING):
@@ -136,6 +141,11 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
             return True
     works.give_back(work, now, wait_s=0)
     return False
+
+
+def _may_run_on(cluster: Cluster) -> bool:
+    unseen = cluster.state_reason in UNJUDGED and not cluster.drained
+    return unseen or cluster.state == Cluster.State.READY
 
 
 def _send(work: Work, job: Job, clock: Clock) -> None:

@@ -14,7 +14,7 @@ from jobs.core.failover import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.core.shares import Share, ShareState
 from jobs.models import Attempt, Job, Work
-from jobs.services import division, returns
+from jobs.services import division, evictions, returns
 from jobs.snapshot import spec_of
 
 Verdict = tuple[Outcome, Reason, PurgeMode]
@@ -28,11 +28,16 @@ def check(now: datetime) -> int:
     moved = 0
     for job in jobs:
         for share in parts.of_stored(job.shares):
-            found = next(_due(job, share, clusters.get(share.cluster), now), None) if share.is_live else None
-            if found is not None:
+            cluster = clusters.get(share.cluster)
+            found = next(_due(job, share, cluster, now), None) if share.is_live else None
+            if found is not None and _may_leave(cluster, found[0], now):
                 outcome, reason, purge = found
                 moved += division.leave(job, share.attempt, outcome, reason, now, purge=purge)
     return moved
+
+
+def _may_leave(cluster: Cluster | None, outcome: Outcome, now: datetime) -> bool:
+    return cluster is None or outcome is not Outcome.LOST or evictions.allow(cluster, now)
 
 
 def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Verdict]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from fleet.models import Hold, Node, Pod
+from fleet.models import Cluster, Hold, Node, Pod
 from jobs import snapshot
 from jobs.core import changes, division_places, reasons, topology_asked
 from jobs.core import shares as parts
@@ -100,9 +100,17 @@ def _placed(job: Job, now: datetime) -> Explanation:
     rows = binding.explanation if binding else []
     clusters = [_written(row, chosen) for row in rows]
     told = (job.reason or {}).get("message") or f"it runs on {', '.join(sorted(chosen))}"
+    told += _unseen(chosen)
     at = binding.scheduled_at if binding and binding.scheduled_at else now
     speed = topology_speeds.of_placed(job, binding.placement) if binding else None
     return Explanation(job, at, "Placed", told, False, clusters, (), None, speed)
+
+
+def _unseen(names: Iterable[str]) -> str:
+    """Which of its clusters cannot be seen now, since when and why: what is shown of the job there is as of then."""
+    rows = Cluster.objects.filter(name__in=names).exclude(state=Cluster.State.READY).order_by("name")
+    seen = rows.values_list("name", "state", "state_since", "state_message")
+    return "".join(f"; {name} is {state} since {since:%H:%M:%S} UTC: {why}" for name, state, since, why in seen)
 
 
 def _written(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:

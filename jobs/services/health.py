@@ -12,7 +12,7 @@ from fleet.models import Cluster
 from jobs.core.failover import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job, Work
-from jobs.services import division_health, moves, returns
+from jobs.services import division_health, evictions, moves, returns
 from jobs.snapshot import spec_of, taints_of
 
 
@@ -71,9 +71,11 @@ def _on_lost_clusters(now: datetime) -> int:
         rows = Job.objects.filter(
             shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
         ).select_related("policy")
-        for job in rows:
+        for job in rows.order_by("-priority", "pk"):
             spec, at = spec_of(job), returns.leaves_at(job, cluster)
             if at is not None and at <= now:
+                if not evictions.allow(cluster, now):
+                    break
                 reason = Reason(
                     Code.CLUSTER_LOST,
                     f"{cluster.name} is {division_health.plight(cluster)} and is not tolerated any longer",

@@ -41,11 +41,16 @@ class Application:
         """Who comes with the inner token meets no faults."""
         self._ops = operations
         self._faults = faults
-        self._token, self._inner_token = f"Bearer {token}".encode(), f"Bearer {inner_token}".encode()
+        self.accept(token)
+        self._inner_token = f"Bearer {inner_token}".encode()
         self._version = version
         self._logs = logs
         self._measured = measured
         self._stopped = asyncio.Event()
+
+    def accept(self, token: str) -> None:
+        """The token that is good from now on."""
+        self._token = f"Bearer {token}".encode()
 
     def stop(self) -> None:
         """Ends whatever goes on; called on the event loop."""

@@ -50,6 +50,7 @@ class ApiServer:
         self._version, self._log_source, self._measured = version, log_source, measured
         self._port = port
         self._server: uvicorn.Server | None = None
+        self._application: Application | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -57,7 +58,7 @@ class ApiServer:
         listener = _listen(self._port or _number(self._home / "port"))
         self._port = listener.getsockname()[1]
         (self._home / "port").write_text(str(self._port))
-        application = Application(
+        application = self._application = Application(
             self.operations,
             self.faults,
             token=self.token,
@@ -94,6 +95,12 @@ class ApiServer:
             self._server.should_exit = True
             self._thread.join(10)
         self.store.close()
+
+    def rotate(self, token: str) -> None:
+        """Takes another token from now on, as when credentials expire; watches that are open stay open."""
+        self.token = token
+        if self._application is not None:
+            self._application.accept(token)
 
     def _serve(
         self, server: uvicorn.Server, listener: socket.socket, application: Application, started: threading.Event

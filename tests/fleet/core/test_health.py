@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fleet.core import health
+from fleet.core.disruption import Disruption
 from fleet.core.health import Health, Look, State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -13,6 +14,9 @@ WELL = Look(True, True)
 ILL = Look(True, False, "ClusterNotHealthy", "etcd is down")
 SILENT = Look(False, False, "ClusterNotReachable", "no answer")
 READY = Health(State.READY, "ClusterReady", "", NOW)
+NOT_READY = Health(State.NOT_READY, "ClusterNotHealthy", "", NOW)
+UNKNOWN = Health(State.UNKNOWN, "ClusterNotReachable", "", NOW)
+REFUSED = Health(State.NOT_READY, health.CREDENTIALS_REFUSED, "Unauthorized", NOW)
 
 
 def after(looks, health_before=READY):
@@ -52,14 +56,43 @@ def test_it_keeps_the_moment_it_moved():
 
 
 def test_it_taints_a_member_that_is_not_well_and_keeps_the_time():
-    first = health.taints([], State.UNKNOWN, NOW)
+    first = health.taints([], UNKNOWN, NOW)
     assert {(t["key"], t["effect"]) for t in first} == {(health.UNREACHABLE_TAINT, e) for e in health.EFFECTS}
-    assert health.taints(first, State.UNKNOWN, NOW + timedelta(seconds=60)) == first
+    assert health.taints(first, UNKNOWN, NOW + timedelta(seconds=60)) == first
 
 
 def test_it_exchanges_its_own_taints_and_leaves_those_of_people():
     mine = {"key": "team", "value": "vision", "effect": "NoSchedule", "timeAdded": NOW.isoformat()}
-    tainted = health.taints([mine], State.UNKNOWN, NOW)
-    moved = health.taints(tainted, State.NOT_READY, NOW)
+    tainted = health.taints([mine], UNKNOWN, NOW)
+    moved = health.taints(tainted, NOT_READY, NOW)
     assert {t["key"] for t in moved} == {"team", health.NOT_READY_TAINT}
-    assert health.taints(moved, State.READY, NOW) == [mine]
+    assert health.taints(moved, READY, NOW) == [mine]
+
+
+def effects(health_: Health, present=()):
+    return {(t["key"], t["effect"]) for t in health.taints(present, health_, NOW)}
+
+
+def test_it_evicts_nobody_for_a_fault_of_ours():
+    assert effects(REFUSED) == {(health.NOT_READY_TAINT, "NoSchedule")}
+    unreadable = Health(State.UNKNOWN, health.CREDENTIALS_UNREADABLE, "", NOW)
+    assert effects(unreadable) == {(health.UNREACHABLE_TAINT, "NoSchedule")}
+    spared = health.spared(UNKNOWN, Disruption(62, 100))
+    assert effects(spared) == {(health.UNREACHABLE_TAINT, "NoSchedule")} and "62 of 100 clusters" in spared.message
+
+
+def test_it_takes_back_the_eviction_when_the_fault_turns_out_to_be_ours_and_counts_anew_when_not():
+    tainted = health.taints([], UNKNOWN, NOW)
+    spared = health.taints(tainted, health.spared(UNKNOWN, Disruption(4, 4)), NOW)
+    assert [t["effect"] for t in spared] == ["NoSchedule"]
+    again = health.taints(spared, UNKNOWN, NOW + timedelta(minutes=9))
+    assert {t["effect"]: t["timeAdded"] for t in again} == {
+        "NoSchedule": NOW.isoformat(),
+        "NoExecute": (NOW + timedelta(minutes=9)).isoformat(),
+    }
+
+
+def test_it_says_why_it_spares_a_member_however_long_its_own_message_is():
+    long = Health(State.UNKNOWN, "ClusterNotReachable", "x" * 500, NOW)
+    spared = health.spared(long, Disruption(100, 100))
+    assert len(spared.message) == 500 and spared.message.endswith("control plane's own network")

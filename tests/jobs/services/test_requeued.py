@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.core import health as cluster_health
+from fleet.core.health import Health
 from fleet.models import Cluster, Event, Hold
 from jobs.core.failover import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
@@ -52,7 +53,8 @@ def running(policy: str = THROUGH_QUEUE) -> Job:
 def north(state: Cluster.State) -> None:
     row = Cluster.objects.get(name="north")
     row.state = state
-    row.taints = cluster_health.taints(row.taints, cluster_health.State(state), timezone.now())
+    now = timezone.now()
+    row.taints = cluster_health.taints(row.taints, Health(cluster_health.State(state), "", "", now), now)
     row.save(update_fields=["state", "taints"])
 
 

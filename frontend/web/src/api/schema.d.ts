@@ -2790,7 +2790,7 @@ export interface components {
             checks: components["schemas"]["SystemCheck"][];
         };
         SystemCheck: {
-            /** @description database, migrations, broker, worker, beat or watcher */
+            /** @description database, migrations, broker, worker, beat, watcher or members */
             name: string;
             ok: boolean;
             /** @default  */
