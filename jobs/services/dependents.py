@@ -1,6 +1,7 @@
 """Objects that travel with a job (``propagateDeps``): sent before it, removed with the last job that refers to them.
 
-An object of the same name that Convoy did not make in the member is left as it is, and used.
+An object of the same name that Convoy did not make in the member is left as it is, and used. A PersistentVolumeClaim
+holds data: it stays through every suspension and move, and after its jobs too unless its annotation says otherwise.
 """
 
 from collections.abc import Iterable
@@ -24,7 +25,10 @@ RESOURCES: dict[str, Resource] = {
     "ServiceAccount": resources.SERVICE_ACCOUNTS,
     "PersistentVolumeClaim": resources.VOLUME_CLAIMS,
 }
+RETENTION = "convoy.dev/retention"
+"""Annotation of a claim: ``Delete`` lets it go with the last job that refers to it; else (``Retain``) it stays."""
 _IMMUTABLE = frozenset({"PersistentVolumeClaim"})
+_HOLD_DATA = _IMMUTABLE
 
 
 def referred(job: Job) -> set[Reference]:
@@ -89,9 +93,22 @@ def no_longer_needed(job: Job, work: Work) -> list[Reference]:
     return sorted(rest)
 
 
-def remove(client: MemberClient, namespace: str, names: Iterable[Reference]) -> None:
-    """Removes those of them that Convoy brought there."""
+def _goes_with(job: Job, claim: Reference) -> bool:
+    """By the fleet's own object: one that is deleted there says nothing any more, and data is kept. Waiting jobs count."""
+    row = Dependent.objects.filter(kind=claim.kind, namespace=job.namespace, name=claim.name).first()
+    notes = (row.manifest.get("metadata") or {}).get("annotations") if row else None
+    if not isinstance(notes, dict) or notes.get(RETENTION) != "Delete":
+        return False
+    others = Job.objects.filter(namespace=job.namespace).exclude(pk=job.pk).exclude(state__in=Job.FINISHED)
+    return not any(claim in referred(other) for other in others.only("api_version", "kind", "manifest").iterator())
+
+
+def remove(client: MemberClient, job: Job, names: Iterable[Reference]) -> None:
+    """Removes those of them that Convoy brought there and that hold no data, or that are to go with the job."""
+    namespace = job.namespace
     for each in names:
+        if each.kind in _HOLD_DATA and not (job.deleting_at and _goes_with(job, each)):
+            continue
         path = RESOURCES[each.kind].path(namespace, each.name)
         try:
             found: dict[str, Any] = client.get(path)

@@ -301,7 +301,7 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
                 copies.remove(client, group, work.namespace, work.name, uid, work.attempt)
         if job is not None:
             names = dependents.no_longer_needed(job, work)
-            dependents.remove(client, work.namespace, names)
+            dependents.remove(client, job, names)
     except MemberMissing as e:
         raise NotYet(e.message) from e
     except MemberRefused as e:
