@@ -3,21 +3,23 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Subquery, TextField
+from django.db.models import Max, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
-from fleet.core import fits
+from fleet.core import fits, prices
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs.core import policy as policies
 from jobs.core import shares
 from jobs.core.division import Division
-from jobs.core.failover import Past, excluded_until
+from jobs.core.failover import BLAMED, Past, excluded_until
 from jobs.core.placing import asks
+from jobs.core.placing.asks import Ask
+from jobs.core.placing.expecting import Usual
 from jobs.core.placing.facts import Member, Mode, NodeFacts
 from jobs.core.policy import PolicySpec
 from jobs.core.taints import Taint
@@ -41,6 +43,11 @@ _RUNNING = (
 )  # fmt: skip
 LIVE = ("Pending", "Running", "Unknown")
 """Phases of a pod that holds what it asked for."""
+_LEARNED, _LEARNED_FROM = 500, 50
+"""Jobs from which the usual mix of pods is learned, and the least that say anything about it."""
+_FAILURE_HALF_LIFE = timedelta(hours=1)
+_FAILURES_KEPT = timedelta(hours=12)
+"""Older failures are below a thousandth."""
 _JUST_NOW = datetime.max.replace(tzinfo=UTC)
 """When a job started that has not: there is no work to lose."""
 
@@ -55,14 +62,39 @@ def waits(state: str, suspended: bool, deleting_at: datetime | None) -> bool:
     return state in Job.WAITING and not suspended and deleting_at is None
 
 
-def load() -> World:
+def load(now: datetime) -> World:
     """Each part is loaded by itself, and what concerns single jobs can be loaded for those alone."""
     found = load_quota()
     version = found.version if found else 0
     waiting = load_gangs(waiting_jobs().filter(tree_version=version))
     leaving = load_runners(leaving_jobs(), found) if found else ()
     left = load_runners(left_jobs(), found) if found else ()
-    return World(waiting, load_sites(), found, leaving, left)
+    return World(waiting, load_sites(), found, leaving, left, failures(now), usual_pods())
+
+
+def failures(now: datetime) -> dict[str, float]:
+    """Jobs that lately failed on each cluster, for the score: each counts once a cluster, half as much an hour later."""
+    recent = Attempt.objects.filter(ended_at__gt=now - _FAILURES_KEPT, outcome__in=BLAMED).order_by()
+    faded: dict[str, float] = defaultdict(float)
+    for cluster, at in (
+        recent.values("job", "cluster_name").annotate(at=Max("ended_at")).values_list("cluster_name", "at")
+    ):
+        faded[cluster] += 0.5 ** (max(now - at, timedelta()) / _FAILURE_HALF_LIFE)
+    return {cluster: round(amount, 2) for cluster, amount in sorted(faded.items())}
+
+
+def usual_pods() -> Usual:
+    """What the pods of the last `_LEARNED` jobs asked for, with the share of each; nothing where too few jobs are known."""
+    recent = list(Job.objects.order_by("-created_at", "-pk").values_list("roles", flat=True)[:_LEARNED])
+    pods: dict[Ask, int] = defaultdict(int)
+    for role in (role for roles in recent for role in roles):
+        pods[asks.ask_of_stored(role)] += role["replicas"]
+    total = sum(pods.values())
+    if len(recent) < _LEARNED_FROM or not total:
+        return ()
+    return tuple(
+        sorted(((ask, count / total) for ask, count in pods.items()), key=lambda each: (-each[1], str(each[0])))
+    )
 
 
 def load_gangs(waiting: QuerySet[Job], known: dict[int, PolicySpec] | None = None) -> tuple[Gang, ...]:
@@ -129,6 +161,7 @@ def member_of(row: Cluster) -> Member:
         mode=Mode.AGGREGATE if row.labels.get(fits.FIT) == fits.AGGREGATE else Mode.NODE_FIT,
         reserves=row.labels.get(fits.FIT) == fits.RESERVATION,
         no_reservations=row.offer.refusal,
+        prices=prices.read(row.labels),
     )
 
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from fleet import events, journal, signals
-from fleet.core import fits, health, tags
+from fleet.core import fits, health, prices, tags
 from fleet.errors import Conflict, FieldFault, InvalidInput, NotFound, invalid
 from fleet.member import addresses, kubeconfig
 from fleet.member.client import Access
@@ -157,7 +157,8 @@ def reopen(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
 def set_labels(cluster: Cluster, labels: Mapping[str, str], *, by: str, now: datetime) -> Cluster:
     """Replaces all labels."""
     scheduler = labels.get(fits.SCHEDULER) or cluster.scheduler
-    _refuse([*tags.label_faults(labels), *fits.faults(labels, replace(cluster.offer, scheduler=scheduler))])
+    offer = replace(cluster.offer, scheduler=scheduler)
+    _refuse([*tags.label_faults(labels), *fits.faults(labels, offer), *prices.faults(labels)])
     with transaction.atomic():
         row = _locked(cluster)
         if row.labels != dict(labels):
@@ -229,7 +230,7 @@ def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], 
         discovered_at=now,
         joined_at=now,
     )
-    _refuse(fits.faults(labels, row.offer))
+    _refuse([*fits.faults(labels, row.offer), *prices.faults(labels)])
     try:
         with transaction.atomic():
             [row.resource_version] = events.announce([change(row, journal.Action.ADDED)], now)

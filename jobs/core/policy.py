@@ -15,6 +15,8 @@ from jobs.core import division_reading
 from jobs.core.division import Strategy
 from jobs.core.failover import PurgeMode
 from jobs.core.faults import Faults
+from jobs.core.placing import preferences
+from jobs.core.placing.weights import Weights
 from jobs.core.taints import Toleration
 
 GROUPS = ("policy.one.alibabacloud.com/v1alpha1", "policy.karmada.io/v1alpha1")
@@ -98,6 +100,8 @@ class PolicySpec:
     overwrite: bool = False
     fit: str = ""
     """How gangs are fitted wherever they go; empty: as each cluster says."""
+    score_weights: Weights | None = None
+    """How clusters that fit are ranked; None: by the default weights."""
     faults: tuple[FieldFault, ...] = field(default=())
 
 
@@ -139,6 +143,7 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
         ),
         overwrite=spec.get("conflictResolution") == "Overwrite",
         fit=_fit(manifest.get("metadata"), faults),
+        score_weights=preferences.weights(_annotations(manifest.get("metadata")), faults),
         faults=tuple(faults.found),
     )
 
@@ -253,9 +258,13 @@ def _tolerations(value: object, faults: Faults) -> tuple[Toleration, ...]:
     return tuple(found)
 
 
-def _fit(metadata: object, faults: Faults) -> str:
+def _annotations(metadata: object) -> Mapping[str, Any]:
     notes = metadata.get("annotations") if isinstance(metadata, dict) else None
-    fit = str(notes.get(fits.FIT, fits.AUTO)) if isinstance(notes, dict) else fits.AUTO
+    return notes if isinstance(notes, dict) else {}
+
+
+def _fit(metadata: object, faults: Faults) -> str:
+    fit = str(_annotations(metadata).get(fits.FIT, fits.AUTO))
     if told := fits.fault(fit):
         faults.add(f"metadata.annotations.{fits.FIT}", told)
     return "" if fit == fits.AUTO else fit

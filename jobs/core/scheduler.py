@@ -65,6 +65,8 @@ class Scheduler:
     def of(cls, world: World) -> "Scheduler":
         """Told of everything at once. The charges that the ledger has already are not its own to release."""
         made = cls(world.quota, Places(world.sites))
+        made.places.engine.set_failures(world.failures)
+        made.places.engine.expect(world.usual)
         made.leaving = {each.job_id: each for each in world.leaving}
         made.left = {each.job_id: each for each in world.left}
         for gang in world.waiting:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from jobs.core.division import Division
 from jobs.core.placing.asks import Ask, Demand, Part
+from jobs.core.placing.expecting import Usual
 from jobs.core.placing.facts import Member, NodeFacts
 from jobs.core.policy import PolicySpec
 from jobs.core.reasons import Amounts
@@ -180,3 +181,7 @@ class World:
     """Those who make room; their leaves are charged until their pods are gone."""
     left: tuple[Runner, ...] = ()
     """Those who have made room, and wait again; what they gave back is kept for whom they left."""
+    failures: Mapping[str, float] = field(default_factory=dict)
+    """Recent failures by cluster, faded by time."""
+    usual: Usual = ()
+    """The usual mix of pods, by which nodes are chosen; empty: not known."""

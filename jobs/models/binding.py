@@ -93,6 +93,11 @@ class Attempt(models.Model):
     class Meta:
         ordering = ["number"]
         constraints = [models.UniqueConstraint(fields=["job", "number"], name="attempt_numbered_once")]
+        indexes = [
+            models.Index(
+                fields=["ended_at"], condition=models.Q(outcome__in=["Failed", "Refused"]), name="attempts_failed"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.job_id}#{self.number} on {self.cluster_name}"

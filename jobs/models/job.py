@@ -12,7 +12,6 @@ from jobs.models.listed import CodeField, JobRows, Wide
 class Job(models.Model):
     class State(models.TextChoices):
         QUEUED = "Queued"
-        ADMITTED = "Admitted"
         PLACED = "Placed"
         DISPATCHED = "Dispatched"
         RUNNING = "Running"

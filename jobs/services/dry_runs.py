@@ -64,7 +64,7 @@ class _Played:
     """The next cycle, and what it would order."""
 
     def __init__(self, now: datetime) -> None:
-        scheduler = Scheduler.of(snapshot.load())
+        scheduler = Scheduler.of(snapshot.load(now))
         plan = scheduler.run(now, running.load)
         quota = scheduler.quota
         self.places = {each.gang.job_id: each.spot.where for each in plan.placed}

@@ -18,7 +18,7 @@ from jobs.core import changes, division_places, reasons, topology_asked
 from jobs.core import shares as parts
 from jobs.core.changes import Change, Occupant
 from jobs.core.faults import Faults
-from jobs.core.placing import asks
+from jobs.core.placing import asks, preferences
 from jobs.core.placing.asks import Ask, Demand
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import Cause, Look, explain, never
@@ -220,7 +220,8 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
     templates = dict(known.templates(dict(manifest)))
     pods = ((role["name"], role["replicas"], templates.get(role["name"], {})) for role in roles)
     within = topology_asked.read(manifest, templates.values(), Faults())
-    found = asks.read(pods, within=within, scheduler=known.scheduler(dict(manifest)))
+    data = preferences.data((manifest.get("metadata") or {}).get("annotations") or {}, Faults())
+    found = asks.read(pods, within=within, scheduler=known.scheduler(dict(manifest)), data=data)
     requests = {role["name"]: role["request"] for role in roles}
     parts = tuple(replace(p, ask=replace(p.ask, request=Ask.of(requests[p.role]).request)) for p in found.parts)
     return replace(found, parts=parts)
@@ -228,7 +229,7 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
 
 def _scheduler_of_now(now: datetime) -> Scheduler:
     """A scheduler of its own, told of everything, that keeps the nodes which its next cycle would keep."""
-    made = Scheduler.of(snapshot.load())
+    made = Scheduler.of(snapshot.load(now))
     made.keep_nodes(now, running.load)
     return made
 

@@ -10,11 +10,11 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from fleet.core.prices import MODEL_LABELS
 from fleet.models import Cluster, Node, Pod
 from jobs import snapshot
 from jobs.models import Job
 
-MODEL_LABELS = ("nvidia.com/gpu.product", "aliyun.accelerator/nvidia_name", "amd.com/gpu.product-name")
 DOMAIN_LABELS = ("topology.kubernetes.io/rack", "network.topology.nvidia.com/leaf", "topology.kubernetes.io/zone")
 NODES = 2000
 """Shown of one cluster."""

@@ -7,7 +7,7 @@ what a plan made from it may do is decided by the conditional updates that write
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from django.db.models import QuerySet
@@ -37,6 +37,8 @@ _FRESH = timedelta(minutes=5)
 _WRITERS_S = 1.0
 """How long a refresh waits for journal entries that are being written; what asked for the cycle may come behind them."""
 _CHUNK = 500
+_FAILURES_EVERY = timedelta(seconds=30)
+"""How often failures are counted anew: they only rank clusters."""
 _COLUMNS = (*snapshot.WAITING, "tree_version", "reclaim", "suspended", "deleting_at")
 T = TypeVar("T")
 
@@ -50,6 +52,7 @@ class Picture:
         """The newest journal line it was told of."""
         self._tree = 0
         self._loaded_at: datetime | None = None
+        self._failures_at = datetime.min.replace(tzinfo=UTC)
         self._clusters: dict[str, str] = {}
         """Uid → name."""
         self._pks: dict[str, int] = {}
@@ -70,6 +73,9 @@ class Picture:
         with one_moment(_WRITERS_S):
             if self._last is None or self._is_stale(now) or not self._follow(self._last):
                 self._load(now)
+            if not timedelta() <= now - self._failures_at < _FAILURES_EVERY:
+                self.scheduler.places.engine.set_failures(snapshot.failures(now))
+                self._failures_at = now
         return self.scheduler
 
     def doubt(self, lost: Iterable[Placed]) -> None:
@@ -120,6 +126,7 @@ class Picture:
         found = snapshot.load_quota(charges.values())
         self._where, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
         scheduler = Scheduler(found, Places(sites))
+        scheduler.places.engine.expect(snapshot.usual_pods())
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
         if found:
             scheduler.charges |= {pk: charge for pk, charge in charges.items() if charge.leaf in found.ledger.way}
@@ -133,6 +140,7 @@ class Picture:
             scheduler.leaving = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), found)}
             scheduler.left = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
         self._last, self._loaded_at, self.meets_others = last, now, True
+        self._failures_at = datetime.min.replace(tzinfo=now.tzinfo)
 
     def _follow(self, last: journal.Entry) -> bool:
         """False when it cannot be told what changed; so when the line read last is not there, or is another one."""

@@ -36,7 +36,6 @@ class Phase(StrEnum):
 PHASES: Mapping[str, Phase] = {
     Job.State.QUEUED: Phase.ENQUEUED,
     Job.State.SUSPENDED: Phase.ENQUEUED,
-    Job.State.ADMITTED: Phase.DEQUEUED,
     Job.State.PLACED: Phase.DEQUEUED,
     Job.State.DISPATCHED: Phase.DEQUEUED,
     Job.State.MOVING: Phase.DEQUEUED,

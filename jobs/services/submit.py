@@ -20,7 +20,7 @@ from jobs import snapshot, snapshot_topology
 from jobs.core import drain, entitlement, overrides, topology_asked, topology_speed
 from jobs.core import policy as policies
 from jobs.core.faults import Faults
-from jobs.core.placing import asks
+from jobs.core.placing import asks, preferences
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, line
 from jobs.kinds import registry
@@ -168,6 +168,7 @@ def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     faults = Faults()
     topology_asked.read(manifest, (template for _, template in kind.templates(manifest)), faults)
     topology_speed.read(manifest["metadata"].get("annotations") or {}, faults)
+    preferences.data(manifest["metadata"].get("annotations") or {}, faults)
     return faults.found
 
 
@@ -282,7 +283,8 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     templates = dict(kind.templates(job.manifest))
     pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in given)
     within = topology_asked.read(job.manifest, templates.values(), Faults())
-    needs = asks.stored(asks.read(pods, within=within, scheduler=kind.scheduler(job.manifest)))
+    data = preferences.data(job.manifest["metadata"].get("annotations") or {}, Faults())
+    needs = asks.stored(asks.read(pods, within=within, scheduler=kind.scheduler(job.manifest), data=data))
     lasts = {name: s for name, template in templates.items() if (s := drain.declared(template)) is not None}
     job.roles = [
         {

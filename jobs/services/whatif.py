@@ -86,7 +86,7 @@ class Answer:
 
 def of(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     """Every job that stands otherwise than now; supposed ones always."""
-    world = snapshot.load()
+    world = snapshot.load(now)
     supposed = _supposed(suppose.add_jobs, by, now)
     displaced = _displaced(suppose.lose_cluster)
     changed = _changed(world, suppose)

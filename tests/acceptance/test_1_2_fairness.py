@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from jobs.core.placing.scoring import Weights
+from jobs.core.placing.weights import Weights
 from jobs.services import scheduling
 from tests.jobs.core.placing.cast import NOON, fleet, gang, node, workers
 from tests.support import books

@@ -17,7 +17,7 @@ import numpy as np
 from jobs.core.placing.asks import Ask, Demand, Part
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.facts import Assignment, Member, NodeFacts
-from jobs.core.placing.scoring import Weights
+from jobs.core.placing.weights import Weights
 from jobs.core.policy import PolicySpec
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import Run, Runs

@@ -13,7 +13,7 @@ from frontend.cli.problems import Exit, Problem, missing, usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
 
 STATES = (
-    "Queued", "Admitted", "Placed", "Dispatched", "Running", "Succeeded", "Failed", "Suspended", "Reclaiming",
+    "Queued", "Placed", "Dispatched", "Running", "Succeeded", "Failed", "Suspended", "Reclaiming",
     "Moving", "Backoff",
 )  # fmt: skip
 ENDED = ("Succeeded", "Failed")

@@ -6,7 +6,7 @@ const MODELS = ['llama-ft', 'resnet-50', 'whisper-asr', 'vit-pretrain', 'clip-al
 const KINDS = ['PyTorchJob', 'PyTorchJob', 'PyTorchJob', 'Job'];
 const STATES = [
   ...Array(9).fill('Running'), ...Array(5).fill('Queued'), ...Array(5).fill('Succeeded'),
-  'Dispatched', 'Placed', 'Admitted', 'Failed', 'Suspended', 'Moving', 'Backoff',
+  'Dispatched', 'Placed', 'Failed', 'Suspended', 'Moving', 'Backoff',
 ];
 const REASONS = {
   Queued: ['DoesNotFit', 'Needs 32 GPUs on one cluster. hangzhou-a: 12 free, short by 20. beijing-h: 24 free, short by 8. jakarta-b: not ready.'],

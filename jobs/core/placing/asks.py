@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from fleet.core import units
+from fleet.core.prices import MODEL_LABELS
 from fleet.kube import selectors
 from jobs.core.taints import Taint, Toleration, untolerated
 
@@ -146,6 +147,12 @@ class Demand:
     """Cluster labels that say its data is near."""
 
     @property
+    def models(self) -> frozenset[str]:
+        """GPU models that its node selectors name."""
+        pairs = (pair for part in self.parts for pair in part.ask.selector)
+        return frozenset(value for key, value in pairs if key in MODEL_LABELS)
+
+    @property
     def schedulers(self) -> frozenset[str]:
         return frozenset(part.scheduler for part in self.parts if part.scheduler)
 
@@ -159,7 +166,11 @@ class Demand:
 
 
 def read(
-    roles: Iterable[tuple[str, int, Mapping[str, Any]]], *, within: Within | None = None, scheduler: str = ""
+    roles: Iterable[tuple[str, int, Mapping[str, Any]]],
+    *,
+    within: Within | None = None,
+    scheduler: str = "",
+    data: frozenset[tuple[str, str]] = frozenset(),
 ) -> Demand:
     """The demand of ``(role, replicas, pod template)``; pod anti-affinity counts between the templates' own labels.
 
@@ -169,7 +180,7 @@ def read(
     parts = tuple(_part(role, replicas, template.get("spec") or {}, scheduler) for role, replicas, template in found)
     labels = {role: (t.get("metadata") or {}).get("labels") or {} for role, _, t in found}
     apart = {pair for role, _, template in found for pair in _apart(role, template.get("spec") or {}, labels)}
-    return Demand(parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or Within())
+    return Demand(parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or Within(), data)
 
 
 def stored(demand: Demand) -> dict[str, dict[str, Any]]:
@@ -189,6 +200,8 @@ def stored(demand: Demand) -> dict[str, dict[str, Any]]:
             found[part.role] = {name: value for name, value in needs.items() if value}
     if demand.within != Within() and demand.parts:
         found.setdefault(demand.parts[0].role, {})["within"] = [demand.within.level, demand.within.required]
+    if demand.data and demand.parts:
+        found.setdefault(demand.parts[0].role, {})["data"] = [list(pair) for pair in sorted(demand.data)]
     return found
 
 
@@ -202,18 +215,23 @@ def of_stored(roles: Iterable[Mapping[str, Any]]) -> Demand | None:
     pairs = {Apart(key, role["name"], other) for role in given for key, other in role.get("needs", {}).get("apart", [])}
     apart = sorted((a for a in pairs if a.other in names), key=lambda a: (a.key, a.one, a.other))
     within = next((Within(*role["needs"]["within"]) for role in given if "within" in role.get("needs", {})), Within())
-    return Demand(parts, tuple(apart), within)
+    data = frozenset((key, value) for role in given for key, value in role.get("needs", {}).get("data", []))
+    return Demand(parts, tuple(apart), within, data)
 
 
-def _of_needs(role: Mapping[str, Any]) -> Part:
+def ask_of_stored(role: Mapping[str, Any]) -> Ask:
+    """What one pod of a stored role asks."""
     needs = role.get("needs", {})
-    ask = Ask.of(
+    return Ask.of(
         role["request"],
         selector=tuple((key, value) for key, value in needs.get("selector", [])),
         terms=tuple(tuple(Match(k, o, tuple(v)) for k, o, v in term) for term in needs.get("terms", [])),
         tolerations=tuple(Toleration(k, o, v, e, s) for k, o, v, e, s in needs.get("tolerations", [])),
     )
-    return Part(role["name"], role["replicas"], ask, needs.get("scheduler", ""))
+
+
+def _of_needs(role: Mapping[str, Any]) -> Part:
+    return Part(role["name"], role["replicas"], ask_of_stored(role), role.get("needs", {}).get("scheduler", ""))
 
 
 def _part(role: str, replicas: int, spec: Mapping[str, Any], scheduler: str) -> Part:

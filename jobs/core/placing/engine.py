@@ -20,8 +20,9 @@ from jobs.core.placing.fit import Prepared, place, prepare
 from jobs.core.placing.fleet import GONE, Bucket, Fleet, Site
 from jobs.core.placing.packing import Unsure
 from jobs.core.placing.picking import Load
-from jobs.core.placing.scoring import Shares, Standing, Weights
+from jobs.core.placing.scoring import Shares, Standing
 from jobs.core.placing.states import Vector, minus, trimmed
+from jobs.core.placing.weights import Weights
 from jobs.core.policy import Affinity
 from jobs.core.world import Gang, Promise
 
@@ -51,6 +52,9 @@ class Engine:
         self._prepared: dict[Demand, Prepared] = {}
         self._masks: dict[tuple[int, str, str, frozenset[str]], tuple[object, list[Mask]]] = {}
         self._data: dict[frozenset[tuple[str, str]], Shares] = {}
+        self._cheapness: dict[frozenset[str], Shares | None] = {}
+        """By the GPU models asked for."""
+        self._failures: Mapping[str, float] = {}
         self._standing: Standing | None = None
         self._usual: Usual = ()
         self._expected: Expectation | None = None
@@ -66,7 +70,12 @@ class Engine:
         self.fleet.site(member.name)
         self._masks.clear()
         self._data.clear()
+        self._cheapness.clear()
         self._standing = None
+
+    def set_failures(self, failures: Mapping[str, float]) -> None:
+        """Recent failures by cluster, faded by time; clusters that are not named had none."""
+        self._failures, self._standing = failures, None
 
     def drop_cluster(self, name: str) -> None:
         """The cluster with its nodes and everything held there."""
@@ -182,7 +191,7 @@ class Engine:
                 if until > now and name in self.fleet.sites:
                     allowed[self.fleet.sites[name].index] = False
             candidates = allowed.nonzero()[0]
-            for index in self._ranked(prepared, candidates, weights or self.weights):
+            for index in self._ranked(prepared, candidates, weights or self.weights_of(gang)):
                 found = self._place(index, prepared, gang.fit)
                 if found is not None:
                     return found
@@ -240,7 +249,13 @@ class Engine:
 
     def shares(self, gang: Prepared, candidates: NDArray[np.int64]) -> Mapping[str, scoring.Part]:
         """The score by part."""
-        return scoring.parts(self.fleet, gang, candidates, self.standing, self._data_shares(gang.demand))
+        demand = gang.demand
+        cheapness, data = self._cheapness_of(demand.models), self._data_shares(demand)
+        return scoring.parts(self.fleet, gang, candidates, self.standing, cheapness=cheapness, data=data)
+
+    def weights_of(self, gang: Gang) -> Weights:
+        """Those its policy states, else the engine's."""
+        return (gang.policy.score_weights if gang.policy else None) or self.weights
 
     @property
     def standing(self) -> Standing:
@@ -248,8 +263,17 @@ class Engine:
             self._standing = made = Standing.empty(len(self.fleet.slots))
             for name, member in self.members.items():
                 index = self.fleet.sites[name].index
-                made.set(index, member.cost, member.failures, aggregate=member.mode is Mode.AGGREGATE)
+                failures = self._failures.get(name, 0.0)
+                made.set(index, failures, aggregate=member.mode is Mode.AGGREGATE)
         return self._standing
+
+    def _cheapness_of(self, models: frozenset[str]) -> Shares | None:
+        if models not in self._cheapness:
+            costs = np.zeros(len(self.fleet.slots))
+            for name, member in self.members.items():
+                costs[self.fleet.sites[name].index] = max(member.prices.of(model) for model in models or {""})
+            self._cheapness[models] = scoring.cheapness(costs)
+        return self._cheapness[models]
 
     def _data_shares(self, demand: Demand) -> Shares | None:
         if not demand.data:

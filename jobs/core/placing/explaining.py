@@ -117,7 +117,7 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
     index = np.array([site.index])
     parts = engine.shares(prepared, index)
     each = {name: round(float(np.ravel(part)[0]), 4) for name, part in parts.items()}
-    score = float(scoring.total(parts, engine.weights)[0])
+    score = float(scoring.total(parts, engine.weights_of(gang))[0])
     return Look(cluster, Code.FITS, Cause.NONE, "fits", term=refusals.index(None), score=score, parts=each)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from fleet.core.prices import Prices
 from jobs.core.placing import seating
 from jobs.core.placing.asks import ANY_NAME, HOSTNAME, NODE_NAME, Demand, NodeClass
 from jobs.core.placing.picking import Load
@@ -33,10 +34,7 @@ class Member:
     """Whether it is to hold a gang's capacity itself, unless the gang's policy says otherwise."""
     no_reservations: str = ""
     """Why it cannot; empty: it can."""
-    cost: float = 0.0
-    """Per GPU hour; 0: not known."""
-    failures: float = 0.0
-    """Recent failures, faded by time."""
+    prices: Prices = Prices()
 
     def serves(self, api_version: str, kind: str) -> bool:
         return kind in self.apis.get(api_version, {})

@@ -14,28 +14,9 @@ from numpy.typing import NDArray
 
 from jobs.core.placing.fit import Prepared
 from jobs.core.placing.fleet import Fleet
+from jobs.core.placing.weights import Weights
 
 Shares = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    small: float = 1.5
-    """Use the smallest cluster that will do: the larger ones stay free for gangs that fit nowhere else."""
-    pack: float = 0.1
-    """Fill the fullest cluster first: the emptier ones stay whole for a gang that needs one."""
-    whole: float = 0.1
-    """Use broken nodes before breaking whole ones."""
-    spread: float = 0.0
-    """Go where most is free; the opposite of pack."""
-    near: float = 0.5
-    """Inside the smallest network domain: one node, then the deepest level."""
-    cost: float = 0.5
-    """Cheap GPU hours first."""
-    trust: float = 1.0
-    """Where fewer jobs failed lately."""
-    data: float = 1.0
-    """Where its data is."""
 
 
 PARTS = tuple(field.name for field in fields(Weights))
@@ -46,30 +27,21 @@ _weights = attrgetter(*PARTS)
 class Standing:
     """What is known of clusters besides what is free, one entry a cluster."""
 
-    cost: Shares
-    """Per GPU hour; 0: not known, taken as the dearest known."""
     failures: Shares
     """Recent failures, faded by time."""
     aggregate: NDArray[np.bool_]
     """Only the sum of what is free is looked at."""
-    priced: bool = False
     failed: bool = False
     mixed: bool = False
     """Some cluster is aggregate."""
 
-    @property
-    def cheap(self) -> Shares:
-        """1 for the cheapest cluster of the fleet, half for one that costs twice as much."""
-        known = self.cost[self.cost > 0]
-        return np.asarray(known.min() / np.where(self.cost > 0, self.cost, known.max()), dtype=np.float64)
-
     @classmethod
     def empty(cls, clusters: int) -> Self:
-        return cls(np.zeros(clusters), np.zeros(clusters), np.zeros(clusters, dtype=np.bool_))
+        return cls(np.zeros(clusters), np.zeros(clusters, dtype=np.bool_))
 
-    def set(self, index: int, cost: float, failures: float, *, aggregate: bool) -> None:
-        self.cost[index], self.failures[index], self.aggregate[index] = cost, failures, aggregate
-        self.priced, self.failed = self.priced or cost > 0, self.failed or failures > 0
+    def set(self, index: int, failures: float, *, aggregate: bool) -> None:
+        self.failures[index], self.aggregate[index] = failures, aggregate
+        self.failed = self.failed or failures > 0
         self.mixed = self.mixed or aggregate
 
 
@@ -78,19 +50,34 @@ Part = Shares | float
 
 
 def parts(
-    fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64], standing: Standing, data: Shares | None
+    fleet: Fleet,
+    gang: Prepared,
+    clusters: NDArray[np.int64],
+    standing: Standing,
+    *,
+    cheapness: Shares | None,
+    data: Shares | None,
 ) -> Mapping[str, Part]:
+    """Each part of the score [cluster]; ``cheapness`` and ``data`` [cluster of the fleet] are None where nothing is known."""
     left = _left(fleet, gang, clusters)
     return {
-        "small": _small(fleet, gang, clusters),
+        "size": _size(fleet, gang, clusters),
         "pack": 1 - left,
-        "whole": _whole(fleet, gang, clusters),
+        "fragments": _fragments(fleet, gang, clusters),
         "spread": left,
-        "near": _near(fleet, gang, clusters) if fleet.domains else 0.0,
-        "cost": standing.cheap[clusters] if standing.priced else 1.0,
-        "trust": 1 / (1 + standing.failures[clusters]) if standing.failed else 1.0,
+        "topology": _topology(fleet, gang, clusters) if fleet.domains else 0.0,
+        "cost": 1.0 if cheapness is None else cheapness[clusters],
+        "reliability": 1 / (1 + standing.failures[clusters]) if standing.failed else 1.0,
         "data": 1.0 if data is None else data[clusters],
     }
+
+
+def cheapness(costs: Shares) -> Shares | None:
+    """1 for the cheapest cluster, half for one that costs twice as much; 0 is not known and taken as the dearest known."""
+    known = costs[costs > 0]
+    if not known.size:
+        return None
+    return np.asarray(known.min() / np.where(costs > 0, costs, known.max()), dtype=np.float64)
 
 
 def total(found: Mapping[str, Part], weights: Weights) -> Shares:
@@ -104,7 +91,7 @@ def total(found: Mapping[str, Part], weights: Weights) -> Shares:
     return scaled
 
 
-def _small(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
+def _size(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
     """1 for the smallest cluster of the fleet, half for one of twice its size."""
     capacity = fleet.capacity[:, gang.scarce]
     smallest = capacity.min(where=capacity > 0, initial=np.iinfo(np.int64).max)
@@ -119,7 +106,7 @@ def _left(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
     return np.asarray(left.clip(0, 1), dtype=np.float64)
 
 
-def _whole(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
+def _fragments(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
     """The share of its pods that broken nodes hold, of the shape with most pods."""
     group = max(gang.groups, key=lambda g: g.need) if len(gang.groups) > 1 else gang.groups[0]
     both = fleet.slots[clusters, 2 * group.column]
@@ -127,7 +114,7 @@ def _whole(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
     return np.asarray(np.minimum(broken / group.need, 1.0), dtype=np.float64)
 
 
-def _near(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
+def _topology(fleet: Fleet, gang: Prepared, clusters: NDArray[np.int64]) -> Shares:
     """1 where a domain of the deepest level holds the whole gang, a fraction where a wider one does, else 0."""
     of = fleet.placed
     columns = [2 * group.column for group in gang.groups]

@@ -1741,7 +1741,7 @@ export interface components {
             readonly labels: {
                 [key: string]: string;
             };
-            readonly state: "Queued" | "Admitted" | "Placed" | "Dispatched" | "Running" | "Succeeded" | "Failed" | "Suspended" | "Reclaiming" | "Moving" | "Backoff";
+            readonly state: "Queued" | "Placed" | "Dispatched" | "Running" | "Succeeded" | "Failed" | "Suspended" | "Reclaiming" | "Moving" | "Backoff";
             readonly reason: components["schemas"]["Reason"] | null;
             readonly cluster: string | null;
             readonly attempt: number;
@@ -1793,7 +1793,7 @@ export interface components {
             readonly labels: {
                 [key: string]: string;
             };
-            readonly state: "Queued" | "Admitted" | "Placed" | "Dispatched" | "Running" | "Succeeded" | "Failed" | "Suspended" | "Reclaiming" | "Moving" | "Backoff";
+            readonly state: "Queued" | "Placed" | "Dispatched" | "Running" | "Succeeded" | "Failed" | "Suspended" | "Reclaiming" | "Moving" | "Backoff";
             readonly reason: components["schemas"]["Reason"] | null;
             readonly cluster: string | null;
             readonly attempt: number;
@@ -3577,7 +3577,6 @@ export interface operations {
                 search?: string;
                 /**
                  * @description * `Queued` - Queued
-                 *     * `Admitted` - Admitted
                  *     * `Placed` - Placed
                  *     * `Dispatched` - Dispatched
                  *     * `Running` - Running
@@ -3588,7 +3587,7 @@ export interface operations {
                  *     * `Moving` - Moving
                  *     * `Backoff` - Backoff
                  */
-                state?: ("Admitted" | "Backoff" | "Dispatched" | "Failed" | "Moving" | "Placed" | "Queued" | "Reclaiming" | "Running" | "Succeeded" | "Suspended")[];
+                state?: ("Backoff" | "Dispatched" | "Failed" | "Moving" | "Placed" | "Queued" | "Reclaiming" | "Running" | "Succeeded" | "Suspended")[];
                 suspended?: boolean;
             };
             header?: never;

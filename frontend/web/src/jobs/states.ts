@@ -10,7 +10,6 @@ import {
   type LucideIcon,
   MapPin,
   Send,
-  ShieldCheck,
   Undo2,
 } from 'lucide-react';
 
@@ -19,7 +18,6 @@ import type { Tone } from '../ui/tones.ts';
 
 export const STATES: Record<JobState, { tone: Tone; icon: LucideIcon }> = {
   Queued: { tone: 'neutral', icon: Clock },
-  Admitted: { tone: 'info', icon: ShieldCheck },
   Placed: { tone: 'info', icon: MapPin },
   Dispatched: { tone: 'info', icon: Send },
   Running: { tone: 'good', icon: CirclePlay },

@@ -4,11 +4,12 @@ from random import Random
 
 import pytest
 
+from fleet.core.prices import Prices
 from jobs.core.placing import fleet as placing_fleet
 from jobs.core.placing.asks import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, read
 from jobs.core.placing.explaining import explain
 from jobs.core.placing.facts import Assignment, Member, Mode, NodeFacts
-from jobs.core.placing.scoring import Weights
+from jobs.core.placing.weights import Weights
 from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.scheduler_places import Places
 from jobs.core.taints import Taint
@@ -53,14 +54,14 @@ def test_a_pod_without_devices_leaves_the_nodes_with_devices_alone() -> None:
 def test_it_uses_the_fuller_cluster_and_keeps_the_empty_one_whole() -> None:
     engine = fleet({"a": [node("n1"), node("n2")], "b": [node("n1", used=6), node("n2")]})
     assert find(engine, workers(1, 2)).cluster == "b"
-    engine.weights = Weights(pack=0, whole=0, spread=1)
+    engine.weights = Weights(pack=0, fragments=0, spread=1)
     assert find(engine, workers(1, 2)).cluster == "a"
 
 
 @pytest.mark.parametrize(
     ("better", "worse"),
-    [({"cost": 1.0}, {"cost": 2.0}), ({"failures": 0.0}, {"failures": 3.0}), ({"labels": {"data": "imagenet"}}, {})],
-    ids=["cheaper", "failed less", "near its data"],
+    [({"prices": Prices(1.0)}, {"prices": Prices(2.0)}), ({"labels": {"data": "imagenet"}}, {})],
+    ids=["cheaper", "near its data"],
 )
 def test_of_equal_clusters_it_takes_the_one_that_is(better: dict, worse: dict) -> None:
     members = {"a": Member("a", apis=APIS, **worse), "b": Member("b", apis=APIS, **better)}
@@ -68,6 +69,13 @@ def test_of_equal_clusters_it_takes_the_one_that_is(better: dict, worse: dict) -
     wanted = workers(1)
     wanted = type(wanted)(wanted.parts, data=frozenset({("data", "imagenet")}))
     assert find(engine, wanted).cluster == "b"
+
+
+def test_of_equal_clusters_it_takes_the_one_where_fewer_jobs_failed() -> None:
+    engine = fleet({"a": [node("n1")], "b": [node("n1")]})
+    assert find(engine, workers(1)).cluster == "a"
+    engine.set_failures({"a": 3.0})
+    assert find(engine, workers(1)).cluster == "b"
 
 
 def test_the_second_affinity_term_is_asked_only_when_the_first_has_no_room() -> None:

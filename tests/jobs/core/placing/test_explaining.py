@@ -60,7 +60,7 @@ def test_it_tells_the_score_by_part_of_those_that_hold_it() -> None:
     engine = fleet({"a": [node("n1")], "b": [node("n1", used=4)], "c": [node("n1", used=8)]})
     found = explain(engine, gang(), workers(1), NOON)
     assert [each.cluster for each in found] == ["b", "a", "c"]
-    assert found[0].parts["whole"] == 1 and found[1].parts["whole"] == 0
+    assert found[0].parts["fragments"] == 1 and found[1].parts["fragments"] == 0
     assert found[0].score > found[1].score > found[2].score == 0
     assert found[0].verdict.fits and nearest(found) == found[2]
 
