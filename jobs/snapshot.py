@@ -154,6 +154,7 @@ def member_of(row: Cluster) -> Member:
         ready=row.state == Cluster.State.READY,
         cordoned=row.cordoned,
         synced=row.synced_at is not None,
+        stale=row.picture_message if row.stale_since else "",
         labels=row.labels,
         places={"provider": row.provider, "region": row.region, "zone": row.zone},
         taints=taints_of(row.taints),

@@ -234,6 +234,8 @@ CELERY_BEAT_SCHEDULE = {
 
 CONVOY_HEARTBEAT_GRACE_S = env.float("CONVOY_HEARTBEAT_GRACE_S", default=10.0)
 """Silence of a member before it counts as NotReady and is tainted: several missed heartbeats, not one."""
+CONVOY_PICTURE_MAX_AGE_S = env.float("CONVOY_PICTURE_MAX_AGE_S", default=20.0)
+"""A member that no watcher could confirm for this long gets no jobs, and nothing in it is judged."""
 CONVOY_CLUSTER_TOLERATION_S = env.float("CONVOY_CLUSTER_TOLERATION_S", default=60.0)
 """How long a job stays with a tainted cluster when its policy says nothing: longer than an API server's restart."""
 CONVOY_DISRUPTION_SHARE = env.float("CONVOY_DISRUPTION_SHARE", default=0.5)

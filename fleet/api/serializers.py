@@ -57,8 +57,8 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         model = Cluster
         fields = (
             "name", "uid", "state", "reason", "message", "state_since", "cordoned", "drained", "version", "provider",
-            "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "joined_at", "nodes", "capacity", "jobs",
-            "apis", "scheduler", "reservations", "resource_version",
+            "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since", "joined_at", "nodes",
+            "capacity", "jobs", "apis", "scheduler", "reservations", "resource_version",
         )  # fmt: skip
         read_only_fields = fields
 

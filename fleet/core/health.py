@@ -30,6 +30,7 @@ class State(StrEnum):
 NOT_READY_TAINT = "cluster.karmada.io/not-ready"
 UNREACHABLE_TAINT = "cluster.karmada.io/unreachable"
 _TAINT = {State.NOT_READY: NOT_READY_TAINT, State.UNKNOWN: UNREACHABLE_TAINT}
+KEYS = frozenset(_TAINT.values())
 EFFECTS = ("NoSchedule", "NoExecute")
 CREDENTIALS_REFUSED = "CredentialsRefused"
 CREDENTIALS_UNREADABLE = "CredentialsUnreadable"

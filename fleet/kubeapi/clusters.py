@@ -115,7 +115,7 @@ class Clusters(RowKind):
                 "kubernetesVersion": row.version,
                 **_capabilities(row),
                 "apiEnablements": enablements,
-                "conditions": [_readiness(row)],
+                "conditions": [_readiness(row), _picture(row)],
             },
         }
 
@@ -201,6 +201,17 @@ def _readiness(row: Cluster) -> Object:
         "reason": row.state_reason or f"Cluster{row.state}",
         "message": row.state_message,
         "lastTransitionTime": stamp(row.state_since),
+    }
+
+
+def _picture(row: Cluster) -> Object:
+    """Whether nodes, pods and jobs are shown as they are now."""
+    return {
+        "type": "PictureCurrent",
+        "status": "False" if row.stale_since else "True" if row.watched_until else "Unknown",
+        "reason": "PictureStale" if row.stale_since else "PictureCurrent" if row.watched_until else "NotWatchedYet",
+        "message": row.picture_message if row.watched_until else "No watcher has shown the cluster yet.",
+        "lastTransitionTime": stamp(row.stale_since or row.watched_since or row.joined_at),
     }
 
 

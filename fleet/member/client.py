@@ -142,9 +142,18 @@ class MemberClient:
         return self._json("DELETE", path, None, options)
 
     def watch(
-        self, path: str, *, resource_version: str, params: Params | None = None, timeout_s: int = 300
+        self,
+        path: str,
+        *,
+        resource_version: str,
+        params: Params | None = None,
+        timeout_s: int = 300,
+        opened: Callable[[], None] = lambda: None,
     ) -> Iterator[WatchEvent]:
-        """Changes after ``resource_version`` until the server ends the stream; closing the iterator closes the socket."""
+        """Changes after ``resource_version`` until the server ends the stream; closing the iterator closes the socket.
+
+        ``opened`` is called once the server has taken the watch: there may be nothing to say for long.
+        """
         query = {
             **(params or {}),
             "watch": "1",
@@ -152,16 +161,24 @@ class MemberClient:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(timeout_s),
         }
-        for line in self.stream_lines(path, query, read_timeout_s=timeout_s + self._timeout_s):
+        for line in self.stream_lines(path, query, read_timeout_s=timeout_s + self._timeout_s, opened=opened):
             yield _watch_event(line)
 
-    def stream_lines(self, path: str, params: Params | None = None, *, read_timeout_s: float) -> Iterator[bytes]:
+    def stream_lines(
+        self,
+        path: str,
+        params: Params | None = None,
+        *,
+        read_timeout_s: float,
+        opened: Callable[[], None] = lambda: None,
+    ) -> Iterator[bytes]:
         """The answer line by line as it arrives (watches, followed logs), without the line ends."""
         timeout = urllib3.Timeout(connect=self._timeout_s, read=read_timeout_s)
         response = self._call("GET", path, params, timeout=timeout, stream=True)
         self._streams.add(response)
         try:
             if not self._closed:
+                opened()
                 yield from _lines(response)
         except (urllib3.exceptions.HTTPError, OSError) as e:
             raise errors.MemberAway(f"{self._base}: the stream broke: {type(e).__name__}") from e

@@ -78,18 +78,26 @@ class Reflector(threading.Thread):
     ) -> None:
         """``read`` makes of an object what is kept of it, so that whole lists of manifests need not stay in memory."""
         super().__init__(name=f"watch {resource.plural}", daemon=True)
-        self._client, self._resource, self._deliver, self._stopping = client, resource, deliver, stop
+        self._client, self.resource, self._deliver, self._stopping = client, resource, deliver, stop
         self._rng, self._read = rng, read
         self._params: Params = {"labelSelector": selector} if selector else {}
         self._path = resource.path()
         self._version = ""
-        self._listed_at = 0.0
+        self.listed_at = 0.0
+        """When the last list was delivered, on the monotonic clock."""
         self._failures = 0
+        self.refused = False
+        """The member does not serve this kind, or not to us: there is nothing to be shown of it."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether everything that happens is being delivered."""
+        return bool(self._version) and not self._failures
 
     def run(self) -> None:
         while not self._stopping.is_set():
             try:
-                if not self._version or time.monotonic() - self._listed_at > self.relist_s:
+                if not self._version or time.monotonic() - self.listed_at > self.relist_s:
                     self._list()
                 self._watch()
             except MemberExpired:
@@ -104,22 +112,25 @@ class Reflector(threading.Thread):
         for page in self._client.pages(self._path, self._params):
             items += [self._item(found) for found in page.get("items") or []]
             version = (page.get("metadata") or {}).get("resourceVersion") or version
-        self._listed_at = time.monotonic()
-        self._deliver(Listed(self._resource, items, began))
-        self._version, self._failures = version, 0
+        self._deliver(Listed(self.resource, items, began))
+        self.listed_at = time.monotonic()
+        self._version, self._failures, self.refused = version, 0, False
 
     def _watch(self) -> None:
         started = time.monotonic()
         events = self._client.watch(
-            self._path, resource_version=self._version, params=self._params, timeout_s=self.watch_s
+            self._path, resource_version=self._version, params=self._params, timeout_s=self.watch_s, opened=self._opened
         )
         for event in events:
             self._failures = 0
             if event.type != "BOOKMARK":
-                self._deliver(Changed(self._resource, self._item(event.object), event.type == "DELETED"))
+                self._deliver(Changed(self.resource, self._item(event.object), event.type == "DELETED"))
             self._version = event.object["metadata"]["resourceVersion"]
         if time.monotonic() - started < 1.0:
             self._pause(_PAUSE_S[0])
+
+    def _opened(self) -> None:
+        self._failures = 0
 
     def _item(self, found: Object) -> Item:
         meta = found["metadata"]
@@ -133,12 +144,12 @@ class Reflector(threading.Thread):
         metrics.WATCH_RESTARTS.labels(self._client.cluster).inc()
         if self._failures > 1 or e.status:
             self._version = ""
-        hopeless = isinstance(e, MemberDenied | MemberMissing)
+        hopeless = self.refused = isinstance(e, MemberDenied | MemberMissing)
         if self._failures == 3 or hopeless:
             log.warning(
                 "watch failed",
                 cluster=self._client.cluster,
-                resource=self._resource.plural,
+                resource=self.resource.plural,
                 tries=self._failures,
                 error=str(e),
             )

@@ -1,12 +1,14 @@
 """A member cluster: how it is reached, how it is doing, what it serves."""
 
 import uuid
+from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
 
 from fleet.core import tags
 from fleet.core.fits import SCHEDULER, Offer
+from fleet.core.sight import LOOKS_PAUSE, Sight
 from fleet.kube.resources import RESERVATIONS
 from fleet.models.encrypted import EncryptedJSONField
 
@@ -46,6 +48,14 @@ class Cluster(models.Model):
     synced_at = models.DateTimeField(null=True, blank=True)
     """When nodes and pods were last listed whole; null: capacity not known yet, nothing is placed here."""
 
+    watched_since = models.DateTimeField(null=True, blank=True)
+    watched_until = models.DateTimeField(null=True, blank=True)
+    """The latest unbroken time in which rows were what the member shows, as its watcher confirms; null: nobody has yet."""
+    looked_at = models.DateTimeField(null=True, blank=True)
+    """When the heartbeat last looked at it, whatever it found; null: not yet."""
+    stale_since = models.DateTimeField(null=True, blank=True)
+    """As of when the rows show the member, if that is too long ago; then nothing is placed here or judged."""
+
     version = models.CharField(max_length=64, blank=True)
     scheduler = models.CharField(max_length=128, blank=True)
     """``koord-scheduler:v1.6.0``; empty: it cannot be seen from outside."""
@@ -69,6 +79,22 @@ class Cluster(models.Model):
 
     def serves(self, api_version: str, kind: str) -> bool:
         return kind in self.apis.get(api_version, {})
+
+    @property
+    def sight(self) -> Sight:
+        return Sight(self.watched_since, self.watched_until)
+
+    def is_looked_at(self, now: datetime) -> bool:
+        """Whether its state and health taints are of now, and not of before a pause of the heartbeat."""
+        return self.looked_at is None or abs(now - self.looked_at) <= LOOKS_PAUSE
+
+    @property
+    def picture_message(self) -> str:
+        if self.stale_since is None:
+            return "The nodes, pods and jobs of the cluster are shown as they are."
+        return (
+            f"shown as of {self.stale_since:%Y-%m-%d %H:%M:%S} UTC: nothing newer is known of its nodes, pods and jobs"
+        )
 
     @property
     def drained(self) -> bool:

@@ -28,7 +28,20 @@ KEEP = timedelta(days=180)
 LARGEST = 32 * 1024
 """Of one side of a line, as JSON."""
 BLOT = "(not shown)"
-_DULL = frozenset({"id", "uid", "resource_version", "created_at", "last_heartbeat", "synced_at", "digest"})
+_DULL = frozenset(
+    {
+        "id",
+        "uid",
+        "resource_version",
+        "created_at",
+        "last_heartbeat",
+        "looked_at",
+        "synced_at",
+        "watched_since",
+        "watched_until",
+        "digest",
+    }
+)
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _TELLING = ("password", "passwd", "token", "secret", "credential", "apikey", "api_key", "access_key", "private_key")
 """In the name of an environment variable: its value is not for the audit."""

@@ -21,7 +21,7 @@ from fleet.member import discovery
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberDenied, MemberError, MemberMissing
 from fleet.models import Cluster
-from fleet.services import clusters, links, probing
+from fleet.services import clusters, links, pictures, probing
 from fleet.services.probing import Findings
 
 log = get_logger(__name__)
@@ -39,10 +39,12 @@ _REFUSED = (
 
 def check_all(now: datetime) -> None:
     """One look at every member. A cluster whose state is different is announced, with taints to match."""
+    pictures.resume(now)
     rows = list(Cluster.objects.all())
     looks = _looks(rows)
     for row, look, is_now in zip(rows, looks, _judge(rows, looks, now), strict=True):
         _write(row, look, is_now, now)
+    pictures.review(now)
     stale = [row for row, look in zip(rows, looks, strict=True) if look.healthy and _is_stale(row, now)]
     for row, findings in _discoveries(stale):
         _take(row, findings, now)
@@ -130,7 +132,9 @@ def _health(row: Cluster) -> Health:
 
 def _write(row: Cluster, found: Look, is_now: Health, now: datetime) -> None:
     was = _health(row)
-    times = {"failing_since": is_now.failing_since} | ({"last_heartbeat": now} if found.answered else {})
+    times = {"failing_since": is_now.failing_since, "looked_at": now}
+    if found.answered:
+        times["last_heartbeat"] = now
     if (is_now.state, is_now.reason) == (was.state, was.reason) and health.taints(
         row.taints, is_now, now
     ) == row.taints:

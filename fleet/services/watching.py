@@ -24,7 +24,7 @@ from fleet.core.sightings import Key
 from fleet.kube.resources import CRDS, NODES, PODS, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed, Reflector
 from fleet.models import Cluster
-from fleet.services import following, links, probing, process_pods, processes
+from fleet.services import following, links, pictures, probing, process_pods, processes
 from fleet.services.supply import ClusterGone, Supply
 
 log = logging.getLogger(__name__)
@@ -33,6 +33,8 @@ _BATCH_S = 0.01
 _BATCH = 1000
 _BACKLOG = 4000
 """Changes that may wait for the writer before the readers have to: bounds the memory."""
+_MOST_BEHIND_S = 3.0
+"""How far rows may be behind what was delivered, to be what the member shows."""
 _DATABASE_AWAY = (OperationalError, InterfaceError)
 
 
@@ -70,8 +72,10 @@ class MemberWatch:
         self._cluster_id, self._name, self._rng = cluster.pk, cluster.name, rng
         self._client = links.connect(access, cluster=cluster.name)
         self._stopping = threading.Event()
-        self._reading: dict[Resource, threading.Event] = {}
-        self._queue: queue.Queue[Delivery] = queue.Queue(_BACKLOG)
+        self._reading: dict[Resource, tuple[Reflector, threading.Event]] = {}
+        self._queue: queue.Queue[tuple[float, Delivery]] = queue.Queue(_BACKLOG)
+        self._written_until = 0.0
+        """Everything delivered until then, on the monotonic clock, is in rows."""
         self._supply = Supply(cluster.pk)
         self._writer = threading.Thread(target=self._write, name=f"write {cluster.name}", daemon=True)
 
@@ -83,14 +87,23 @@ class MemberWatch:
     def alive(self) -> bool:
         return self._writer.is_alive()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether rows are what the member shows: every kind is followed, and what was delivered is written."""
+        readers = [reflector for reflector, _ in self._reading.values()]
+        readers = [each for each in readers if not (each.refused and each.resource not in _READERS)]
+        listed = all(each.follows and each.listed_at <= self._written_until for each in readers)
+        return self.alive and listed and time.monotonic() - self._written_until <= _MOST_BEHIND_S
+
     def follow(self, resources: Iterable[Resource]) -> None:
         """Watches exactly these kinds from now on."""
         wanted = set(resources)
         for resource in self._reading.keys() - wanted:
-            self._reading.pop(resource).set()
+            _, stop = self._reading.pop(resource)
+            stop.set()
         for resource in wanted - self._reading.keys():
-            stop = self._reading[resource] = threading.Event()
-            Reflector(
+            stop = threading.Event()
+            reflector = Reflector(
                 self._client,
                 resource,
                 lambda delivery, stop=stop: self._take(delivery, stop),  # type: ignore[misc]
@@ -98,12 +111,14 @@ class MemberWatch:
                 random.Random(self._rng.random()),  # noqa: S311
                 selector="" if resource in _READERS else marks.JOB_UID,
                 read=_READERS.get(resource, _whole),
-            ).start()
+            )
+            self._reading[resource] = reflector, stop
+            reflector.start()
 
     def stop(self) -> None:
         """Ends all threads soon; does not wait for them."""
         self._stopping.set()
-        for stop in self._reading.values():
+        for _, stop in self._reading.values():
             stop.set()
         self._client.close()
 
@@ -113,7 +128,7 @@ class MemberWatch:
     def _take(self, delivery: Delivery, stop: threading.Event) -> None:
         while not stop.is_set():
             try:
-                self._queue.put(delivery, timeout=0.5)
+                self._queue.put((time.monotonic(), delivery), timeout=0.5)
                 return
             except queue.Full:
                 continue
@@ -122,27 +137,32 @@ class MemberWatch:
         try:
             self._persist(self._supply.remember)
             while not self._stopping.is_set():
-                batches = self._gather()
+                batches, until = self._gather()
                 if batches:
                     self._apply(batches)
+                self._written_until = until
         except ClusterGone:
             log.info("%s has left the fleet", self._name)
         finally:
             self.stop()
             connection.close()
 
-    def _gather(self) -> Batches:
+    def _gather(self) -> tuple[Batches, float]:
+        """What is to be written next, and up to when it is everything that was delivered."""
         batches: Batches = {}
+        until = time.monotonic()
         try:
-            delivery = self._queue.get(timeout=0.5)
+            at, delivery = self._queue.get(timeout=0.5)
             deadline = time.monotonic() + _BATCH_S
             for _ in range(_BATCH):
                 batches.setdefault(delivery.resource, Batch()).add(delivery)
-                delivery = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+                until = at
+                at, delivery = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
             batches.setdefault(delivery.resource, Batch()).add(delivery)
+            until = at
         except queue.Empty:
-            pass
-        return batches
+            until = time.monotonic()
+        return batches, until
 
     def _apply(self, batches: Batches) -> None:
         """Supply before the followers: a hold is never ended by news that the capacity does not show yet."""
@@ -262,6 +282,7 @@ class Watchtower:
         heartbeat.beat()
         if abs(now - self._beat_at) >= self.beat_every:
             processes.beat("watcher", now)
+            pictures.confirm([pk for pk, watch in self._watches.items() if watch.is_current], now)
             self._beat_at = now
         if self._news() or abs(now - self._reviewed_at) >= self.review_every or self._crashed():
             self._review()

@@ -30,6 +30,8 @@ class Candidate(Protocol):
     @property
     def synced(self) -> bool: ...
     @property
+    def stale(self) -> str: ...
+    @property
     def labels(self) -> Mapping[str, str]: ...
     @property
     def places(self) -> Mapping[str, str]: ...
@@ -64,6 +66,8 @@ def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, st
         return Code.UNTOLERATED_TAINT, f"has the taint {taint}, which the policy does not tolerate"
     if not cluster.synced:
         return Code.CAPACITY_UNKNOWN, "has not told its capacity yet"
+    if cluster.stale:
+        return Code.CAPACITY_UNKNOWN, f"is {cluster.stale}"
     if not cluster.serves(gang.api_version, gang.kind):
         return Code.KIND_NOT_SERVED, f"does not serve {gang.api_version} {gang.kind}"
     if cluster.no_reservations and (gang.fit == fits.RESERVATION or (cluster.reserves and not gang.fit)):

@@ -49,20 +49,24 @@ def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iter
         yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), PurgeMode.GRACEFULLY
         return
     wait, at = spec.application_toleration_s, returns.leaves_at(job, cluster)
-    if at is not None and at <= now:
+    if at is not None and at <= now and cluster.is_looked_at(now):
         told = f"{cluster.name} is {plight(cluster)} and is not tolerated any longer"
         kept = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
         yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), kept
     if share.state is ShareState.BACKOFF and wait is not None:
         since = datetime.fromisoformat(share.unhealthy_since)
-        if since + timedelta(seconds=wait) <= now:
+        if cluster.sight.seen_for(since, now) >= timedelta(seconds=wait):
             told = f"its share on {share.cluster} is unhealthy since {since:%H:%M:%S} UTC"
             yield Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, told), spec.application_purge
-    limit = now - timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
-    late = Attempt.objects.filter(job=job, number=share.attempt, placed_at__lt=limit)
-    if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and late.exists():
+    if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and _is_late(job, share, cluster, now):
         told = f"{share.cluster} did not run its share within {settings.CONVOY_START_TIMEOUT_S:g} s"
         yield Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, told), PurgeMode.GRACEFULLY
+
+
+def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:
+    placed = Attempt.objects.filter(job=job, number=share.attempt).values_list("placed_at", flat=True).first()
+    limit = timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
+    return placed is not None and cluster.sight.seen_for(placed, now) > limit
 
 
 def plight(cluster: Cluster) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from fleet import events
+from fleet.core.sight import Sight
 from fleet.models import Cluster
 from jobs.core.failover import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
@@ -35,6 +36,12 @@ def check_later(job: Job, now: datetime) -> None:
         events.enqueue("jobs.check_health", countdown_s=max((at - now).total_seconds(), 0) + 0.05)
 
 
+def seen_for(cluster: Cluster | None, event: datetime, now: datetime) -> float:
+    """Seconds for which the job has been seen as it is since the event: what nobody saw is not judged (invariant I12)."""
+    sight = cluster.sight if cluster else Sight()
+    return sight.seen_for(event, now).total_seconds()
+
+
 def check(now: datetime) -> int:
     """Moves every job that is due; returns how many."""
     return (
@@ -48,8 +55,8 @@ def _unhealthy(now: datetime) -> int:
     )
     moved = 0
     for job in rows.select_related("policy", "cluster"):
-        at = due(job)
-        if at is not None and at <= now:
+        wait = tolerance(job)
+        if wait is not None and seen_for(job.cluster, job.unhealthy_since, now) >= wait:
             message = f"unhealthy on {job.cluster} since {job.unhealthy_since:%H:%M:%S} UTC"
             reason = Reason(Code.APPLICATION_UNHEALTHY, message)
             moved += moves.leave(job, Outcome.FAILED, reason, now, purge=_purge(job))
@@ -66,7 +73,7 @@ def _purge(job: Job) -> PurgeMode:
 def _on_lost_clusters(now: datetime) -> int:
     moved = 0
     for cluster in Cluster.objects.exclude(taints=[]).defer("access"):
-        if not any(taint.effect == "NoExecute" for taint in taints_of(cluster.taints)):
+        if not cluster.is_looked_at(now) or not any(t.effect == "NoExecute" for t in taints_of(cluster.taints)):
             continue
         rows = Job.objects.filter(
             shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
@@ -93,9 +100,11 @@ def _never_started(now: datetime) -> int:
         binding__scheduled_at__lt=limit,
         suspended=False,
         deleting_at__isnull=True,
-    ).select_related("cluster")
+    ).select_related("cluster", "binding")
     moved = 0
     for job in rows:
+        if seen_for(job.cluster, job.binding.scheduled_at, now) < settings.CONVOY_START_TIMEOUT_S:
+            continue
         message = f"{job.cluster} did not run all pods within {settings.CONVOY_START_TIMEOUT_S:g} s"
         moved += moves.leave(job, Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), now)
     return moved

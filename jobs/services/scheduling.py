@@ -199,7 +199,7 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
     if not _same_tree(plan):
         request()
         return Written()
-    standing = set(Cluster.objects.filter(cordoned=False).values_list("pk", flat=True))
+    standing = set(Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk", flat=True))
     waiting = _lock(plan, orders)
     closed = _closed()
     open_ = [each for each in plan.placed if _on(each) <= standing and not closed(each)]

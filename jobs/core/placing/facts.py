@@ -25,6 +25,8 @@ class Member:
     ready: bool = True
     cordoned: bool = False
     synced: bool = True
+    stale: str = ""
+    """As of when its nodes are known, if that is too long ago."""
     labels: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()

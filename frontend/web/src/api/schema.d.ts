@@ -1391,6 +1391,8 @@ export interface components {
             /** Format: date-time */
             readonly synced_at: string | null;
             /** Format: date-time */
+            readonly stale_since: string | null;
+            /** Format: date-time */
             readonly joined_at: string;
             readonly nodes: components["schemas"]["Count"];
             readonly capacity: {
@@ -1432,6 +1434,8 @@ export interface components {
             readonly last_heartbeat: string | null;
             /** Format: date-time */
             readonly synced_at: string | null;
+            /** Format: date-time */
+            readonly stale_since: string | null;
             /** Format: date-time */
             readonly joined_at: string;
             readonly nodes: components["schemas"]["Count"];
