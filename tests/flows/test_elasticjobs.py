@@ -13,26 +13,34 @@ from fleet.simulator.disturbance import Fault
 from fleet.simulator.member import SimulatedMember
 from jobs.models import Work
 from jobs.services import lifecycle
+from tests.support.isolation import needs_isolation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 POLICY = (EXAMPLES / "policy.yaml").read_text()
-SAVES = "trap 'sleep 1; echo saved step 7 >> $0; exit 0' TERM; echo started from $(cat $0) ; sleep 100 & wait"
+SAVES = "trap 'sleep 1; echo saved step 7 >> $0; exit 0' TERM; touch $0; echo started from $(cat $0); sleep 100 & wait"
 """A training that saves when it is told to end, and says what it starts from."""
 
 
-def elastic_job(home: Path | None = None, *, grace: str = "20s", **spec: object) -> str:
+def elastic_job(*, saves: bool = False, grace: str = "20s", **spec: object) -> str:
     manifest = yaml.safe_load((EXAMPLES / "elasticjob.yaml").read_text())
     manifest["metadata"]["annotations"] = {"convoy.dev/checkpoint-grace": grace}
     template = manifest["spec"]["replicaSpecs"]["worker"]["template"]
     template["metadata"]["annotations"] = {"convoy.dev/duration": "10h"}
-    if home is not None:
-        (home / "checkpoint").write_text("nothing\n")
+    if saves:
         template["metadata"]["annotations"] = {"convoy.dev/run": "process"}
-        template["spec"]["containers"][0]["command"] = ["/bin/bash", "-c", SAVES, str(home / "checkpoint")]
+        template["spec"]["volumes"] = [{"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}]
+        command = ["/bin/bash", "-c", SAVES, "/disk/checkpoint"]
+        mounts = [{"name": "disk", "mountPath": "/disk"}]
+        template["spec"]["containers"][0] |= {"command": command, "volumeMounts": mounts}
     manifest["spec"] |= spec
     return yaml.safe_dump(manifest)
+
+
+def saved(world) -> int:
+    """How many workers have saved their work."""
+    return (world.home / "north/volumes/default/disk/checkpoint").read_text().count("saved step 7")
 
 
 def live(world, member: str = "north") -> list[str]:
@@ -40,14 +48,15 @@ def live(world, member: str = "north") -> list[str]:
     return [pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") in ("Pending", "Running")]
 
 
-def test_suspending_a_running_job_lets_its_workers_save_and_gives_back_all_it_held(world, tmp_path):
+@needs_isolation
+def test_suspending_a_running_job_lets_its_workers_save_and_gives_back_all_it_held(world):
     world.member("north", 8, time_scale=1.0)
-    world.apply(POLICY, elastic_job(tmp_path))
+    world.apply(POLICY, elastic_job(saves=True))
     world.expect("llama", "Running")
     world.until(lambda: len(live(world)) == 3, "both workers run")
     world.suspend("llama")
     world.until(lambda: not live(world), "no pod is left, the master's neither", patience_s=25.0)
-    assert (tmp_path / "checkpoint").read_text().count("saved step 7") == 2
+    assert saved(world) == 2
     job = world.job("llama")
     assert job.state == "Suspended"
     world.until(lambda: not Work.objects.exclude(state="Gone").exists(), "the copy is removed")
@@ -56,22 +65,24 @@ def test_suspending_a_running_job_lets_its_workers_save_and_gives_back_all_it_he
     assert ("StoppingPods", "2 pods of attempt 1 are to end and have 20 s to save their work") in world.events("llama")
 
 
-def test_a_resumed_job_runs_as_a_new_attempt_from_where_it_saved(world, tmp_path):
-    member = world.member("north", 8, time_scale=1.0)
-    world.apply(POLICY, elastic_job(tmp_path))
+@needs_isolation
+def test_a_resumed_job_runs_as_a_new_attempt_from_where_it_saved(world):
+    world.member("north", 8, time_scale=1.0)
+    world.apply(POLICY, elastic_job(saves=True))
     world.expect("llama", "Running")
     world.until(lambda: len(live(world)) == 3, "both workers run")
     world.suspend("llama")
     world.until(lambda: not live(world), "no pod is left", patience_s=25.0)
     world.resume("llama")
     assert world.expect("llama", "Running").attempt == 2
-    logs = lambda: [p.read_text() for p in (member.home / "logs").glob("*/*.log")]  # noqa: E731
-    world.until(lambda: any("started from nothing saved step 7" in text for text in logs()), "it began from step 7")
+    logs = lambda: [p.read_text() for p in (world.home / "north/logs").glob("*/*.log")]  # noqa: E731
+    world.until(lambda: any("started from saved step 7" in text for text in logs()), "it began from step 7")
 
 
-def test_resuming_while_the_workers_still_save_starts_nothing_beside_them(world, tmp_path):
+@needs_isolation
+def test_resuming_while_the_workers_still_save_starts_nothing_beside_them(world):
     world.member("north", 8, time_scale=1.0)
-    world.apply(POLICY, elastic_job(tmp_path))
+    world.apply(POLICY, elastic_job(saves=True))
     world.expect("llama", "Running")
     world.until(lambda: len(live(world)) == 3, "both workers run")
     world.suspend("llama")
@@ -79,12 +90,13 @@ def test_resuming_while_the_workers_still_save_starts_nothing_beside_them(world,
     world.resume("llama")
     assert world.expect("llama", "Running").attempt == 2
     assert set(Pod.objects.filter(phase="Running").values_list("attempt", flat=True)) == {2}
-    assert (tmp_path / "checkpoint").read_text().count("saved step 7") == 2
+    assert saved(world) == 2
 
 
-def test_a_worker_that_never_ends_is_killed_when_its_grace_is_over(world, tmp_path):
+@needs_isolation
+def test_a_worker_that_never_ends_is_killed_when_its_grace_is_over(world):
     world.member("north", 8, time_scale=1.0)
-    text = elastic_job(tmp_path, grace="2s").replace("sleep 1; echo", "sleep 90; echo")
+    text = elastic_job(saves=True, grace="2s").replace("sleep 1; echo", "sleep 90; echo")
     world.apply(POLICY, text)
     world.expect("llama", "Running")
     world.until(lambda: len(live(world)) == 3, "both workers run")
@@ -102,9 +114,10 @@ def test_a_node_that_is_off_does_not_keep_a_suspended_job_waiting_for_its_pods(w
     world.until(lambda: Work.objects.get().state in ("Withdrawing", "Gone"), "it goes on to remove the copy")
 
 
-def test_deleting_a_job_that_is_being_suspended_removes_it(world, tmp_path):
+@needs_isolation
+def test_deleting_a_job_that_is_being_suspended_removes_it(world):
     world.member("north", 8, time_scale=1.0)
-    world.apply(POLICY, elastic_job(tmp_path))
+    world.apply(POLICY, elastic_job(saves=True))
     world.expect("llama", "Running")
     world.suspend("llama")
     lifecycle.delete(world.job("llama"), by="test", now=timezone.now())

@@ -223,3 +223,18 @@ def test_it_runs_a_real_script_in_processes_that_talk(north: PAIR) -> None:
     submit(client, job)
     expect(client, "llama", "Succeeded")
     assert client.get_text(PODS.path(NAMESPACE, "llama-master-0", "log")) == "sum 3\n"
+
+
+@needs_isolation
+def test_a_process_knows_the_addresses_of_its_pod_and_node_from_its_first_start(north: PAIR) -> None:
+    _, client = north
+    job = pytorch_job(run="process")
+    fields = {"POD": "status.podIP", "NODE": "status.hostIP"}
+    env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    container = {"name": "pytorch", "image": "i", "command": ["/bin/sh", "-c", "echo $POD $NODE"], "env": env}
+    for role in job["spec"]["pytorchReplicaSpecs"].values():
+        role["template"]["spec"] = {"containers": [container]}
+    submit(client, job)
+    expect(client, "llama", "Succeeded")
+    status = client.get(PODS.path(NAMESPACE, "llama-master-0"))["status"]
+    assert client.get_text(PODS.path(NAMESPACE, "llama-master-0", "log")).split() == [status["podIP"], status["hostIP"]]

@@ -185,9 +185,11 @@ class Kubelet(Controller):
 
     def _begin(self, key: str, run: Run, now: float) -> None:
         run.start_at, run.started, run.code, run.reason = None, now, None, ""
+        ip, host_ip = (run.pod.get("status") or {}).get("podIP") or self._next_address(), address(node_of(run.pod))
         if run.behaviour.process:
+            addressed = {**run.pod, "status": {**(run.pod.get("status") or {}), "podIP": ip, "hostIP": host_ip}}
             try:
-                run.process = self._launch(run)
+                run.process = self._launch(run, addressed)
             except (LookupError, ValueError) as e:
                 run.start_at = now + self.clock.real(lifecycle.BACKOFF_FIRST_S)
                 self._send(run.pod, lifecycle.unstartable(run.pod, now=now, words=str(e)))
@@ -196,18 +198,18 @@ class Kubelet(Controller):
         run.unsent = lifecycle.running(
             run.pod,
             now=now,
-            ip=(run.pod.get("status") or {}).get("podIP") or self._next_address(),
-            host_ip=address(node_of(run.pod)),
+            ip=ip,
+            host_ip=host_ip,
             restart=run.restart,
             last=run.last,
         )
         self._flush(run)
 
-    def _launch(self, run: Run) -> Process:
+    def _launch(self, run: Run, pod: Object) -> Process:
         """Raises LookupError or ValueError with words for a person."""
-        if refusal := self._isolation.refusal(namespace_of(run.pod), self._home):
+        if refusal := self._isolation.refusal(namespace_of(pod), self._home):
             raise ValueError(refusal)
-        launch = prepare(run.pod, self._home, self._fetch, self._ports, restart=run.restart)
+        launch = prepare(pod, self._home, self._fetch, self._ports, restart=run.restart)
         try:
             return Process(launch, self._isolation)
         except OSError as e:

@@ -43,7 +43,8 @@ class DlRover(Trade):
         step = Step(whole)
         if not before:
             suspended = bool(job["spec"].get("suspend"))
-            self._enter(whole, "Suspended" if suspended else "Created", "", f"ElasticJob {name_of(job)}", now)
+            phase = "Suspended" if suspended else "Created"
+            self._enter(whole, phase, "", f"ElasticJob {name_of(job)} is {phase.lower()}.", now)
             at(status, "startTime", now)
             step.make = self._master(job, 0)
             return step
