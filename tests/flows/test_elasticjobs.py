@@ -38,6 +38,16 @@ def elastic_job(*, saves: bool = False, grace: str = "20s", **spec: object) -> s
     return yaml.safe_dump(manifest)
 
 
+def logs(world) -> list[str]:
+    return [file.read_text() for file in (world.home / "north/logs").glob("*/*.log")]
+
+
+def train(world) -> None:
+    """Both workers listen for their notice."""
+    world.expect("llama", "Running")
+    world.until(lambda: sum("started from" in text for text in logs(world)) == 2, "both workers have started")
+
+
 def saved(world) -> int:
     """How many workers have saved their work."""
     return (world.home / "north/volumes/default/disk/checkpoint").read_text().count("saved step 7")
@@ -52,8 +62,7 @@ def live(world, member: str = "north") -> list[str]:
 def test_suspending_a_running_job_lets_its_workers_save_and_gives_back_all_it_held(world):
     world.member("north", 8, time_scale=1.0)
     world.apply(POLICY, elastic_job(saves=True))
-    world.expect("llama", "Running")
-    world.until(lambda: len(live(world)) == 3, "both workers run")
+    train(world)
     world.suspend("llama")
     world.until(lambda: not live(world), "no pod is left, the master's neither", patience_s=25.0)
     assert saved(world) == 2
@@ -69,22 +78,19 @@ def test_suspending_a_running_job_lets_its_workers_save_and_gives_back_all_it_he
 def test_a_resumed_job_runs_as_a_new_attempt_from_where_it_saved(world):
     world.member("north", 8, time_scale=1.0)
     world.apply(POLICY, elastic_job(saves=True))
-    world.expect("llama", "Running")
-    world.until(lambda: len(live(world)) == 3, "both workers run")
+    train(world)
     world.suspend("llama")
     world.until(lambda: not live(world), "no pod is left", patience_s=25.0)
     world.resume("llama")
     assert world.expect("llama", "Running").attempt == 2
-    logs = lambda: [p.read_text() for p in (world.home / "north/logs").glob("*/*.log")]  # noqa: E731
-    world.until(lambda: any("started from saved step 7" in text for text in logs()), "it began from step 7")
+    world.until(lambda: any("started from saved step 7" in text for text in logs(world)), "it began from step 7")
 
 
 @needs_isolation
 def test_resuming_while_the_workers_still_save_starts_nothing_beside_them(world):
     world.member("north", 8, time_scale=1.0)
     world.apply(POLICY, elastic_job(saves=True))
-    world.expect("llama", "Running")
-    world.until(lambda: len(live(world)) == 3, "both workers run")
+    train(world)
     world.suspend("llama")
     world.until(lambda: Work.objects.get().state == "Suspending", "it is being suspended")
     world.resume("llama")
@@ -98,8 +104,7 @@ def test_a_worker_that_never_ends_is_killed_when_its_grace_is_over(world):
     world.member("north", 8, time_scale=1.0)
     text = elastic_job(saves=True, grace="2s").replace("sleep 1; echo", "sleep 90; echo")
     world.apply(POLICY, text)
-    world.expect("llama", "Running")
-    world.until(lambda: len(live(world)) == 3, "both workers run")
+    train(world)
     world.suspend("llama")
     world.until(lambda: not [name for name in live(world) if "worker" in name], "killed", patience_s=2 + 5)
     world.until(lambda: not live(world), "and the master too")
