@@ -9,34 +9,18 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
-from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from fleet.errors import Conflict, ConvoyError
+from fleet.admin_access import RoleAdmin
+from fleet.errors import ConvoyError
 from fleet.models import AuditEntry, Cluster, Event, Grant, Hold, Node, Pod, Token
 from fleet.services import access, clusters, grants
-
-
-class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
-    """Lists and shows; rows are made and removed by services alone."""
-
-    list_per_page = 50
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 class JoinForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -70,7 +54,8 @@ class JoinForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Cluster)
-class ClusterAdmin(ReadOnlyAdmin):
+class ClusterAdmin(RoleAdmin):
+    kind = "Cluster"
     list_display = ("name", "state", "cordoned", "version", "region", "zone", "last_heartbeat", "state_message")
     list_filter = ("state", "cordoned", "region")
     search_fields = ("name", "region", "zone", "provider")
@@ -131,7 +116,7 @@ class ClusterAdmin(ReadOnlyAdmin):
         self.message_user(request, f"{done} {queryset.count()}", messages.SUCCESS)
 
 
-class OfCluster(ReadOnlyAdmin):
+class OfCluster(RoleAdmin):
     """Rows that hang on a cluster: its name comes in the same query, its credentials never."""
 
     list_select_related = ("cluster",)
@@ -142,6 +127,7 @@ class OfCluster(ReadOnlyAdmin):
 
 @admin.register(Node)
 class NodeAdmin(OfCluster):
+    kind = "Node"
     list_display = ("name", "cluster", "ready", "unschedulable", "allocatable", "requested")
     list_filter = ("cluster", "ready", "unschedulable")
     search_fields = ("name",)
@@ -149,6 +135,8 @@ class NodeAdmin(OfCluster):
 
 @admin.register(Pod)
 class PodAdmin(OfCluster):
+    kind = "Pod"
+    namespace_field = "namespace"
     list_display = ("name", "namespace", "cluster", "phase", "node", "role", "index", "attempt", "restarts")
     list_filter = ("cluster", "phase")
     search_fields = ("name", "namespace")
@@ -156,20 +144,26 @@ class PodAdmin(OfCluster):
 
 @admin.register(Hold)
 class HoldAdmin(OfCluster):
+    """Amounts of all tenants, by numbers that say nothing to them."""
+
+    kind = "Process"
     list_display = ("job_uid", "attempt", "cluster", "amounts", "pods", "made_at", "released_at")
     list_filter = ("cluster", ("released_at", admin.EmptyFieldListFilter))
     ordering = ("-made_at",)
 
 
 @admin.register(Event)
-class EventAdmin(ReadOnlyAdmin):
+class EventAdmin(RoleAdmin):
+    kind = "Event"
+    namespace_field = "regarding_namespace"
     list_display = ("last_at", "type", "reason", "regarding_kind", "regarding_namespace", "regarding_name", "message")
     list_filter = ("type", "regarding_kind")
     search_fields = ("reason", "regarding_name", "message")
 
 
 @admin.register(Token)
-class TokenAdmin(ReadOnlyAdmin):
+class TokenAdmin(RoleAdmin):
+    kind = "Grant"
     list_display = ("name", "user", "created_at", "expires_at", "last_used_at", "revoked_at")
     list_select_related = ("user",)
     search_fields = ("name", "user__username")
@@ -179,7 +173,7 @@ class TokenAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke")
     def revoke(self, request: HttpRequest, queryset: QuerySet[Token]) -> None:
-        if not access.may(request.user, "detach", "Cluster"):
+        if not access.may(request.user, "revoke", "Grant"):
             raise PermissionDenied
         for token in queryset.select_related("user"):
             grants.revoke(token.user.get_username(), token.pk, now=timezone.now())
@@ -187,34 +181,35 @@ class TokenAdmin(ReadOnlyAdmin):
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(ReadOnlyAdmin):
+class AuditEntryAdmin(RoleAdmin):
+    kind = "Audit"
     list_display = ("at", "actor", "door", "verb", "kind", "namespace", "name", "outcome", "message")
     list_filter = ("door", "outcome", "verb")
     search_fields = ("actor", "name", "message")
     ordering = ("-id",)
 
-    def has_view_permission(self, request: HttpRequest, obj: AuditEntry | None = None) -> bool:
-        return access.may(request.user, access.READ, "Audit")
-
 
 @admin.register(Grant)
-class GrantAdmin(ModelAdmin):  # type: ignore[misc]
+class GrantAdmin(RoleAdmin):
+    """Given and taken back over REST, by the command line and in the console."""
+
+    kind = "Grant"
     list_display = ("user", "role", "namespace")
     list_select_related = ("user",)
     list_filter = ("role",)
     search_fields = ("user__username", "namespace")
 
-    def save_model(self, request: HttpRequest, obj: Grant, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        grants.noted("grant", obj)
 
-    def delete_model(self, request: HttpRequest, obj: Grant) -> None:
-        self.delete_queryset(request, Grant.objects.filter(pk=obj.pk))
+admin.site.unregister(Group)
+admin.site.unregister(User)
 
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Grant]) -> None:
-        try:
-            with transaction.atomic():
-                for pk in queryset.values_list("pk", flat=True):
-                    grants.take_back(pk)
-        except Conflict as e:
-            raise PermissionDenied(e.message) from e
+
+@admin.register(User)
+class UserAdmin(RoleAdmin):
+    """Who there is. Made, disabled and given passwords over REST and by the command line; groups mean nothing here."""
+
+    kind = "Grant"
+    list_display = ("username", "is_active", "is_superuser", "last_login")
+    list_filter = ("is_active", "is_superuser")
+    search_fields = ("username",)
+    fields = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login", "date_joined")

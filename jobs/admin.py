@@ -9,11 +9,11 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from unfold.admin import ModelAdmin
 
+from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
 from fleet.services import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
@@ -22,28 +22,19 @@ from jobs.services import lifecycle
 Deed = Callable[..., object]
 
 
-class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
-    """Lists and shows; rows are made and removed by services alone. ``left_out`` is never read for a list."""
+class JobsAdmin(RoleAdmin):
+    """Of a job or beside it. ``left_out`` is never read for a list."""
 
-    list_per_page = 50
-    show_full_result_count = False
+    kind = "Job"
+    namespace_field = "namespace"
     left_out: tuple[str, ...] = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related(*(self.list_select_related or ())).defer(*self.left_out)  # type: ignore[no-any-return]
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
+        return super().get_queryset(request).select_related(*(self.list_select_related or ())).defer(*self.left_out)
 
 
 @admin.register(Job)
-class JobAdmin(ReadOnlyAdmin):
+class JobAdmin(JobsAdmin):
     list_display = ("name", "namespace", "kind", "state", "cluster", "gpus", "attempt", "policy", "created_at", "why")
     list_filter = ("state", "kind", "namespace", "cluster")
     list_select_related = ("cluster", "policy")
@@ -83,14 +74,15 @@ class JobAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Policy)
-class PolicyAdmin(ReadOnlyAdmin):
+class PolicyAdmin(JobsAdmin):
     list_display = ("name", "namespace", "kind", "generation", "created_at")
     list_filter = ("kind", "namespace")
     search_fields = ("name", "namespace")
 
 
 @admin.register(Binding)
-class BindingAdmin(ReadOnlyAdmin):
+class BindingAdmin(JobsAdmin):
+    namespace_field = "job__namespace"
     list_display = ("job", "cluster", "attempt", "result", "scheduled_at")
     list_filter = ("cluster",)
     list_select_related = ("job", "cluster")
@@ -100,7 +92,7 @@ class BindingAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Work)
-class WorkAdmin(ReadOnlyAdmin):
+class WorkAdmin(JobsAdmin):
     list_display = ("name", "namespace", "kind", "attempt", "cluster", "state", "tries", "due_at", "message")
     list_filter = ("state", "cluster")
     list_select_related = ("cluster",)
@@ -110,7 +102,8 @@ class WorkAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Attempt)
-class AttemptAdmin(ReadOnlyAdmin):
+class AttemptAdmin(JobsAdmin):
+    namespace_field = "job__namespace"
     list_display = ("job", "number", "cluster_name", "placed_at", "started_at", "ended_at", "outcome", "message")
     list_filter = ("outcome", "cluster_name")
     list_select_related = ("job",)
@@ -120,7 +113,7 @@ class AttemptAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Dependent)
-class DependentAdmin(ReadOnlyAdmin):
+class DependentAdmin(JobsAdmin):
     list_display = ("name", "namespace", "kind", "generation", "created_at")
     list_filter = ("kind", "namespace")
     search_fields = ("name", "namespace")

@@ -12,40 +12,19 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from unfold.admin import ModelAdmin
 
+from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
-from fleet.services import access
 from quotas.models import Queue, QuotaGrant, QuotaRevision, QuotaTree
 from quotas.services import leads, queues, scopes
 
 State = Queue.State
 
 
-class ReadableAdmin(ModelAdmin):  # type: ignore[misc]
-    """For everybody who may read quotas; changed by services alone."""
-
-    list_per_page = 50
-    show_full_result_count = False
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return access.may(request.user, access.READ, QuotaTree.kind)
-
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return access.may(request.user, access.READ, QuotaTree.kind)
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
 @admin.register(QuotaTree)
-class QuotaTreeAdmin(ReadableAdmin):
+class QuotaTreeAdmin(RoleAdmin):
+    kind = QuotaTree.kind
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -54,7 +33,9 @@ class QuotaTreeAdmin(ReadableAdmin):
 
 
 @admin.register(Queue)
-class QueueAdmin(ReadableAdmin):
+class QueueAdmin(RoleAdmin):
+    kind = QuotaTree.kind
+
     list_display = ("name", "path", "state", "state_by", "state_at", "state_comment")
     list_filter = ("state", "leaf")
     search_fields = ("name", "path")
@@ -88,14 +69,18 @@ class QueueAdmin(ReadableAdmin):
 
 
 @admin.register(QuotaRevision)
-class RevisionAdmin(ReadableAdmin):
+class RevisionAdmin(RoleAdmin):
+    kind = QuotaTree.kind
+
     list_display = ("generation", "by", "at", "source", "comment")
     search_fields = ("by", "comment")
 
 
 @admin.register(QuotaGrant)
-class QuotaGrantAdmin(ReadableAdmin):
-    """Given by whoever may change the whole tree."""
+class QuotaGrantAdmin(RoleAdmin):
+    """Team leads, named and unnamed through their service by those who may change the whole tree."""
+
+    kind = QuotaTree.kind
 
     list_display = ("user", "path")
     search_fields = ("user__username", "path")

@@ -10,7 +10,7 @@ from pathlib import Path
 import environ
 from csp.constants import SELF
 
-from deploy.config import home, logs
+from deploy.config import csp, home, logs
 
 env = environ.Env()
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -48,6 +48,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "deploy.config.csp.InlineScriptsMiddleware",
     "fleet.api.cookies.OwnSessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -112,7 +113,7 @@ if env.bool("CONVOY_HTTPS", default=False):
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 CONTENT_SECURITY_POLICY = {
-    "EXCLUDE_URL_PREFIXES": ["/admin/", "/api/v1/docs/"],
+    "EXCLUDE_URL_PREFIXES": csp.INLINE_SCRIPTS,
     "DIRECTIVES": {
         "default-src": [SELF],
         "img-src": [SELF, "data:"],

@@ -1,0 +1,52 @@
+"""The admin's side of `fleet.services.access`: its pages open by role, and show of each kind what its reader may read.
+
+Django's own permissions decide nothing in the admin of this product: they could be given past the service that counts admins
+and writes the audit. Pages are read-only unless a class says otherwise; what is changed goes through services.
+"""
+
+from typing import Any
+
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from fleet.services import access
+
+
+class RoleAdmin(ModelAdmin):  # type: ignore[misc]
+    """Lists and shows; rows are made and removed by services alone."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    kind = ""
+    """What roles are asked for; `access` knows it."""
+    namespace_field = ""
+    """The lookup that leads to a row's namespace; empty where the kind lives in none."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return access.may_somewhere(request.user, access.READ, self.kind)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Without the rows of namespaces that the reader may not read."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        namespaces = access.visible_namespaces(request.user)
+        if not self.namespace_field or namespaces is None:
+            return rows
+        return rows.filter(Q(**{f"{self.namespace_field}__in": [*namespaces, ""]}))
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        """By what the page offers as a filter only: any other field could be guessed letter by letter."""
+        offered = {part if isinstance(part, str) else part[0] for part in self.list_filter}
+        return any(lookup == field or lookup.startswith(f"{field}__") for field in offered)
