@@ -7,13 +7,14 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.api.permissions import ByRole, Guarded
 from fleet.api.serializers import MintedTokenSerializer, NewTokenSerializer, TokenSerializer
 from fleet.models import Grant, Token
-from fleet.services import grants
+from fleet.services import grants, users
 
 _ID = OpenApiParameter("id", int, OpenApiParameter.PATH)
 _LARGEST_ID = 2**62
@@ -35,6 +36,18 @@ class UserSerializer(serializers.Serializer[Any]):
     last_login = serializers.DateTimeField(allow_null=True)
 
 
+class NewUserSerializer(serializers.Serializer[Any]):
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=128, trim_whitespace=False, write_only=True,
+        help_text="empty: the user signs in by a link, or uses tokens",
+    )  # fmt: skip
+
+
+class PasswordSerializer(serializers.Serializer[Any]):
+    password = serializers.CharField(max_length=128, trim_whitespace=False, write_only=True)
+
+
 class GrantSerializer(serializers.ModelSerializer[Grant]):
     user = serializers.CharField(source="user.username", max_length=150)
     role = serializers.CharField(max_length=16, help_text="fleet-admin, quota-admin, editor or viewer")
@@ -53,14 +66,46 @@ class _ForAdmins(Guarded):
 
 
 class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
+    """Users with their roles. They are disabled, never deleted."""
+
+    verbs = {"create": "grant", "disable": "revoke", "enable": "grant", "password": "grant"}
     serializer_class = UserSerializer
     search_fields = ["username"]
     ordering_fields = ["username", "last_login"]
     ordering = ["username"]
     filterset_fields: list[str] = []
+    lookup_field = "username"
+    lookup_value_regex = "[^/]+"
 
     def get_queryset(self) -> QuerySet[Any]:
         return grants.users()
+
+    @extend_schema(request=NewUserSerializer, responses={201: UserSerializer})
+    def create(self, request: Request) -> Response:
+        given = NewUserSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        user = users.create(given.validated_data["username"], given.validated_data["password"])
+        return Response(UserSerializer(user).data, status=201)
+
+    @extend_schema(request=None, responses=UserSerializer)
+    @action(detail=True, methods=["post"])
+    def disable(self, request: Request, username: str) -> Response:
+        """Ends every way in; refused for the last fleet admin."""
+        return Response(UserSerializer(users.disable(username)).data)
+
+    @extend_schema(request=None, responses=UserSerializer)
+    @action(detail=True, methods=["post"])
+    def enable(self, request: Request, username: str) -> Response:
+        return Response(UserSerializer(users.enable(username)).data)
+
+    @extend_schema(request=PasswordSerializer, responses={204: None})
+    @action(detail=True, methods=["post"])
+    def password(self, request: Request, username: str) -> Response:
+        """A new password; ends the user's sessions and revokes their tokens."""
+        given = PasswordSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        users.set_password(username, given.validated_data["password"], now=timezone.now())
+        return Response(status=204)
 
 
 class GrantViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Grant]):

@@ -44,14 +44,22 @@ def grant(username: str, role: str, namespace: str) -> Grant:
 def take_back(grant_id: int) -> None:
     """Refused for the last one by which anybody is a fleet admin: nobody could give it back."""
     with transaction.atomic():
+        _lock_admins()
         row = Grant.objects.select_for_update(no_key=True).select_related("user").filter(pk=grant_id).first()
         if row is None:
             raise NotFound(f"there is no grant {grant_id}")
-        if row.role == Role.FLEET_ADMIN and not _other_admins(row).exists():
+        if row.role == Role.FLEET_ADMIN and not _other_admins(~Q(grants__pk=row.pk)).exists():
             raise Conflict(f"{row.user} is the last fleet admin: make another one first")
         told = Grant(user=row.user, role=row.role, namespace=row.namespace)
         row.delete()
     noted("revoke", told)
+
+
+def require_another_admin(user: Any) -> None:
+    """Inside a transaction that makes the user one no longer: refuse it for the last fleet admin."""
+    _lock_admins()
+    if not _other_admins().exclude(pk=user.pk).exists():
+        raise Conflict(f"{user.get_username()} is the last fleet admin: make another one first")
 
 
 def mint(username: str, name: str, *, life: timedelta | None, now: datetime) -> tuple[Token, str]:
@@ -70,13 +78,25 @@ def revoke(username: str, token_id: int, *, now: datetime) -> None:
         raise NotFound(f"{username} has no token {token_id}")
 
 
-def _other_admins(row: Grant) -> QuerySet[Any]:
-    by_grant = Q(grants__role=Role.FLEET_ADMIN, grants__namespace="") & ~Q(grants__pk=row.pk)
+def _other_admins(but: Q | None = None) -> QuerySet[Any]:
+    by_grant = Q(grants__role=Role.FLEET_ADMIN, grants__namespace="") & (Q() if but is None else but)
     return get_user_model().objects.filter(Q(is_superuser=True) | by_grant, is_active=True)
+
+
+def _lock_admins() -> None:
+    """Two admins who remove each other at one moment must not both succeed: whoever counts admins counts alone."""
+    users = get_user_model().objects
+    list(users.select_for_update(no_key=True).filter(is_superuser=True).order_by("pk").values_list("pk"))
+    admins = Grant.objects.filter(role=Role.FLEET_ADMIN, namespace="")
+    list(admins.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
 
 def noted(verb: str, row: Grant) -> None:
     _noted(verb, "Grant", str(row))
+
+
+def noted_user(verb: str, username: str) -> None:
+    _noted(verb, "User", username)
 
 
 def _noted(verb: str, kind: str, name: str) -> None:

@@ -21,6 +21,7 @@ from frontend.cli.commands import (
     login,
     queue,
     simulate,
+    users,
     whatif,
 )
 from frontend.cli.output import screen
@@ -66,6 +67,7 @@ app.command("delete")(apply.delete)
 app.command("top")(clusters.top)
 app.add_typer(clusters.app, name="cluster")
 app.add_typer(queue.app, name="queue")
+app.add_typer(users.app, name="user")
 app.command("login")(login.login)
 app.command("kubeconfig")(kubeconfig.kubeconfig)
 app.command("config")(login.show_config)

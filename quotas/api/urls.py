@@ -4,10 +4,12 @@ from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
 from quotas.api import tree
+from quotas.api.leads import LeadViewSet
 from quotas.api.queues import QueueViewSet
 
 router = SimpleRouter()
 router.register("queues", QueueViewSet, "queue")
+router.register("leads", LeadViewSet, "lead")
 urlpatterns = [
     re_path("^quota/tree/?$", tree.TreeView.as_view(), name="quota-tree"),
     re_path("^quota/tree/preview/?$", tree.PreviewView.as_view(), name="quota-preview"),

@@ -1,10 +1,32 @@
 """Team leads named and unnamed. Like roles, they are not journaled, for nobody watches them; the audit has a line of each."""
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from fleet.services import audit
+from fleet.errors import NotFound, invalid
+from fleet.services import audit, grants
 from fleet.trail import current
 from quotas.models import QuotaGrant
+
+
+def name(username: str, path: str) -> QuotaGrant:
+    """Make the user a lead of the node, whether they were one before or not."""
+    row = QuotaGrant(user=grants.user(username), path=path)
+    try:
+        row.clean_fields(exclude=["user"])
+    except ValidationError as e:
+        raise invalid("path", e.messages[0]) from e
+    found = QuotaGrant.objects.filter(user_id=row.user_id, path=path).first()
+    if found is None:
+        save(row)
+    return found or row
+
+
+def unname(lead_id: int) -> None:
+    rows = QuotaGrant.objects.filter(pk=lead_id)
+    if not rows.exists():
+        raise NotFound(f"there is no team lead {lead_id}")
+    take_back(rows)
 
 
 def save(row: QuotaGrant) -> None:

@@ -1,0 +1,119 @@
+"""``convoy user ...``: users made, disabled and given passwords, their roles, and the team leads among them."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from frontend.cli import session
+from frontend.cli.client import Item, at
+from frontend.cli.commands import get
+from frontend.cli.problems import missing, usage
+
+app = typer.Typer(
+    no_args_is_help=True, help="Users: list, create, disable, enable, password, grant, revoke, lead, unlead."
+)
+Name = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
+Role = Annotated[str, typer.Argument(metavar="ROLE", help="fleet-admin, quota-admin, editor or viewer.")]
+Path = Annotated[str, typer.Argument(metavar="PATH", help="A node of the quota tree: root/team.")]
+In = Annotated[str, typer.Option("-n", "--namespace", help="Only there; else in all namespaces.")]
+FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read a password from standard input.")]
+
+
+@app.command("list")
+def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
+    """List the users with their roles."""
+    run = session.of(context)
+    items = run.api.list("users/")
+    if output in (get.Output.JSON, get.Output.YAML):
+        return run.screen.json(items) if output is get.Output.JSON else run.screen.yaml(items)
+    if output is get.Output.NAME:
+        return run.screen.line("\n".join(f"user/{item['username']}" for item in items))
+    rows = [
+        [item["username"], "yes" if item["active"] else "no", _roles(item), item["last_login"] or "-"] for item in items
+    ]
+    return run.screen.table(["NAME", "ACTIVE", "ROLES", "LAST SIGN-IN"], rows)
+
+
+@app.command()
+def create(context: typer.Context, name: Name, password_stdin: FromStdin = False) -> None:
+    """Make a user without a role; without a password they use tokens."""
+    run = session.of(context)
+    run.api.post("users/", {"username": name, "password": _password() if password_stdin else ""})
+    run.screen.line(f"user/{name} created")
+
+
+@app.command()
+def disable(context: typer.Context, name: Name) -> None:
+    """End every way in: sessions, tokens and sign-in links."""
+    run = session.of(context)
+    run.api.post(at("users", name, "disable"))
+    run.screen.line(f"user/{name} disabled")
+
+
+@app.command()
+def enable(context: typer.Context, name: Name) -> None:
+    """Let a disabled user in again."""
+    run = session.of(context)
+    run.api.post(at("users", name, "enable"))
+    run.screen.line(f"user/{name} enabled")
+
+
+@app.command()
+def password(context: typer.Context, name: Name, password_stdin: FromStdin = False) -> None:
+    """Set a user's password; ends their sessions and revokes their tokens."""
+    run = session.of(context)
+    chosen = _password() if password_stdin else typer.prompt("New password", hide_input=True, confirmation_prompt=True)
+    run.api.post(at("users", name, "password"), {"password": chosen})
+    run.screen.line(f"user/{name} has a new password")
+
+
+@app.command()
+def grant(context: typer.Context, name: Name, role: Role, namespace: In = "") -> None:
+    """Give a user a role."""
+    run = session.of(context)
+    run.api.post("grants/", {"user": name, "role": role, "namespace": namespace})
+    run.screen.line(f"user/{name} is {role} in {namespace or 'all namespaces'}")
+
+
+@app.command()
+def revoke(context: typer.Context, name: Name, role: Role, namespace: In = "") -> None:
+    """Take a role back."""
+    run = session.of(context)
+    wanted = {"user__username": name, "role": role}
+    rows = [row for row in run.api.list("grants/", wanted) if row["namespace"] == namespace]
+    if not rows:
+        raise missing(f"{name} is not {role} in {namespace or 'all namespaces'}")
+    run.api.delete(at("grants", str(rows[0]["id"])))
+    run.screen.line(f"user/{name} is no longer {role} in {namespace or 'all namespaces'}")
+
+
+@app.command()
+def lead(context: typer.Context, name: Name, path: Path) -> None:
+    """Let a user change the quota tree below a node."""
+    run = session.of(context)
+    run.api.post("leads/", {"user": name, "path": path})
+    run.screen.line(f"user/{name} leads {path}")
+
+
+@app.command()
+def unlead(context: typer.Context, name: Name, path: Path) -> None:
+    """End that."""
+    run = session.of(context)
+    rows = run.api.list("leads/", {"user__username": name, "path": path})
+    if not rows:
+        raise missing(f"{name} does not lead {path}")
+    run.api.delete(at("leads", str(rows[0]["id"])))
+    run.screen.line(f"user/{name} leads {path} no longer")
+
+
+def _roles(item: Item) -> str:
+    held = [f"{row['role']}" + (f" in {row['namespace']}" if row["namespace"] else "") for row in item["roles"]]
+    return ", ".join((["superuser"] if item["superuser"] else []) + held) or "-"
+
+
+def _password() -> str:
+    text = sys.stdin.readline().rstrip("\n")
+    if not text:
+        raise usage("--password-stdin wants a password on standard input")
+    return text
