@@ -642,6 +642,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/leads/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A user who changes the quota tree below one node. */
+        get: operations["leads_list"];
+        put?: never;
+        /** @description A user who changes the quota tree below one node. */
+        post: operations["leads_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/leads/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description A user who changes the quota tree below one node. */
+        delete: operations["leads_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me/": {
         parameters: {
             query?: never;
@@ -1113,10 +1148,62 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What `ByRole` asks of a view. */
+        /** @description Users with their roles. They are disabled, never deleted. */
         get: operations["users_list"];
         put?: never;
-        post?: never;
+        /** @description Users with their roles. They are disabled, never deleted. */
+        post: operations["users_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/disable/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ends every way in; refused for the last fleet admin. */
+        post: operations["users_disable_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/enable/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Users with their roles. They are disabled, never deleted. */
+        post: operations["users_enable_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/password/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A new password; ends the user's sessions and revokes their tokens. */
+        post: operations["users_password_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1871,6 +1958,17 @@ export interface components {
             /** @description PEM; empty: one that every system trusts */
             certificate_authority: string;
         };
+        Lead: {
+            readonly id: number;
+            user: string;
+            /** @description the node they lead, as a full path: root/vision */
+            path: string;
+        };
+        LeadRequest: {
+            user: string;
+            /** @description the node they lead, as a full path: root/vision */
+            path: string;
+        };
         /** @description Either of the two. */
         ManifestRequest: {
             /** @default  */
@@ -1938,6 +2036,14 @@ export interface components {
         NewTokenRequest: {
             name: string;
             expires_in_s?: number | null;
+        };
+        NewUserRequest: {
+            username: string;
+            /**
+             * @description empty: the user signs in by a link, or uses tokens
+             * @default
+             */
+            password: string;
         };
         Node: {
             readonly name: string;
@@ -2145,6 +2251,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Job"][];
         };
+        PaginatedLeadList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Lead"][];
+        };
         PaginatedNodeList: {
             /** @example 123 */
             count: number;
@@ -2272,6 +2393,9 @@ export interface components {
          * @enum {string}
          */
         PassageEnum: "passed" | "now" | "next";
+        PasswordRequest: {
+            password: string;
+        };
         PatchedChangesRequest: {
             /** @default  */
             comment: string;
@@ -3954,6 +4078,81 @@ export interface operations {
             };
         };
     };
+    leads_list: {
+        parameters: {
+            query?: {
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                path?: string;
+                /** @description A search term. */
+                search?: string;
+                user__username?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedLeadList"];
+                };
+            };
+        };
+    };
+    leads_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LeadRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["LeadRequest"];
+                "multipart/form-data": components["schemas"]["LeadRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lead"];
+                };
+            };
+        };
+    };
+    leads_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     me_retrieve: {
         parameters: {
             query?: never;
@@ -4804,6 +5003,99 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["PaginatedUserList"];
                 };
+            };
+        };
+    };
+    users_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewUserRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["NewUserRequest"];
+                "multipart/form-data": components["schemas"]["NewUserRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+        };
+    };
+    users_disable_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+        };
+    };
+    users_enable_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+        };
+    };
+    users_password_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["PasswordRequest"];
+                "multipart/form-data": components["schemas"]["PasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
