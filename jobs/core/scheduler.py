@@ -18,7 +18,7 @@ from jobs.core.promises import Promises, claimants_of
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.scheduler_drain import Runs, nothing_runs
 from jobs.core.scheduler_lines import Line, Lines
-from jobs.core.scheduler_places import Kept, Places
+from jobs.core.scheduler_places import Places
 from jobs.core.waiting import held_back
 from jobs.core.world import Gang, Quota, Runner, World
 from quotas.core.admission import Refused
@@ -125,8 +125,7 @@ class Scheduler:
             if self._claimants:
                 supposed.enter_context(self.places.supposing())
             promises = self._promises(now)
-            self._pass(plan, promises, now)
-            self._pass_beside(plan, promises, running, now)
+            self._pass(plan, promises, running, now)
             self._tell(plan, now, patience)
         for placed in plan.placed:
             self._settle(placed)
@@ -213,26 +212,27 @@ class Scheduler:
         claimants = {job: self.gangs[job] for job in self._claimants}
         return Promises(claimants, self.leaving.values(), self.left.values(), self.quota, self.places, now)
 
-    def _pass(self, plan: Plan, promises: Promises, now: datetime) -> None:
+    def _pass(self, plan: Plan, promises: Promises, runs: Runs, now: datetime) -> None:
         for line in list(self._open):
             self._ask(line, promises, now)
-        asking = [self._lines.unit[job] for leaf in self._open_leaves() for job in self._feed(leaf)]
-        free = [self._lines.unit[job] for job in self._feed("")]
+        jobs = [job for leaf in self._open_leaves() for job in self._feed(leaf)]
+        jobs += [*self._feed(""), *self._backfill_candidates(runs, now)]
+        asking = [self._lines.unit[job] for job in jobs if self._lines.of[job].leaf]
+        free = [self._lines.unit[job] for job in jobs if not self._lines.of[job].leaf]
         through = Gate(self.quota.ledger if self.quota else None, asking, free)
         while len(plan.placed) < AT_ONCE and (unit := through.next()) is not None:  # 1. who is next
             job = int(unit.id)
             gang, line = self.gangs[job], self._lines.of[job]
             no = through.ask() or promises.forbid(unit, gang)  # 2. may it
             if no is not None:
-                self._refuse(line, no)
+                if not line.nowhere:
+                    self._refuse(line, no)
                 through.refused(no)
                 continue
             promises.turn_of(gang)
-            with self._turn_of(job):
-                spot = self.places.spot(line.key[1], gang, line.only, now)  # 3. where
+            spot = self._spot(line, gang, runs, now)  # 3. where
             if spot is None:
                 promises.turn_over(gang)
-                self._shut_out(line)
                 through.passed()
                 continue
             through.admitted()  # 4. write it down: the next one sees it
@@ -242,38 +242,36 @@ class Scheduler:
                 self._refuse(waiting, no)
         plan.more |= any(not line.refused for line in self._open if line.members and not self._is_blocked(line))
 
-    def _pass_beside(self, plan: Plan, promises: Promises, runs: Runs, now: datetime) -> None:
-        """Lets onto the nodes that are kept for a big gang those who are gone before it starts."""
+    def _spot(self, line: Line, gang: Gang, runs: Runs, now: datetime) -> Spot | None:
+        """The best place; on nodes that are kept for a big gang only where no other is left, and only for one that may."""
+        if not line.nowhere:
+            with self._turn_of(gang.job_id):
+                spot = self.places.spot(line.key[1], gang, line.only, now)
+            if spot is not None:
+                return spot
+            self._shut_out(line)
         kept = self.places.kept
-        if kept is None:
-            return
-        lines = [
-            line for line in self._lines.by_key.values() if line.nowhere and line.members[0][1] != kept.gang.job_id
-        ]
-        let = [job for line in lines for job in self._let(line, kept, runs, now)]
-        asking = [self._lines.unit[job] for job in let if self._lines.of[job].leaf]
-        free = [self._lines.unit[job] for job in let if not self._lines.of[job].leaf]
-        through = Gate(self.quota.ledger if self.quota else None, asking, free)
-        while len(plan.placed) < AT_ONCE and (unit := through.next()) is not None:
-            gang, line = self.gangs[int(unit.id)], self._lines.of[int(unit.id)]
-            no = through.ask() or promises.forbid(unit, gang)
-            if no is not None:
-                through.refused(no)
-                continue
-            promises.turn_of(gang)
-            may = scheduler_drain.let(kept, [gang], runs, now.timestamp(), self.quota)
-            spot = self.places.spot_beside(line.key[1], gang, line.only, now) if may else None
-            if spot is None:
-                promises.turn_over(gang)
-                through.passed()
-                continue
-            through.admitted()
-            self._place(gang, spot, plan, promises)
+        if kept is None or not scheduler_drain.may_use(kept, gang, runs, now.timestamp(), self.quota):
+            return None
+        return self.places.spot_beside(line.key[1], gang, line.only, now)
 
-    def _let(self, line: Line, kept: Kept, runs: Runs, now: datetime) -> list[int]:
-        """Of a line that fits nowhere else those who may use the nodes."""
-        mine = [self.gangs[job] for job in self._heads(line, AT_ONCE)]
-        return scheduler_drain.let(kept, mine, runs, now.timestamp(), self.quota)
+    def _backfill_candidates(self, runs: Runs, now: datetime) -> list[int]:
+        """Jobs that fit nowhere else and may use the nodes kept for a big gang, or may once others are placed before it.
+
+        They take their turn with all others: what they were promised is not to be lent to the big gang before it is theirs.
+        """
+        kept, at = self.places.kept, now.timestamp()
+        if kept is None:
+            return []
+        parked = [
+            each for each in self._lines.by_key.values() if each.nowhere and each.members[0][1] != kept.gang.job_id
+        ]
+        return [
+            job
+            for line in parked
+            for job in self._heads(line, AT_ONCE)
+            if scheduler_drain.might_use(kept, self.gangs[job], runs, at, self.quota)
+        ]
 
     def _heads(self, line: Line, many: int) -> list[int]:
         """The first of a line, so many; where nobody may pass the first of its queue, that one or nobody."""

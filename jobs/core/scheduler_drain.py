@@ -88,16 +88,22 @@ def lets(kept: Kept, gang: Gang, runs: Runs, now: float) -> bool:
     return trusted and kept.drain.lets(runs.lasts(gang), now)
 
 
-def let(kept: Kept, line: Sequence[Gang], runs: Runs, now: float, quota: Quota | None) -> list[int]:
-    """Who of a line may use the nodes; all, if the first was promised what the big gang would only borrow."""
-    if line and quota and _comes_before(kept, line[0], quota):
-        return [gang.job_id for gang in line]
-    return [gang.job_id for gang in line if lets(kept, gang, runs, now)]
+def may_use(kept: Kept, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
+    """Whether it may use the nodes: it was promised what the big gang would only borrow, or `lets` it."""
+    promised = _under_one_quota(kept, gang, quota)
+    before = promised is not None and admission.comes_before(promised.ledger, gang.charge, kept.gang.charge)
+    return before or lets(kept, gang, runs, now)
 
 
-def _comes_before(kept: Kept, gang: Gang, quota: Quota) -> bool:
-    both = gang.asks_quota and kept.gang.asks_quota
-    return both and admission.comes_before(quota.ledger, gang.charge, kept.gang.charge)
+def might_use(kept: Kept, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
+    """Whether it may use the nodes now, or once others that are placed before the big gang have made that one a borrower."""
+    promised = _under_one_quota(kept, gang, quota)
+    before = promised is not None and admission.is_within_beside(promised.ledger, gang.charge, kept.gang.charge)
+    return before or lets(kept, gang, runs, now)
+
+
+def _under_one_quota(kept: Kept, gang: Gang, quota: Quota | None) -> Quota | None:
+    return quota if gang.asks_quota and kept.gang.asks_quota else None
 
 
 def bigness(engine: Engine) -> tuple[Hashable, Callable[[Demand], bool]]:

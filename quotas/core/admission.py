@@ -135,15 +135,24 @@ def promised_below(ledger: Ledger, charge: Charge, no: Refused) -> bool:
 
 def comes_before(ledger: Ledger, one: Charge, other: Charge) -> bool:
     """Whether the one asks for what its side is promised, where their ways part, and the other would borrow some of that."""
-    way, others = ledger.way[one.leaf].tolist(), ledger.way[other.leaf].tolist()
-    step = next(step for step, row in enumerate(way) if row in others)
-    if not step or way[step] == others[0]:
+    wanted = ledger.vector(other.amounts)
+    claims = ledger.promised & (ledger.vector(one.amounts) > 0) & (wanted > 0)
+    return is_within_beside(ledger, one, other) and not _within_apart(ledger, other, one)[claims].all()
+
+
+def is_within_beside(ledger: Ledger, one: Charge, other: Charge) -> bool:
+    """Whether the one's side, where their ways part, stays within min with it; no two jobs of one leaf part."""
+    if one.leaf == other.leaf:
         return False
-    asked, wanted = ledger.vector(one.amounts), ledger.vector(other.amounts)
-    claims = ledger.promised & (asked > 0)
-    mine = within_min(ledger, asked, ledger.way[one.leaf])[step - 1]
-    theirs = within_min(ledger, wanted, ledger.way[other.leaf])[others.index(way[step]) - 1]
-    return bool(mine[claims].all() and not theirs[claims & (wanted > 0)].all())
+    claims = ledger.promised & (ledger.vector(one.amounts) > 0)
+    return bool(_within_apart(ledger, one, other)[claims].all())
+
+
+def _within_apart(ledger: Ledger, one: Charge, other: Charge) -> NDArray[np.bool_]:  # [resource]
+    """Of what the one's side stays within min with it, at the node just below where its way and the other's part."""
+    way, others = ledger.way[one.leaf], set(ledger.way[other.leaf].tolist())
+    step = next(step for step, row in enumerate(way.tolist()) if row in others)
+    return np.asarray(within_min(ledger, ledger.vector(one.amounts), way)[step - 1])
 
 
 def growth(ledger: Ledger, held: Held, asked: Units, way: Units) -> Units:  # [step, resource]

@@ -3,25 +3,27 @@
 At every node of the tree its children compete with their best job: first those that stay within min with it, then the least
 dominant borrowed share after admission divided by weight, then priority, time and name. A queue whose best job would borrow
 stands before all who borrow if one behind it would not, or what was promised to that one would be lent to others; but after
-those within min, who would take back at once what its best job gets. A child's claim
+those within min, who would take back at once what its best job gets. Within min is judged in what anybody is promised, as
+reclaim judges it. A child's claim
 depends on nothing but its own use, so an admission moves only the nodes on its path. Where the policy is Round, the child with
 the fewest jobs admitted is next instead of the one with the least share: taking turns, without a memory that could be lost.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 import numpy as np
 
-from quotas.core.amounts import MAX_JOBS
+from quotas.core.amounts import COUNTS, MAX_JOBS
 from quotas.core.ledger import Ask, Charge, Ledger
 from quotas.core.tree import QueuePolicy
 
 Place = tuple[int, float, str, str]
 Claim = tuple[int, float, Place]
 """Less is sooner."""
-_WITHIN, _HIDES, _BORROWS = range(3)
+WITHIN, HIDES, BORROWS = range(3)
 """With its best job it stays within min, or hides one behind that would, or neither."""
 
 
@@ -55,8 +57,6 @@ class Bid:
 
     unit: Unit
     asked: Ask
-    modest: Ask
-    """What the first behind it asks that stays within min; what it asks itself if it does, or if nobody does."""
 
 
 class Claims:
@@ -69,6 +69,8 @@ class Claims:
         self._ledger = ledger
         self._min = ledger.min.tolist()
         self._guarded = ledger.guarded.tolist()
+        self._promised = ledger.promised.tolist()
+        self._claimed = [p and name not in COUNTS for p, name in zip(self._promised, ledger.resources, strict=True)]
         self._lendable = _lendable(ledger)
         nodes, by_path = ledger.tree.nodes, ledger.tree.by_path
         policies = [by_path[node.parent or node.path].attributes.queue_policy for node in nodes]
@@ -76,27 +78,33 @@ class Claims:
         self._weights = [node.attributes.weight for node in nodes]
         self._jobs = ledger.column[MAX_JOBS]
 
-    def of(self, row: int, bid: Bid) -> Claim:
-        """What the node at this row stands with among its siblings."""
+    def of(self, row: int, bid: Bid, hides: Callable[[int], object]) -> Claim:
+        """What the node at this row stands with among its siblings. ``hides``: whether one below a row stays within its min."""
         used: list[int] = self._ledger.held.used[row].tolist()
-        share = self._share(row, used, bid.asked)
-        rank = _WITHIN if share == 0 else _HIDES if self._share(row, used, bid.modest) == 0 else _BORROWS
+        within, share = self._stands(row, used, bid.asked)
+        rank = WITHIN if within else HIDES if hides(row) else BORROWS
         return rank, float(used[self._jobs]) if self._takes_turns[row] else share, bid.unit.place
 
     def within(self, row: int, asked: Ask) -> bool:
         """Whether the node at this row stays within min with a job that asks this."""
         used: list[int] = self._ledger.held.used[row].tolist()
-        return self._share(row, used, asked) == 0
+        return self._stands(row, used, asked)[0]
 
-    def _share(self, row: int, used: list[int], asked: Ask) -> float:
-        """The dominant borrowed share with the job, divided by weight; 0 exactly when all of it stays within min."""
+    def _stands(self, row: int, used: list[int], asked: Ask) -> tuple[bool, float]:
+        """Whether the node stays within min with the job, and if not the dominant borrowed share divided by weight.
+
+        A job that asks for anything that is promised to somebody is judged by that alone.
+        """
         low, guarded, lendable = self._min[row], self._guarded[row], self._lendable[row]
-        share = 0.0
+        share, claims, over = 0.0, False, False
         for column, amount in asked:
+            claims |= self._claimed[column]
             borrowed = used[column] + amount - low[column]
             if borrowed > 0 and guarded[column]:
                 share = max(share, borrowed / lendable[column])
-        return share / self._weights[row]
+                over |= self._promised[column]
+        within = not over and (claims or share == 0)
+        return within, 0.0 if within else share / self._weights[row]
 
 
 def _lendable(ledger: Ledger) -> list[list[int]]:  # [node][resource]

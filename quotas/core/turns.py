@@ -3,18 +3,21 @@
 It offers and does not decide: the caller asks the quota, looks for a place, charges the ledger, and reports `admitted`,
 `refused` (by the quota) or `passed` (no place for it). So one pass admits as many jobs as fit, each seeing what the one before
 took. `plan` is such a caller for the quota alone.
+
+A queue's jobs come in its own order, with one exception: where the next job of two sides would borrow, and both hide a job
+within min, the one of the other side comes first. It would else take back at once what the borrower had just got.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
 from quotas.core import admission
 from quotas.core.admission import Refused
-from quotas.core.ledger import Ask, Ledger
-from quotas.core.order import Bid, Claim, Claims, Unit
+from quotas.core.ledger import Ledger
+from quotas.core.order import HIDES, Bid, Claim, Claims, Unit
 from quotas.core.tree import QueuePolicy
 
 
@@ -38,20 +41,10 @@ class _Queue:
     units: list[Unit]
     blocks: bool
     next: int = 0
-    last: dict[object, int] = field(default_factory=dict)
-    """Of each shape, the last one who has it."""
-    modest: deque[Unit] = field(default_factory=deque)
-    """The first of each shape that may stay within min."""
 
     @property
     def head(self) -> Unit | None:
         return self.units[self.next] if self.next < len(self.units) else None
-
-    def add(self, unit: Unit) -> None:
-        if unit.shape not in self.last:
-            self.modest.append(unit)
-        self.last[unit.shape] = len(self.units)
-        self.units.append(unit)
 
 
 _Offer = tuple[Claim, int, int, Bid]
@@ -72,9 +65,16 @@ class Turns:
         self._serial = count()
         self._queues: dict[str, _Queue] = {}
         self._known: dict[object, Refused] = {}
+        self._modest: dict[int, deque[Unit]] = defaultdict(deque)
+        """Of each node, those below it that may stay within its min, in their order; of queues that block, nobody."""
+        self._shapes: dict[object, Unit] = {}
+        """One of each shape of the queues that do not block."""
+        self._offered: set[str] = set()
+        self._hiding: Counter[int] = Counter()
+        """Of each node, how many of its children hide a job that would."""
         each_once = {unit.id: unit for unit in waiting}
         for unit in sorted(each_once.values(), key=lambda unit: unit.place):
-            self._queue(unit.leaf).add(unit)
+            self._add(unit)
         self._learn_who_never_fits()
         for leaf in self._queues:
             self._renew(leaf)
@@ -82,17 +82,17 @@ class Turns:
     def next(self) -> Unit | None:
         """Who is next; the same until it is reported."""
         offer = self._latest.get(0)
-        return offer[3].unit if offer else None
+        return self._before(offer[3].unit) if offer else None
 
     def admitted(self, unit: Unit) -> None:
         """It runs, and the ledger has been charged."""
-        self._queues[unit.leaf].next += 1
+        self._report(self._queues[unit.leaf], unit)
         self._renew(unit.leaf)
 
     def refused(self, unit: Unit, answer: Refused) -> None:
         """The quota says no: to all that ask the same of the same leaf too, since room only shrinks during a pass."""
         queue = self._queues[unit.leaf]
-        queue.next += 1
+        self._report(queue, unit)
         self.waits.append((unit, answer))
         if queue.blocks:
             self._block(queue, unit)
@@ -102,10 +102,41 @@ class Turns:
     def passed(self, unit: Unit) -> None:
         """The quota would have it, but it goes nowhere; the caller knows why."""
         queue = self._queues[unit.leaf]
-        queue.next += 1
+        self._report(queue, unit)
         if queue.blocks:
             self._block(queue, unit)
         self._renew(unit.leaf)
+
+    def _add(self, unit: Unit) -> None:
+        queue = self._queue(unit.leaf)
+        queue.units.append(unit)
+        if not queue.blocks:
+            self._shapes.setdefault(unit.shape, unit)
+            for row in self._ledger.way[unit.leaf].tolist()[:-1]:
+                self._modest[row].append(unit)
+
+    def _report(self, queue: _Queue, unit: Unit) -> None:
+        self._offered.add(unit.id)
+        if unit is queue.head:
+            queue.next += 1
+
+    def _before(self, best: Unit) -> Unit:
+        """Who is offered in place of the best one: a job within min of another side, where both sides hide such a job."""
+        for row in self._ledger.way[best.leaf].tolist()[:-1]:
+            offer, parent = self._latest[row], self._ledger.parent[row]
+            if offer is not None and offer[0][0] == HIDES and self._hiding[parent] > 1:
+                return self._first_within(self._second(parent)) or best
+        return best
+
+    def _second(self, row: int) -> int:
+        """The child of the node that would be next but for the best one; of two at least."""
+        heap = self._heaps[row]
+        self._best(row)
+        first = heappop(heap)
+        self._best(row)
+        second = heap[0][1]
+        heappush(heap, first)
+        return second
 
     def _queue(self, leaf: str) -> _Queue:
         if leaf not in self._queues:
@@ -121,44 +152,45 @@ class Turns:
     def _renew(self, leaf: str) -> None:
         """Works out the offers anew from the leaf up to the root."""
         head = self._unknown(self._queues[leaf])
-        best = None if head is None else self._bid(self._queues[leaf], head)
+        best = None if head is None else Bid(head, self._ledger.ask(head.charge.amounts))
         for row in self._ledger.way[leaf].tolist():
             if row in self._heaps:
                 best = self._best(row)
-            offer = None
+            offer, before = None, self._latest.get(row)
             if best is not None:
-                offer = (self._claims.of(row, best), row, next(self._serial), best)
+                claim = self._claims.of(row, best, self._first_within)
+                offer = (claim, row, next(self._serial), best)
                 if row:
                     heappush(self._heaps[self._ledger.parent[row]], offer)
+            self._hiding[self._ledger.parent[row]] += _hides(offer) - _hides(before)
             self._latest[row] = offer
 
-    def _bid(self, queue: _Queue, head: Unit) -> Bid:
-        """Whoever is first is offered first, but the queue's turn is decided by one behind it too that stays within min."""
-        row, asked = int(self._ledger.way[head.leaf][0]), self._ledger.ask(head.charge.amounts)
-        alone = queue.blocks or self._claims.within(row, asked)
-        return Bid(head, asked, asked if alone else self._modest(queue, row) or asked)
-
-    def _modest(self, queue: _Queue, row: int) -> Ask | None:
+    def _first_within(self, row: int) -> Unit | None:
         """Nobody who would go beyond min now stays within it later in the pass, so each is looked at once."""
-        while queue.modest:
-            unit = queue.modest[0]
-            asked = self._ledger.ask(unit.charge.amounts)
-            waits = queue.last[unit.shape] >= queue.next and unit.shape not in self._known
-            if waits and self._claims.within(row, asked):
-                return asked
-            queue.modest.popleft()
+        modest = self._modest[row]
+        while modest:
+            unit = modest[0]
+            waits = unit.id not in self._offered and unit.shape not in self._known
+            if waits and self._claims.within(row, self._ledger.ask(unit.charge.amounts)):
+                return unit
+            modest.popleft()
         return None
 
     def _unknown(self, queue: _Queue) -> Unit | None:
         """The first of a queue whose answer is not known yet."""
-        while (head := queue.head) is not None and (answer := self._known.get(head.shape)):
-            queue.next += 1
-            self.waits.append((head, answer))
-        return head
+        while (head := queue.head) is not None:
+            if head.id in self._offered:
+                queue.next += 1
+            elif answer := self._known.get(head.shape):
+                self._report(queue, head)
+                self.waits.append((head, answer))
+            else:
+                return head
+        return None
 
     def _learn_who_never_fits(self) -> None:
         """They would hide those behind them, who may be within min, from the other queues; unless they hold up their queue."""
-        for unit in [each for queue in self._queues.values() if not queue.blocks for each in queue.modest]:
+        for unit in self._shapes.values():
             charge = unit.charge
             answer = admission.ask(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
             if isinstance(answer, Refused) and answer.code is admission.Code.NEVER_FITS:
@@ -169,6 +201,10 @@ class Turns:
         while heap and self._latest[heap[0][1]] is not heap[0]:
             heappop(heap)
         return heap[0][3] if heap else None
+
+
+def _hides(offer: _Offer | None) -> bool:
+    return offer is not None and offer[0][0] == HIDES
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
+from random import Random
 
 from jobs.core import takeback
 from jobs.core.scheduler import Scheduler
@@ -12,6 +13,7 @@ from jobs.core.scheduler_drain import Run, Runs
 from jobs.core.world import Gang, Quota, Runner
 from tests.jobs.core.builders import NOON, cluster, gang, node
 from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, under
+from tests.quotas.core.builders import quota
 
 GPUS = 8
 """Of a node."""
@@ -42,6 +44,8 @@ class VirtualFleet:
     running: dict[int, Runner] = field(default_factory=dict)
     waiting: dict[int, Gang] = field(default_factory=dict)
     cycles: int = 0
+    kept_for: set[int] = field(default_factory=set)
+    """Big gangs that nodes were kept for at some time."""
 
     def __post_init__(self) -> None:
         sites = [cluster(f"c{i}", [node(GPUS)] * many) for i, many in enumerate(self.nodes)]
@@ -97,6 +101,8 @@ class VirtualFleet:
         """Whether the next one is to come at once."""
         self.cycles += 1
         plan = self.scheduler.run(self.time, lambda: self.runs)
+        if self.scheduler.places.kept:
+            self.kept_for.add(self.scheduler.places.kept.gang.job_id)
         runners = list(self.running.values())
         for _ in range(2):  # by what is known, and by what is read anew
             orders = takeback.plan(self.scheduler, plan, lambda: runners, self.time)
@@ -170,3 +176,40 @@ class VirtualFleet:
 
     def _push(self, at: float, what: str, about: object) -> None:
         heapq.heappush(self._events, (at, next(self._order), what, about))
+
+
+def random_fleet(seed: int) -> VirtualFleet:
+    """Queues with mins and teams within teams, gangs up to the whole fleet, all of them coming in the first two hours."""
+    rng = Random(seed)
+    nodes, clusters = rng.choice([(4, 1), (6, 1), (8, 1), (8, 2), (12, 1), (12, 2)])
+    gpus = nodes * GPUS
+    tree, leaves = _random_tree(rng, gpus)
+    fleet = VirtualFleet.of(gpus, *tree, clusters=clusters)
+    fleet.grace = rng.choice([0.0, 30.0, 120.0])
+    half, quarter = nodes // 2, nodes // 4
+    shapes = [(1, 1), (1, 2), (1, 4), (1, 8), (1, 8), (2, 8), (half, 8), (half, 8), (quarter, 8), (nodes, 8)]
+    for job in range(1, rng.randint(15, 45)):
+        fields = {"priority": rng.choice([0, 0, 0, 1, 2]), "declared": rng.random() < 0.3}
+        lasts = rng.choice([300, 1200, 3600, 7200]) * rng.uniform(0.5, 1.5)
+        at = rng.choice([0, rng.randint(0, 7200)])
+        fleet.submit(job, rng.choice(leaves), *rng.choice(shapes), lasts, at=at, **fields)
+    return fleet
+
+
+def _random_tree(rng: Random, gpus: int) -> tuple[list[dict], list[str]]:
+    left, tree, leaves = gpus, [], []
+    for name in "abcd"[: rng.choice([2, 3, 3, 4])]:
+        low = rng.choice([0, left // 2, left // 16 * 8, rng.randint(0, left)])
+        left -= low
+        limits = {GPU: low}, {GPU: rng.choice([gpus, gpus, max(low, gpus // 2)])}
+        policies = {"preempt-policy": rng.choice(["Never", "Never", "PreemptLowerPriority"])}
+        policies["queue-policy"] = rng.choice(["Priority"] * 4 + ["Block"])
+        if rng.random() < 0.2:
+            mins = [rng.choice([0, 0, low // 2]) for _ in range(2)]
+            below = [quota(f"{name}{i}", {GPU: own}, limits[1], attributes=policies) for i, own in enumerate(mins)]
+            tree.append(quota(name, *limits, *below))
+            leaves += [f"{name}/{name}{i}" for i in range(2)]
+        else:
+            tree.append(quota(name, *limits, attributes=policies))
+            leaves.append(name)
+    return tree, leaves

@@ -156,7 +156,7 @@ def test_it_orders_as_the_slow_tournament_does(data):
         if tree.by_path[unit.leaf].attributes.queue_policy is QueuePolicy.BLOCK or can(tree, unit)
     ]
     while (unit := given_out.next()) is not None:
-        assert unit.name == slow_winner(tree, tree.nodes[0], left, running)[1].name
+        assert unit.name == slow_offer(tree, left, running).name
         left.remove(unit)
         ledger.charge(unit.charge)
         running.append(unit.charge)
@@ -169,28 +169,56 @@ def can(tree, unit):
     return isinstance(says(Ledger(tree), unit.charge), Admitted)
 
 
+def slow_offer(tree, waiting, running):
+    """The best job; or one within min of the next side, where at some node on its way both sides would borrow and hide one."""
+    best = slow_winner(tree, tree.nodes[0], waiting, running)[1]
+    for node in tree.to_root(best.leaf)[:-1]:
+        sides = [(each, slow_winner(tree, each, waiting, running)) for each in tree.children[node.parent]]
+        hiding = sorted((won[0], each.path) for each, won in sides if won and won[0][0] == 1)
+        if len(hiding) > 1 and hiding[0][1] == node.path:
+            return min(slow_modest(tree, tree.by_path[hiding[1][1]], waiting, running), key=lambda unit: unit.place)
+    return best
+
+
 def slow_winner(tree, node, waiting, running):
-    """(claim, unit, one behind it within min) of the best job below a node, every claim worked out anew."""
+    """(claim, unit) of the best job below a node, every claim worked out anew."""
     children = tree.children.get(node.path, ())
     if not children:
-        mine = sorted((unit for unit in waiting if unit.leaf == node.path), key=lambda unit: unit.place)
-        blocks = node.attributes.queue_policy is QueuePolicy.BLOCK
-        within = [unit for unit in mine[: 1 if blocks else None] if slow_share(tree, node, unit, running) == 0]
-        best = mine and (None, mine[0], [*within, mine[0]][0])
+        best = min((unit for unit in waiting if unit.leaf == node.path), key=lambda unit: unit.place, default=None)
     else:
         found = [slow_winner(tree, child, waiting, running) for child in children]
-        best = min((each for each in found if each), key=lambda each: each[0], default=None)
-    return best and (slow_claim(tree, node, *best[1:], running), *best[1:])
+        best = min((each for each in found if each), key=lambda each: each[0], default=(None, None))[1]
+    return best and (slow_claim(tree, node, best, slow_modest(tree, node, waiting, running), running), best)
+
+
+def slow_modest(tree, node, waiting, running):
+    """Those below a node that stay within its min; of queues that block, nobody."""
+    if not node.parent:
+        return []
+    below = [unit for unit in waiting if node.path in {each.path for each in tree.to_root(unit.leaf)}]
+    free = [unit for unit in below if tree.by_path[unit.leaf].attributes.queue_policy is not QueuePolicy.BLOCK]
+    return [unit for unit in free if slow_within(tree, node, unit, running)]
 
 
 def slow_claim(tree, node, unit, modest, running):
     if not node.parent:
         return (0, 0, unit.place)
-    share = slow_share(tree, node, unit, running)
-    rank = 0 if share == 0 else 1 if slow_share(tree, node, modest, running) == 0 else 2
+    within = slow_within(tree, node, unit, running)
+    rank = 0 if within else 1 if modest else 2
     if tree.by_path[node.parent].attributes.queue_policy is QueuePolicy.ROUND:
         return (rank, forests.used(tree, node, running, MAX_JOBS), unit.place)
-    return (rank, float(share), unit.place)
+    return (rank, 0.0 if within else float(slow_share(tree, node, unit, running)), unit.place)
+
+
+def slow_within(tree, node, unit, running):
+    """In what somebody is promised, if it asks for any of that; counts alone are no such thing."""
+    promised = {name for each in tree.nodes if each.parent for name, amount in each.min.items() if amount}
+    asked = {name for name, amount in unit.charge.amounts.items() if amount} & promised
+    if not asked - {MAX_JOBS}:
+        return slow_share(tree, node, unit, running) == 0
+    judged = {name for name in asked if name in node.min or name != MAX_JOBS}
+    after = [*running, unit.charge]
+    return all(forests.used(tree, node, after, name) <= node.min.get(name, 0) for name in judged)
 
 
 def slow_share(tree, node, unit, running):

@@ -75,10 +75,10 @@ def test_it_asks_who_stays_within_min_before_one_that_would_borrow_whoever_is_be
     assert names(plan(found, waiting).admitted) == ["theirs", "promised"]
 
 
-def test_it_asks_who_would_borrow_least_first_where_others_behind_stay_within_min():
+def test_it_gives_what_others_behind_were_promised_before_it_lends_it_to_who_would_borrow_least():
     found = ledger(20, quota("a", 4, 20), quota("b", 4, 20))
     waiting = [unit("a1", "a", 9, priority=9), unit("a2", "a", 4), unit("b1", "b", 8), unit("b2", "b", 4)]
-    assert names(plan(found, waiting).admitted)[:2] == ["b1", "a1"]
+    assert names(plan(found, waiting).admitted)[:2] == ["a2", "b1"]
 
 
 def test_it_lends_to_whoever_has_borrowed_least():
