@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.db import transaction
@@ -306,10 +307,9 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
 def _update_job(job: Job, document: _Document, now: datetime) -> None:
     """A waiting job may change altogether; one that has been placed only by its suspend switch, labels and time to live."""
     if job.api_version != document.manifest["apiVersion"]:
-        raise Conflict(f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew")
-    placed = job.attempt > 0
-    if placed and _essence(job.manifest, job) != _essence(document.manifest, job):
-        raise Conflict(f"{job} has been placed; its spec cannot change any more: delete it and apply it anew")
+        detail = f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew"
+        raise InvalidInput(detail, (FieldFault("apiVersion", detail),))
+    _refuse_changes(job, document)
     was = job.suspended
     _fill(job, document, snapshot.tree_in_force())
     job.generation += 1
@@ -321,6 +321,34 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
         lifecycle.suspend(job, by="apply", now=now)
     elif was and not document.reading.suspended:
         lifecycle.resume(job, by="apply", now=now)
+
+
+def _refuse_changes(job: Job, document: _Document) -> None:
+    """What can never succeed is invalid, not a conflict: clients try a conflict again."""
+    if job.finished and document.reading.suspended != job.suspended:
+        detail = f"the job has ended ({job.state}): it is neither suspended nor resumed any more"
+        raise InvalidInput(f"{job}: {detail}", (FieldFault("spec", detail),))
+    if job.attempt == 0:
+        return
+    before, after = _essence(job.manifest, job), _essence(document.manifest, job)
+    detail = "cannot change any more, for the job has been placed: delete it and apply it anew"
+    if faults := tuple(FieldFault(path, detail) for path in islice(_changed(before, after), _SHOWN_CHANGES)):
+        raise InvalidInput(f"{job}: {', '.join(fault.field for fault in faults)} {detail}", faults)
+
+
+def _changed(before: object, after: object, path: str = "") -> Iterator[str]:
+    """The paths of the fields that differ."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted(before.keys() | after.keys()):
+            yield from _changed(before.get(key), after.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, pair in enumerate(zip(before, after, strict=True)):
+            yield from _changed(*pair, f"{path}[{index}]")
+    elif before != after:
+        yield path
+
+
+_SHOWN_CHANGES = 5
 
 
 def _essence(manifest: Manifest, job: Job) -> Manifest:

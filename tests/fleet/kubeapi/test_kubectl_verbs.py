@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from django.utils import timezone
 
 from jobs.models import Job
 from tests.support.kubectl import served
@@ -135,3 +136,18 @@ def test_it_reads_one_of_many_kinds_at_once(llama):
     listed = llama.says("get", "pytorchjob,pp", "-oname").split()
     assert listed == ["pytorchjob.kubeflow.org/llama", "propagationpolicy.policy.one.alibabacloud.com/example-policy"]
     assert "pytorchjob.kubeflow.org/llama" in llama.says("get", "all")
+
+
+def test_it_refuses_at_once_to_scale_a_job_that_has_been_placed_and_names_the_field(llama):
+    Job.objects.update(attempt=1, state="Running")
+    refused = llama.refused("scale", "pytorchjob", "llama", "--replicas=3", "--timeout=30s")
+    assert "is invalid: spec.pytorchReplicaSpecs.Worker.replicas: Invalid value: 3" in refused
+    assert "has been placed" in refused
+
+
+def test_it_refuses_to_suspend_a_job_that_has_ended_as_invalid(llama):
+    Job.objects.update(state="Succeeded", finished_at=timezone.now())
+    refused = llama.refused(
+        "patch", "pytorchjob", "llama", "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":false}}}'
+    )
+    assert "is invalid" in refused and "the job has ended (Succeeded)" in refused
