@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from fleet.api.signing_in import ATTEMPTS
 from fleet.models import Cluster, Grant
 from fleet.services import access
 
@@ -25,6 +26,12 @@ def client_of(user: Any) -> APIClient:
     client = APIClient(enforce_csrf_checks=True)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
     return client
+
+
+@pytest.fixture(autouse=True)
+def attempts_of_now_only() -> None:
+    """The same few people sign in in every test."""
+    ATTEMPTS._levels.clear()
 
 
 @pytest.fixture

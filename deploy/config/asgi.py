@@ -12,14 +12,18 @@ from a2wsgi import WSGIMiddleware  # noqa: E402
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from django.conf import settings  # noqa: E402
 from django.core.asgi import get_asgi_application  # noqa: E402
 from django.urls import get_resolver, path, re_path  # noqa: E402
 
+from deploy.config.http import behind  # noqa: E402
 from deploy.config.wsgi import application as plain  # noqa: E402
 from fleet import pauses  # noqa: E402
+from fleet.api.limits import refusal, sort  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
+from fleet.limits import Limited  # noqa: E402
 
-application = ProtocolTypeRouter(
+_router = ProtocolTypeRouter(
     {
         "http": URLRouter(
             [
@@ -32,6 +36,8 @@ application = ProtocolTypeRouter(
         ),
     }
 )
+
+application = behind(settings.CONVOY_TRUSTED_PROXIES, Limited(_router, settings.CONVOY_LIMITS, sort, refusal))
 
 _ = get_resolver().url_patterns  # every view is loaded now, not with the first request
 pauses.shorten()

@@ -15,11 +15,14 @@ from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 from uvicorn import Config, Server  # noqa: E402
 
+from deploy.config.http import Protocol, behind  # noqa: E402
 from fleet import pauses  # noqa: E402
 from fleet.kubeapi import pki  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
 from fleet.kubeapi.clusters import Clusters  # noqa: E402
 from fleet.kubeapi.fleet_kinds import Events, Namespaces, Services  # noqa: E402
+from fleet.kubeapi.limits import refusal, sort  # noqa: E402
+from fleet.limits import Limited  # noqa: E402
 from jobs.kubeapi.kinds import NAMESPACES_IN_USE, kinds  # noqa: E402
 from quotas.kubeapi import kinds as quotas  # noqa: E402
 
@@ -31,8 +34,11 @@ def application() -> Application:
 
 def server(port: int, host: str = "127.0.0.1") -> Server:
     files = pki.ensure(settings.CONVOY_HOME / "pki", timezone.now(), settings.CONVOY_KUBE_NAMES)
+    limited = Limited(application(), settings.CONVOY_LIMITS, sort, refusal)
     config = Config(
-        application(),
+        behind(settings.CONVOY_TRUSTED_PROXIES, limited),
+        http=Protocol,
+        proxy_headers=False,
         host=host,
         port=port,
         ssl_certfile=files.certificate,

@@ -11,6 +11,7 @@ import environ
 from csp.constants import SELF
 
 from deploy.config import csp, home, logs
+from fleet.limits import Limits
 
 env = environ.Env()
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -90,6 +91,7 @@ else:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTHENTICATION_BACKENDS = [
+    "fleet.api.signing_in.LimitByUser",
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
@@ -256,6 +258,14 @@ CONVOY_KUBE_NAMES = env.list("CONVOY_KUBE_NAMES", default=[])
 """Names and addresses the Kubernetes-style API is reached by, besides this host's own: its certificate has them."""
 CONVOY_KUBE_URL = env.str("CONVOY_KUBE_URL", default="")
 """Where `convoy kubeconfig` sends kubectl, when that is not this host at CONVOY_KUBE_PORT; its certificate is a public one."""
+CONVOY_TRUSTED_PROXIES = env.list("CONVOY_TRUSTED_PROXIES", default=[])
+"""Addresses and networks of proxies whose X-Forwarded-For is believed."""
+CONVOY_LIMITS = Limits(
+    per_s=env.float("CONVOY_REQUESTS_PER_S", default=500.0),
+    at_once=env.int("CONVOY_REQUESTS_AT_ONCE", default=8),
+    watches=env.int("CONVOY_WATCHES", default=200),
+)
+"""What one caller may take of one web or kube process."""
 CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)
 """Whether members may live on loopback and private addresses. Off where users who are not trusted may join clusters."""
 

@@ -112,6 +112,7 @@ def web_command(port: int) -> tuple[str, ...]:
     return _python(
         *("-m", "uvicorn", "deploy.config.asgi:application", "--host", "127.0.0.1", "--port", str(port)),
         *("--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "5"),
+        *("--http", "deploy.config.http:Protocol", "--no-proxy-headers"),
     )
 
 

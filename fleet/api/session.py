@@ -65,6 +65,8 @@ class SessionView(APIView):
 
     def _refuse(self, plain: HttpRequest) -> None:
         """Its own answer for a lock-out: the middleware of the limiter would send a page."""
+        if wait := getattr(plain, "wait_s", 0):
+            raise Throttled(wait=wait, detail="too many attempts to sign in as this user: try again in a moment")
         if getattr(plain, "axes_locked_out", False):
             plain.axes_locked_out = False  # type: ignore[attr-defined]
             raise Throttled(detail="too many failed attempts: wait a quarter of an hour, or ask for a sign-in link")

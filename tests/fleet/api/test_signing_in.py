@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from fleet.api.signing_in import PER_MINUTE
 from fleet.models import SigninLink, Token
 from fleet.services import access
 from tests.conftest import client_of
@@ -114,6 +115,13 @@ def test_it_locks_out_who_keeps_guessing(editor):
     assert answers[0] == 401 and answers[-1] == 429
     answer = sign_in(browser, "vera", PASSWORD)
     assert answer.status_code == 429 and answer["Content-Type"] == "application/problem+json"
+
+
+def test_it_slows_down_guesses_at_one_user_from_many_addresses(editor):
+    browsers = [APIClient(enforce_csrf_checks=True, REMOTE_ADDR=f"10.0.0.{i}") for i in range(PER_MINUTE + 2)]
+    answers = [sign_in(browser, "vera", f"guess {i}") for i, browser in enumerate(browsers)]
+    assert [each.status_code for each in answers[:PER_MINUTE]] == [401] * PER_MINUTE
+    assert answers[-1].status_code == 429 and answers[-1]["Retry-After"]
 
 
 def test_it_signs_in_by_a_link_once(editor):
