@@ -25,7 +25,7 @@ from jobs.core.policy import PolicySpec
 from jobs.core.taints import Taint
 from jobs.core.world import Closed, Gang, Promise, Quota, Runner, Site, World
 from jobs.kinds import registry
-from jobs.models import Attempt, Job, Policy
+from jobs.models import Attempt, Binding, Job, Policy
 from jobs.snapshot_topology import Whereabouts, whereabouts
 from quotas import queries as quotas
 from quotas.core.ledger import Charge, Ledger
@@ -261,8 +261,11 @@ def specs_of(rows: Iterable[Policy]) -> dict[int, PolicySpec]:
 
 
 def spec_of(job: Job) -> PolicySpec:
-    """The policy of one job, read."""
-    return policies.read(job.policy.manifest, known_kinds()) if job.policy else PolicySpec()
+    """The policy of one job, read; of one whose policy was deleted after it was placed, as that was."""
+    if job.policy:
+        return policies.read(job.policy.manifest, known_kinds())
+    former = Binding.objects.filter(job=job.pk).values_list("former_policy", flat=True).first() if job.attempt else None
+    return policies.read(former, known_kinds()) if former else PolicySpec()
 
 
 def known_kinds() -> list[tuple[str, str]]:

@@ -49,7 +49,7 @@ def refused(gang: Gang, cluster: Candidate, affinity: Affinity, now: datetime) -
     if (barred_by := barred(gang, cluster, affinity)) is not None:
         return barred_by
     if (until := gang.excluded.get(cluster.name)) is not None and until > now:
-        return Code.FAILED_HERE, f"is excluded until {until:%H:%M:%S} UTC: the job failed there"
+        return Code.FAILED_HERE, f"is excluded until {until:%H:%M:%S} UTC: an attempt failed there"
     return None
 
 

@@ -4,6 +4,7 @@ Accepts the manifests of both API groups and the old spellings (``purgeMode: Imm
 that can never act is refused with the field and the reason, not stored and ignored.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,9 @@ _WITHOUT_EFFECT = (
     "failover.application.statePreservation", "failover.application.gracePeriodSeconds",
     "failover.cluster.statePreservation",
 )  # fmt: skip
+MAX_ATTEMPTS = "convoy.dev/max-attempts"
+"""Annotation: how many failures end a job of this policy."""
+_ATTEMPTS = re.compile(r"[1-9][0-9]{0,2}")
 _OLD_MODES = {"Immediately": PurgeMode.DIRECTLY, "Graciously": PurgeMode.GRACEFULLY}
 _KEYS = (
     "resourceSelectors", "propagateDeps", "placement", "failover", "suspension", "priority", "preemption",
@@ -102,6 +106,8 @@ class PolicySpec:
     """How gangs are fitted wherever they go; empty: as each cluster says."""
     score_weights: Weights | None = None
     """How clusters that fit are ranked; None: by the default weights."""
+    max_attempts: int | None = None
+    """How many failures end a job; None: as many as the fleet says."""
     faults: tuple[FieldFault, ...] = field(default=())
 
 
@@ -144,6 +150,7 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
         overwrite=spec.get("conflictResolution") == "Overwrite",
         fit=_fit(manifest.get("metadata"), faults),
         score_weights=preferences.weights(_annotations(manifest.get("metadata")), faults),
+        max_attempts=_max_attempts(_annotations(manifest.get("metadata")), faults),
         faults=tuple(faults.found),
     )
 
@@ -268,6 +275,16 @@ def _fit(metadata: object, faults: Faults) -> str:
     if told := fits.fault(fit):
         faults.add(f"metadata.annotations.{fits.FIT}", told)
     return "" if fit == fits.AUTO else fit
+
+
+def _max_attempts(annotations: Mapping[str, Any], faults: Faults) -> int | None:
+    value = annotations.get(MAX_ATTEMPTS)
+    if value is None:
+        return None
+    if not (isinstance(value, str) and _ATTEMPTS.fullmatch(value)):
+        faults.add(f"metadata.annotations.{MAX_ATTEMPTS}", "must be a whole number from 1 to 999")
+        return None
+    return int(value)
 
 
 def _purge(body: Mapping[str, Any], path: str, faults: Faults) -> PurgeMode:

@@ -21,6 +21,8 @@ class Binding(models.Model):
     placement = models.JSONField(default=dict, blank=True)
     """Its nodes in the order of ranks and the network domains they share, as `jobs.core.topology_placed` keeps it."""
     scheduled_at = models.DateTimeField(null=True, blank=True)
+    former_policy = models.JSONField(null=True, blank=True)
+    """Manifest of the policy it was placed by, once that is deleted: in force until another policy selects the job."""
     resource_version = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:

@@ -20,7 +20,6 @@ from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, Member
 from fleet.models import Cluster, Identity
 from fleet.services import links
 from jobs import metrics
-from jobs.core import policy as policies
 from jobs.core import shares as parts
 from jobs.core.failover import Outcome
 from jobs.core.lifecycle import grace_s
@@ -51,7 +50,7 @@ from jobs.services.locks import lock_owners
 from jobs.services.member_queues import QueueClosed
 from jobs.services.reservations import CannotReserve
 from jobs.services.works import ClaimLost
-from jobs.snapshot import known_kinds
+from jobs.snapshot import spec_of
 
 log = get_logger(__name__)
 
@@ -167,7 +166,7 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
 
 def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[str]:
     """The copy with all it needs, or what is missing of it; the override policies that it was written by."""
-    spec = policies.read(job.policy.manifest, known_kinds()) if job.policy else policies.PolicySpec()
+    spec = spec_of(job)
     kind = registry.of(work.api_version, work.kind)
     uid, attempt = str(work.job_uid), work.attempt
     if spec.propagate_deps:

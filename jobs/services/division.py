@@ -114,8 +114,8 @@ def leave(
     if fresh is None or share is None or fresh.state not in _MAY_LEAVE or fresh.suspended or fresh.deleting_at:
         return False
     _end(fresh, [attempt], outcome, reason.message, now, holds=False)
-    if moves.budget_spent(fresh):
-        _fail(fresh, share, moves.exhausted(reason), now, copy_ended=share.state is ShareState.BACKOFF)
+    if spent := moves.budget_spent(fresh):
+        _fail(fresh, share, moves.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
         return True
     say(fresh, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True)
     fresh.state, fresh.reason = Job.State.MOVING, reason.as_json()

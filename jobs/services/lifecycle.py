@@ -12,7 +12,7 @@ from jobs.core.lifecycle import Action, refusal
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.kinds import registry
-from jobs.models import Dependent, Job, Policy, Work
+from jobs.models import Binding, Dependent, Job, Policy, Work
 from jobs.services import charges, moves, scheduling, works
 
 State = Work.State
@@ -82,11 +82,20 @@ def delete(job: Job, *, by: str, now: datetime) -> bool:
 
 @transaction.atomic
 def delete_policy(policy: Policy, *, by: str, now: datetime) -> None:
-    """Jobs that are placed run on; waiting ones wait for another policy to claim them."""
-    waiting = list(Job.objects.filter(policy=policy, state__in=Job.WAITING))
-    told = change(policy, journal.Action.DELETED)
+    """Jobs that are placed run on under it as it was; waiting ones wait for another policy to claim them."""
+    live = Job.objects.filter(policy=policy, deleting_at__isnull=True).exclude(state__in=Job.FINISHED)
+    waiting = list(live.filter(state__in=Job.WAITING))
+    placed = live.exclude(state__in=Job.WAITING).count()
+    deleted = change(policy, journal.Action.DELETED)
+    if placed or waiting:
+        message = (
+            f"{by} deleted it: until another policy selects them, {placed} placed jobs keep it as it was, and"
+            f" {len(waiting)} waiting ones do not start"
+        )
+        events.record(change(policy), "PolicyDeletedInUse", message, now, warning=True)
+    Binding.objects.filter(job__in=live).update(former_policy=policy.manifest)
     policy.delete()
-    events.announce([told], now)
+    events.announce([deleted], now)
     for job in waiting:
         job.policy = None
     announce_jobs(waiting, now)

@@ -17,8 +17,8 @@ from structlog import get_logger
 from fleet import events, journal
 from fleet.models import Hold
 from jobs import metrics, snapshot
-from jobs.core import policy as policies
-from jobs.core.failover import Outcome, Past, PurgeMode, blamed
+from jobs.core import failover
+from jobs.core.failover import Outcome, Past, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.models import Attempt, Job, Work
@@ -50,8 +50,8 @@ def leave(
     standing.update(state=Job.State.MOVING, reason=reason.as_json(), cluster=None, unhealthy_since=None)
     works.end_attempt(job, outcome, reason.message, now)
     job.refresh_from_db()
-    if budget_spent(job):
-        _give_up(job, reason, now, [job.attempt] if copy_ended else [])
+    if spent := budget_spent(job):
+        _give_up(job, exhausted(spent, reason), now, [job.attempt] if copy_ended else [])
     else:
         works.drop_unsent([job], now)
         if _queued_by_policy(job):
@@ -72,15 +72,15 @@ def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
     )
 
 
-def budget_spent(job: Job) -> bool:
+def budget_spent(job: Job) -> str:
+    """What the job did too often to be tried again; empty: it may be."""
     rows = Attempt.objects.filter(job=job, ended_at__isnull=False)
     past = [Past(c, o, at) for c, o, at in rows.values_list("cluster_name", "outcome", "ended_at")]
-    return blamed(past) >= settings.CONVOY_MAX_ATTEMPTS
+    return failover.budget_spent(past, snapshot.spec_of(job).max_attempts or settings.CONVOY_MAX_ATTEMPTS)
 
 
-def _give_up(job: Job, reason: Reason, now: datetime, ended: Sequence[int]) -> None:
+def _give_up(job: Job, final: Reason, now: datetime, ended: Sequence[int]) -> None:
     """The job is over, its copy may not be: quota and hold are free once its pods are gone (invariants I2, I6)."""
-    final = exhausted(reason)
     job.state, job.reason = Job.State.FAILED, final.as_json()
     job.reclaim, job.finished_at = None, now
     job.save(update_fields=["state", "reason", "reclaim", "finished_at"])
@@ -89,14 +89,13 @@ def _give_up(job: Job, reason: Reason, now: datetime, ended: Sequence[int]) -> N
     charges.release(now, [job.uid])
 
 
-def exhausted(last: Reason) -> Reason:
-    message = f"failed {settings.CONVOY_MAX_ATTEMPTS} times, the last time because {last.message}"
-    return Reason(Code.ATTEMPTS_EXHAUSTED, message)
+def exhausted(spent: str, last: Reason) -> Reason:
+    return Reason(Code.ATTEMPTS_EXHAUSTED, f"{spent}, the last time because {last.message}")
 
 
 def _queued_by_policy(job: Job) -> bool:
     """Whether its policy lets nobody start but through a queue: then a job that leaves stands in line again."""
-    return job.policy is not None and policies.read(job.policy.manifest, snapshot.known_kinds()).suspended
+    return snapshot.spec_of(job).suspended
 
 
 def _queue_again(job: Job, purge: PurgeMode, now: datetime, *, copy_ended: bool) -> None:

@@ -396,11 +396,15 @@ def _announced(document: _Document, row: Policy | Dependent, action: journal.Act
 
 @transaction.atomic
 def claim_unclaimed(now: datetime) -> None:
-    """Gives every job without a policy the one that claims it, if there is one now. Rows that others hold are for the sweep."""
+    """Gives every job without a policy the one that claims it, if there is one now. Rows that others hold are for the sweep.
+
+    Placed jobs too: a policy that is deleted and applied anew must not strip them of failover and tolerations.
+    """
     candidates = _candidates()
     if not candidates:
         return
-    unclaimed = Job.objects.filter(policy__isnull=True, deleting_at__isnull=True, state__in=_UNPLACED).order_by("pk")
+    live = Job.objects.exclude(state__in=Job.FINISHED).filter(deleting_at__isnull=True)
+    unclaimed = live.filter(policy__isnull=True).order_by("pk")
     claimed = []
     for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
         job.policy = _claimant(candidates, job)
@@ -420,6 +424,3 @@ def _claimant(candidates: Sequence[policies.Candidate], job: Job) -> Policy | No
     known = {"api_version": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
     found = policies.match(candidates, labels=job.labels, **known)
     return found.ref if found else None
-
-
-_UNPLACED = (*Job.OFF_MEMBER, Job.State.MOVING)

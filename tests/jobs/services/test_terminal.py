@@ -89,6 +89,13 @@ def is_refused():
     dispatch._refused(work, books.job("llama"), "quota exceeded", timezone.now())
 
 
+def loses_its_copy_too_often():
+    on_member()
+    report("Running")
+    here = Cluster.objects.get().pk
+    JobsFollower().vanished(here, books.resource("llama"), [books.copy("llama", {})], timezone.now())
+
+
 def spent_its_attempts_before_its_cluster_was_lost():
     job = on_member()
     report("Running")
@@ -166,6 +173,7 @@ WAYS = [
     restarts_too_long,
     never_starts,
     is_refused,
+    loses_its_copy_too_often,
     spent_its_attempts_before_its_cluster_was_lost,
     spent_its_attempts_while_a_copy_is_kept,
     succeeds_while_it_makes_room,
