@@ -18,7 +18,7 @@ from deploy.config.settings import CONVOY_HOME, DATABASES, LOGGING  # noqa: E402
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file: threads of one test share it, as processes do in production.
     DATABASES["default"]["TEST"] = {"NAME": str(CONVOY_HOME / "test.sqlite3")}
-else:
+elif "CONVOY_DATABASE_POOL" not in os.environ:
     # The test database is dropped at the end: no pool may keep a connection to it.
     DATABASES["default"]["OPTIONS"].pop("pool", None)
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -27,7 +27,7 @@ from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
 from fleet import metrics
-from fleet.member import addresses, errors
+from fleet.member import addresses, answers, errors
 from fleet.member.passing import Passing
 
 Object = dict[str, Any]
@@ -207,7 +207,7 @@ class MemberClient:
             self._before_write()
         response = self._call(method, path, params, body, content_type=content_type or "application/json")
         try:
-            parsed = json.loads(response.data)
+            parsed = answers.parse(response.data)
         except ValueError as e:
             raise errors.MemberAway(f"{self._base}: the answer to {method} {path} is not JSON") from e
         if not isinstance(parsed, dict):
@@ -305,7 +305,7 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 def _watch_event(line: bytes) -> WatchEvent:
     try:
-        event = json.loads(line)
+        event = answers.parse(line)
         kind, body = event["type"], event["object"]
     except (ValueError, KeyError, TypeError) as e:
         raise errors.MemberAway("the watch sent a broken line") from e

@@ -92,7 +92,7 @@ class Reflector(threading.Thread):
     @property
     def follows(self) -> bool:
         """Whether everything that happens is being delivered."""
-        return bool(self._version) and not self._failures
+        return self.is_alive() and bool(self._version) and not self._failures
 
     def run(self) -> None:
         while not self._stopping.is_set():

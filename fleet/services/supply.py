@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from django.db import transaction
+from django.db import DataError, transaction
+from django.db.models import Model
 
 from fleet import events, journal
 from fleet.core.capacity import Difference, Ledger, Stand
@@ -27,6 +28,9 @@ _POD_FIELDS = (
 )  # fmt: skip
 _AT_ONCE = 200
 """Rows of one statement: SQLite bounds the number of its parameters."""
+
+UNWRITABLE = (DataError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What data raise that are not as they should be, here or in the database."""
 
 
 class ClusterGone(Exception):
@@ -99,6 +103,24 @@ class Supply:
         self._listed_again = False
         return marks
 
+    def leave_out_unwritable(self) -> list[str]:
+        """Leaves as they are in rows the nodes and pods that no row can hold; which they are. For a write that has failed."""
+        left_out = []
+        for name, stand in self.ledger.difference().changed.items():
+            if not _can_be_written(Node, _node_row(self.cluster_id, name, stand)):
+                self.ledger.lose_node(name)
+                left_out.append(f"Node {name}")
+        for key in sorted(self._touched & self._own.keys()):
+            pod = self._own[key]
+            if pod.own and not _can_be_written(Pod, _pod_row(self.cluster_id, pod, pod.own)):
+                before = self._written.get(key)
+                if before is None:
+                    del self._own[key]
+                else:
+                    self._own[key] = before
+                left_out.append(f"Pod {key[0]}/{key[1]}")
+        return left_out
+
     def _differs(self, key: Key) -> bool:
         pod, before = self._own[key], self._written.get(key)
         return before is None or (pod.node, pod.own) != (before.node, before.own)
@@ -156,20 +178,7 @@ def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
 
 
 def _write_nodes(cluster: Cluster, nodes: Difference) -> list[journal.Change]:
-    rows = [
-        Node(
-            cluster=cluster,
-            name=name,
-            ready=seen.ready,
-            unschedulable=seen.unschedulable,
-            address=seen.address,
-            labels=seen.labels,
-            taints=seen.taints,
-            allocatable=seen.allocatable,
-            requested=requested,
-        )
-        for name, (seen, requested) in nodes.changed.items()
-    ]
+    rows = [_node_row(cluster.pk, name, stand) for name, stand in nodes.changed.items()]
     Node.objects.bulk_create(
         rows,
         batch_size=_AT_ONCE,
@@ -211,6 +220,33 @@ def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:
 
 def _pod_change(pod: PodSeen, action: journal.Action) -> journal.Change:
     return journal.Change("Pod", pod.namespace, pod.name, pod.own.uid if pod.own else "", action)
+
+
+def _can_be_written(model: type[Model], row: Model) -> bool:
+    """Tries it under a name of its own, and takes it back."""
+    row.name = f"try-{uuid4()}"  # type: ignore[attr-defined]
+    try:
+        with transaction.atomic():
+            model._default_manager.bulk_create([row])
+            transaction.set_rollback(True)
+    except UNWRITABLE:
+        return False
+    return True
+
+
+def _node_row(cluster_id: int, name: str, stand: Stand) -> Node:
+    seen, requested = stand
+    return Node(
+        cluster_id=cluster_id,
+        name=name,
+        ready=seen.ready,
+        unschedulable=seen.unschedulable,
+        address=seen.address,
+        labels=seen.labels,
+        taints=seen.taints,
+        allocatable=seen.allocatable,
+        requested=requested,
+    )
 
 
 def _pod_row(cluster_id: int, pod: PodSeen, own: OwnPod) -> Pod:

@@ -18,14 +18,14 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from fleet import heartbeat, journal
+from fleet import connections, events, heartbeat, journal
 from fleet.core import marks, sightings
-from fleet.core.sightings import Key
+from fleet.core.sightings import Key, Mark
 from fleet.kube.resources import CRDS, NODES, PODS, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed, Reflector
 from fleet.models import Cluster
-from fleet.services import following, links, pictures, probing, process_pods, processes
-from fleet.services.supply import ClusterGone, Supply
+from fleet.services import clusters, following, links, pictures, probing, process_pods, processes
+from fleet.services.supply import UNWRITABLE, ClusterGone, Supply
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ _BACKLOG = 4000
 """Changes that may wait for the writer before the readers have to: bounds the memory."""
 _MOST_BEHIND_S = 3.0
 """How far rows may be behind what was delivered, to be what the member shows."""
+_WRITING = threading.BoundedSemaphore(3)
+"""Members of one process whose changes are written at once: with the tower's, four connections."""
 _DATABASE_AWAY = (OperationalError, InterfaceError)
 
 
@@ -85,7 +87,7 @@ class MemberWatch:
 
     @property
     def alive(self) -> bool:
-        return self._writer.is_alive()
+        return self._writer.is_alive() and all(reflector.is_alive() for reflector, _ in self._reading.values())
 
     @property
     def is_current(self) -> bool:
@@ -171,7 +173,7 @@ class MemberWatch:
         keys: set[following.Key] = set()
 
         def supply() -> None:
-            keys.update((mark.job_uid, mark.attempt) for mark in self._supply.write(timezone.now()))
+            keys.update((mark.job_uid, mark.attempt) for mark in self._write_supply(timezone.now()))
             if crds and not crds.listed:
                 Cluster.objects.filter(pk=self._cluster_id).update(discovered_at=None)
 
@@ -179,11 +181,23 @@ class MemberWatch:
         if batches or keys:
             self._persist(lambda: _tell(self._cluster_id, batches, keys, timezone.now()))
 
+    def _write_supply(self, now: datetime) -> set[Mark]:
+        try:
+            return self._supply.write(now)
+        except UNWRITABLE as e:
+            left_out = self._supply.leave_out_unwritable()
+            if not left_out:
+                raise
+            _record_unwritable(self._cluster_id, left_out, e, now)
+            return self._supply.write(now)
+
     def _persist(self, action: Callable[[], None]) -> None:
         """Does it until the database takes it. ``action`` must be repeatable."""
         while not self._stopping.is_set():
             try:
-                action()
+                with _WRITING:
+                    action()
+                    connections.give_back()
                 return
             except _DATABASE_AWAY as e:
                 log.warning("%s: the database did not take what the watch saw, trying again: %s", self._name, e)
@@ -233,14 +247,44 @@ def _tell(cluster_id: int, batches: Batches, keys: set[following.Key], now: date
             if batch is None:
                 continue
             if batch.gone:
-                follower.vanished(cluster_id, resource, [item.value for item in batch.gone], now)
+                gone = [item.value for item in batch.gone]
+                _hand_over(follower.vanished, cluster_id, resource, gone, now)
             if batch.present:
-                follower.observed(cluster_id, resource, list(batch.present.values()), now)
+                _hand_over(follower.observed, cluster_id, resource, list(batch.present.values()), now)
             if batch.listed:
                 asked = now - timedelta(seconds=time.monotonic() - batch.began)
                 follower.synced(cluster_id, resource, _keys(batch.present.values()), asked, now)
         if keys:
             follower.pods_changed(cluster_id, keys, now)
+
+
+Report = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], None]
+
+
+def _hand_over(
+    report: Report, cluster_id: int, resource: Resource, objects: list[dict[str, Any]], now: datetime
+) -> None:
+    """All at once; if that cannot be, in halves, until the one object is left that cannot be written."""
+    try:
+        report(cluster_id, resource, objects, now)
+    except UNWRITABLE as e:
+        half = len(objects) // 2
+        if half:
+            _hand_over(report, cluster_id, resource, objects[:half], now)
+            _hand_over(report, cluster_id, resource, objects[half:], now)
+            return
+        metadata = objects[0]["metadata"]
+        name = f"{resource.kind} {metadata.get('namespace', '')}/{metadata['name']}"
+        _record_unwritable(cluster_id, [name], e, now)
+
+
+def _record_unwritable(cluster_id: int, names: Sequence[str], error: Exception, now: datetime) -> None:
+    log.warning("left out of what the member shows", extra={"objects": names}, exc_info=error)
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        message = f"left as they were, because what the cluster says of them cannot be stored: {', '.join(names[:5])}"
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        events.record(clusters.change(cluster), "ObjectUnreadable", message + more, now, warning=True)
 
 
 def _keys(objects: Iterable[dict[str, Any]]) -> set[following.Key]:
@@ -270,6 +314,7 @@ class Watchtower:
             while not self._stopping.is_set():
                 try:
                     self.look(timezone.now())
+                    connections.give_back()
                 except _DATABASE_AWAY as e:
                     log.warning("the database does not answer, trying again: %s", e)
                     connection.close()

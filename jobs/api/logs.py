@@ -13,6 +13,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from rest_framework import serializers
 
+from fleet import connections
 from fleet.errors import ConvoyError, Unavailable
 from jobs.services.logs import Log
 
@@ -44,6 +45,7 @@ def plain_text(request: HttpRequest, log: Log) -> StreamingHttpResponse:
     except BaseException:
         body.close()
         raise
+    connections.give_back()
     asynchronous = isinstance(request, ASGIRequest)
     response = StreamingHttpResponse(body.follow() if asynchronous else body, content_type="text/plain; charset=utf-8")
     response["Cache-Control"] = "no-store"

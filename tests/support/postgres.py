@@ -21,14 +21,14 @@ _STOPS_S = 60
 _TESTS_S = 240
 
 
-def passes(*tests: Path, but: str = "", skips: bool = False) -> None:
+def passes(*tests: Path, but: str = "", skips: bool = False, **env: str) -> None:
     """The tests of these files, with a PostgreSQL for a database; none may be skipped unless ``skips``, ``but`` is left out."""
     with started() as url:
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", *map(str, tests)]
         command += ["-k", f"not {but}"] if but else []
         done = subprocess.run(
             command,
-            env={**os.environ, "DATABASE_URL": url},
+            env={**os.environ, **env, "DATABASE_URL": url},
             capture_output=True,
             text=True,
             check=False,

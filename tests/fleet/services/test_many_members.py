@@ -1,0 +1,30 @@
+"""More members than a process has database connections: each of them is watched all the same."""
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from fleet.models import Cluster
+from fleet.services import links
+from tests.fleet.services.conftest import add_node, eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MEMBERS = 24
+
+
+def test_it_watches_24_members_with_few_connections(north, watching):
+    """One server under many names, so that they are cheap."""
+    now = timezone.now()
+    add_node(north, "n1")
+    access = links.stored(north.access())
+    for number in range(MEMBERS):
+        name = f"m{number}"
+        Cluster.objects.create(name=name, access=access, state="Ready", state_since=now, joined_at=now)
+    end = watching()
+    eventually(lambda: Cluster.objects.filter(synced_at__isnull=False, nodes__name="n1").count() == MEMBERS, 60)
+    eventually(lambda: Cluster.objects.filter(watched_until__gt=now).count() == MEMBERS, 30)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+            assert cursor.fetchone()[0] <= 5  # the watcher's four, and the test's own
+    end()
