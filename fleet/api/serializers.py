@@ -180,6 +180,9 @@ class SignInSerializer(serializers.Serializer[Any]):
 class SessionSerializer(serializers.Serializer[Any]):
     signed_in = serializers.BooleanField()
     username = serializers.CharField()
+    process_pods = serializers.BooleanField(
+        help_text="pods of some namespaces may run as processes of the server's machine"
+    )
 
 
 class ProblemSerializer(serializers.Serializer[Any]):

@@ -30,7 +30,7 @@ from fleet.api.serializers import (
 )
 from fleet.errors import InvalidInput
 from fleet.models import Token
-from fleet.services import access
+from fleet.services import access, process_pods
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -43,7 +43,8 @@ class SessionView(APIView):
     @extend_schema(responses=SessionSerializer)
     def get(self, request: Request) -> Response:
         get_token(request._request)
-        return Response({"signed_in": request.user.is_authenticated, "username": request.user.get_username()})
+        who = {"signed_in": request.user.is_authenticated, "username": request.user.get_username()}
+        return Response({**who, "process_pods": bool(process_pods.namespaces())})
 
     @extend_schema(request=SignInSerializer, responses=MeSerializer)
     def post(self, request: Request) -> Response:

@@ -4,8 +4,9 @@ A simulator runs beside the control plane only where ``manage.py up`` started it
 """
 
 import json
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from django.conf import settings
@@ -34,3 +35,15 @@ def publish(clusters: Iterable[Cluster]) -> None:
     draft = file.with_suffix(".draft")
     draft.write_text(text)
     draft.replace(file)
+
+
+def namespaces(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Where pods may run as processes of this machine now, as whoever signs in is told; the simulator decides by itself."""
+    if not (Path(settings.CONVOY_HOME) / "simulator").is_dir():
+        return []
+    asked = environ.get("CONVOY_PROCESS_PODS")
+    file = fleet_file()
+    if asked is None and (not file.exists() or json.loads(file.read_text())["real"]):
+        return []
+    words = ("default" if asked is None else asked).replace(",", " ").split()
+    return sorted(set(words) - {"off"})

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
+from django.test import Client
 
 from fleet.models import Cluster
 from fleet.services import process_pods
@@ -43,3 +44,18 @@ def test_it_writes_nothing_where_there_is_no_simulator(settings: LazySettings, t
     process_pods.publish([Cluster(name="prod", server="https://prod.example:6443")])
     assert not process_pods.fleet_file().exists()
     assert not list(tmp_path.iterdir())
+
+
+def test_who_signs_in_is_told_where_processes_may_run(home: Path) -> None:
+    assert process_pods.namespaces({}) == []
+    process_pods.publish([Cluster(name="north", server="https://127.0.0.1:7001")])
+    assert process_pods.namespaces({}) == ["default"]
+    assert process_pods.namespaces({"CONVOY_PROCESS_PODS": "off"}) == []
+    process_pods.publish([Cluster(name="prod", server="https://prod.example:6443")])
+    assert process_pods.namespaces({}) == []
+    assert process_pods.namespaces({"CONVOY_PROCESS_PODS": "b,a"}) == ["a", "b"]
+
+
+def test_it_is_said_at_sign_in(home: Path, db: None) -> None:
+    process_pods.publish([])
+    assert Client().get("/api/v1/session/").json()["process_pods"] is True

@@ -15,6 +15,13 @@ export const meQuery = queryOptions({
   staleTime: 60_000,
 });
 
+/** What strangers may know before they sign in. */
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: ({ signal }) => api.get<Session>('session/', { signal }),
+  staleTime: 60_000,
+});
+
 /** The session is asked first: it answers strangers too, and hands out the CSRF cookie that changes want back. */
 async function whoAmI(signal: AbortSignal): Promise<Me> {
   const asked = connection.sessions();

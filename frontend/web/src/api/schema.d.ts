@@ -2805,6 +2805,8 @@ export interface components {
         Session: {
             signed_in: boolean;
             username: string;
+            /** @description pods of some namespaces may run as processes of the server's machine */
+            process_pods: boolean;
         };
         /** @description What one cluster has of a job that is divided. */
         Share: {
