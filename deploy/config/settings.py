@@ -146,6 +146,11 @@ REST_FRAMEWORK = {
         "fleet.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
+    "DEFAULT_PARSER_CLASSES": [
+        "fleet.api.parsers.JsonBody",
+        "rest_framework.parsers.FormParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PAGINATION_CLASS": "fleet.api.pagination.Pages",
     "DEFAULT_FILTER_BACKENDS": [

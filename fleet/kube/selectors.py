@@ -2,12 +2,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-_SET = re.compile(r"\s*([^\s,!=()]+)\s+(in|notin)\s*\(([^()]*)\)\s*(?:,|$)")
-_EQUAL = re.compile(r"\s*([^\s,!=()]+)\s*(==|=|!=)\s*([^\s,!=()]*)\s*(?:,|$)")
-_EXISTS = re.compile(r"\s*(!?)\s*([^\s,!=()]+)\s*(?:,|$)")
+_SET = re.compile(r"\s*+([^\s,!=()]++)\s++(in|notin)\s*+\(([^()]*+)\)\s*+(?:,|\Z)")
+_EQUAL = re.compile(r"\s*+([^\s,!=()]++)\s*+(==|=|!=)\s*+([^\s,!=()]*+)\s*+(?:,|\Z)")
+_EXISTS = re.compile(r"\s*+(!?)\s*+([^\s,!=()]++)\s*+(?:,|\Z)")
+_NOTHING = re.compile(r"\s*+\Z")
+"""Nothing here goes back over what it has read (``*+``): the time grows with the text and no faster."""
+_MAX_REQUIREMENTS = 200
+"""Each is asked of each object."""
+_SHOWN = 80
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
@@ -22,6 +27,10 @@ class Requirement:
     key: str
     operator: str
     values: tuple[str, ...] = ()
+    _texts: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_texts", frozenset(each for each in self.values if isinstance(each, str)))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         has = self.key in labels
@@ -29,8 +38,11 @@ class Requirement:
             return has
         if self.operator == "DoesNotExist":
             return not has
-        inside = has and labels[self.key] in self.values
+        inside = has and self._takes(labels[self.key])
         return inside if self.operator == "In" else not inside
+
+    def _takes(self, label: object) -> bool:
+        return label in self._texts if isinstance(label, str) else label in self.values
 
 
 Selector = tuple[Requirement, ...]
@@ -44,12 +56,19 @@ def matches(selector: Selector, labels: Mapping[str, str]) -> bool:
 def parse_labels(text: str) -> Selector:
     """A ``labelSelector`` query parameter."""
     if text.rstrip().endswith(","):
-        raise SelectorError(f"unable to parse requirement: nothing follows the last comma of {text!r}")
-    found, position = [], 0
-    while position < len(text) and text[position:].strip():
+        raise SelectorError(f"unable to parse requirement: nothing follows the last comma of {text[-_SHOWN:]!r}")
+    found: list[Requirement] = []
+    position = 0
+    while not _NOTHING.match(text, position):
         requirement, position = _next(text, position)
         found.append(requirement)
+        _check_number(found)
     return tuple(found)
+
+
+def _check_number(found: Sequence[Requirement]) -> None:
+    if len(found) > _MAX_REQUIREMENTS:
+        raise SelectorError(f"a selector has at most {_MAX_REQUIREMENTS} requirements")
 
 
 def _next(text: str, position: int) -> tuple[Requirement, int]:
@@ -63,7 +82,7 @@ def _next(text: str, position: int) -> tuple[Requirement, int]:
     if match := _EXISTS.match(text, position):
         absent, key = match.groups()
         return Requirement(key, "DoesNotExist" if absent else "Exists"), match.end()
-    raise SelectorError(f"unable to parse requirement: {text[position:]!r}")
+    raise SelectorError(f"unable to parse requirement: {text[position : position + _SHOWN]!r}")
 
 
 def parse_fields(text: str) -> Selector:
@@ -72,9 +91,10 @@ def parse_fields(text: str) -> Selector:
     for term in filter(None, map(str.strip, text.split(","))):
         match = _EQUAL.fullmatch(term)
         if match is None:
-            raise SelectorError(f"invalid field selector: {term!r}")
+            raise SelectorError(f"invalid field selector: {term[:_SHOWN]!r}")
         path, operator, value = match.groups()
         found.append(Requirement(path, "NotIn" if operator == "!=" else "In", (value,)))
+        _check_number(found)
     return tuple(found)
 
 

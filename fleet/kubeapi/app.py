@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError, OperationalError, close_old_connections
+from django.db import DatabaseError, DataError, OperationalError, close_old_connections
 from django.utils import timezone
 
 from fleet import journal
@@ -66,6 +66,21 @@ class Application:
         return await sync_to_async(_with_database, thread_sensitive=False, executor=self._threads)(work, *args)
 
     def _answer(self, asked: Request) -> tuple[int, Object | str] | Watch:
+        try:
+            return self._answered(asked)
+        except RecursionError as e:
+            raise KubeError(400, "the object is nested too deeply") from e
+        except OperationalError as e:
+            log.warning("%s %s: the database is busy: %s", asked.method, asked.path, e)
+            raise KubeError(503, "the database is busy: try again") from e
+        except DataError as e:
+            log.warning("%s %s: %s", asked.method, asked.path, e)
+            raise KubeError(400, "the request holds a value the database cannot keep") from e
+        except DatabaseError as e:
+            log.exception("%s %s", asked.method, asked.path)
+            raise KubeError(500, "the database refused") from e
+
+    def _answered(self, asked: Request) -> tuple[int, Object | str] | Watch:
         user = self._user(asked)
         document = self._document(asked) if asked.method == "GET" else None
         if document is not None:
@@ -82,14 +97,6 @@ class Application:
                 return Verbs(target, asked, user, self._clock()).answer()
         except ConvoyError as e:
             raise refusals.of(e, target, asked.meant) from e
-        except RecursionError as e:
-            raise KubeError(400, "the object is nested too deeply") from e
-        except OperationalError as e:
-            log.warning("%s %s: the database is busy: %s", asked.method, asked.path, e)
-            raise KubeError(503, "the database is busy: try again") from e
-        except DatabaseError as e:
-            log.exception("%s %s", asked.method, asked.path)
-            raise KubeError(500, "the database refused") from e
 
     def _document(self, asked: Request) -> Object | str | None:
         return documents.find(asked.path, self._catalog, asked.headers.get(b"accept", b"").decode("latin-1"))

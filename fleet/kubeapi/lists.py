@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from fleet import journal
-from fleet.kube import selectors
+from fleet.kube import reader, selectors
 from fleet.kube.selectors import Selector
 from fleet.kube.status import KubeError, expired
 from fleet.kubeapi.kinds import Key, Kind, Object
@@ -19,6 +19,7 @@ from fleet.kubeapi.request import Request
 
 _MATCHES = ("Exact", "NotOlderThan")
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
+_LATEST = 10**18
 _TABLE_CHUNK, _TABLE_PAGE = 500, 2000
 """kubectl asks for 500 rows at a time and not more than five times a second: it would take 40 s to print 100,000."""
 
@@ -139,7 +140,9 @@ def _token(version: int, last: Object, left: int | None) -> str:
 
 def _resumed(token: str) -> tuple[int, Key, int | None]:
     try:
-        version, namespace, name, left = json.loads(base64.urlsafe_b64decode(token.encode()))
-        return int(version), (str(namespace), str(name)), None if left is None else int(left)
-    except (ValueError, TypeError) as e:
+        match reader.read_json(base64.urlsafe_b64decode(token.encode())):
+            case [int(version), str(namespace), str(name), None | int() as left] if 0 <= version <= _LATEST:
+                return version, (namespace, name), left
+    except ValueError as e:
         raise KubeError(400, "continue key is not valid") from e
+    raise KubeError(400, "continue key is not valid")

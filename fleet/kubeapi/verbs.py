@@ -3,6 +3,7 @@
 Runs in a thread, in the caller's name. A dry run does everything in a transaction that is then taken back.
 """
 
+import re
 import secrets
 from datetime import datetime
 from typing import Any
@@ -25,6 +26,7 @@ _PATCHES = {
     "application/strategic-merge-patch+json": patches.strategic,
     "application/json-patch+json": patches.json_patch,
 }
+_VERSION = re.compile(r"[0-9]{1,18}")
 
 
 class Verbs:
@@ -167,8 +169,8 @@ class Verbs:
             raise KubeError(
                 400, f"the name of the object ({metadata.get('name')}) does not match the name on the URL ({name})"
             )
-        given = metadata.get("resourceVersion")
-        if given and (not str(given).isdigit() or int(given) < int(_version(current))):
+        given = str(metadata.get("resourceVersion") or "")
+        if given and (not _VERSION.fullmatch(given) or int(given) < int(_version(current))):
             raise status.changed(self._resource, name)
         if metadata.get("uid", current["metadata"]["uid"]) != current["metadata"]["uid"]:
             told = "Precondition failed: UID in the object sent is that of another object"

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from fleet.errors import FieldFault, InvalidInput, MalformedInput, TooLarge, invalid
+from fleet.kube import reader
+from fleet.kube.reader import Unreadable
 from fleet.member.client import Access
 
 LIMIT = 256 * 1024
@@ -67,26 +67,14 @@ def _document(text: str) -> Section:
             (FieldFault("kubeconfig", f"is larger than {LIMIT // 1024} KiB"),),
         )
     try:
-        document = _PlainLoader(text).get_single_data()
-    except (yaml.YAMLError, ValueError, RecursionError) as e:
-        problem = getattr(e, "problem", None) or str(e).partition("\n")[0] or type(e).__name__
-        mark = getattr(e, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark else ""
-        detail = f"is not readable YAML: {problem}{where}"
+        documents = reader.read_yaml(text)
+    except Unreadable as e:
+        detail = f"is not readable YAML: {e.problem}" + (f" (line {e.line})" if e.line else "")
         raise MalformedInput(f"kubeconfig: {detail}", (FieldFault("kubeconfig", detail),)) from e
-    if not isinstance(document, dict):
+    if len(documents) != 1 or not isinstance(documents[0], dict):
         raise MalformedInput("kubeconfig: must be an object", (FieldFault("kubeconfig", "must be an object"),))
+    document: Section = documents[0]
     return document
-
-
-class _PlainLoader(yaml.SafeLoader):
-    """No anchors: a few bytes of nested aliases can stand for gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.get_event()
-            raise yaml.composer.ComposerError(None, None, "aliases are not accepted", event.start_mark)
-        return super().compose_node(parent, index)
 
 
 def _named(document: Section, section: str, field: str, name: str) -> tuple[str, Section]:

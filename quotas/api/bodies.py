@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import IO, Any
 
-from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from fleet.api.parsers import JsonBody
 from fleet.errors import MalformedInput, invalid
 from quotas.services import documents
 from quotas.services.trees import Saving
@@ -25,7 +26,7 @@ class YamlFile(BaseParser):
             raise MalformedInput(f"the file is not UTF-8 text: byte {e.start} cannot be read") from e
 
 
-PARSERS = [JSONParser, YamlFile]
+PARSERS = [JsonBody, YamlFile]
 
 
 def manifest(given: Mapping[str, Any]) -> dict[str, Any]:

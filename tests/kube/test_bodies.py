@@ -12,9 +12,11 @@ from fleet.kube.options import APPLY_PATCH, STRICT, WARN
 from fleet.kube.resources import CONFIG_MAPS
 from fleet.kube.status import KubeError
 
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=10,
 )
 
 
