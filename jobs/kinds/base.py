@@ -5,7 +5,7 @@ and its suspend switch are. It decides nothing: quota, placement and failover se
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -116,6 +116,8 @@ class Kind(Protocol):
     resource: Resource
     own_gang: bool = False
     """Whether the kind's operator makes the group its pods start in."""
+    phase_words: Mapping[str, Mapping[Phase, tuple[str, ...]]] = {}
+    """By path in the status where the kind says how it stands: its words for each phase, the usual one first; "": none."""
     ends_pods: bool = True
     """Whether the kind's operator ends the running pods of a copy that is suspended; where not, the fleet does it."""
     ended_last: str = ""

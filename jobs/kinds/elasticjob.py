@@ -47,6 +47,10 @@ _PHASES = {"Pending": Phase.CREATED, **{phase.value: phase for phase in Phase}}
 class ElasticJob(Kind):
     resource = ELASTIC_JOBS
     chiefs = ("chief", "worker", _MASTER)
+    phase_words = {
+        "phase": {phase: (phase.value,) for phase in Phase}
+        | {Phase.CREATED: ("Created", "Pending"), Phase.RESTARTING: ("Running",)}
+    }
     ends_pods = False
     ended_last = _MASTER
 

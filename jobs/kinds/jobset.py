@@ -14,6 +14,7 @@ _ENDS = (("Failed", Phase.FAILED), ("Completed", Phase.SUCCEEDED), ("Suspended",
 class JobSet(Kind):
     resource = JOB_SETS
     chiefs = ()
+    phase_words = {"terminalState": {Phase.SUCCEEDED: ("Completed",), Phase.FAILED: ("Failed",)}}
 
     def chief(self, roles: Iterable[str]) -> str:
         """The first group, as JobSet has it where no coordinator is named."""

@@ -30,6 +30,23 @@ _PHASES = {
 class RayJob(Kind):
     resource = RAY_JOBS
     chiefs = ("head",)
+    phase_words = {
+        "jobDeploymentStatus": {
+            Phase.CREATED: ("Initializing", "Waiting"),
+            Phase.RUNNING: ("Running",),
+            Phase.RESTARTING: ("Retrying",),
+            Phase.SUSPENDED: ("Suspended", "Suspending"),
+            Phase.SUCCEEDED: ("Complete",),
+            Phase.FAILED: ("Failed", "ValidationFailed", "Complete"),
+        },
+        "jobStatus": {
+            Phase.CREATED: ("", "PENDING"),
+            Phase.RUNNING: ("RUNNING", "PENDING"),
+            Phase.SUSPENDED: ("", "STOPPED"),
+            Phase.SUCCEEDED: ("SUCCEEDED",),
+            Phase.FAILED: ("FAILED", "STOPPED"),
+        },
+    }
 
     def ttl_s(self, manifest: Manifest) -> int | None:
         """KubeRay means the cluster by it, not the job; the fleet gives the cluster up at the end of the job."""

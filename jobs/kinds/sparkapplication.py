@@ -35,6 +35,16 @@ _PHASES = {
 class SparkApplication(Kind):
     resource = SPARK_APPLICATIONS
     chiefs = ("driver",)
+    phase_words = {
+        "applicationState.state": {
+            Phase.CREATED: ("", "SUBMITTED", "UNKNOWN"),
+            Phase.RUNNING: ("RUNNING", "SUCCEEDING"),
+            Phase.RESTARTING: ("PENDING_RERUN", "FAILING", "SUBMISSION_FAILED"),
+            Phase.SUSPENDED: ("SUSPENDED", "SUSPENDING"),
+            Phase.SUCCEEDED: ("COMPLETED",),
+            Phase.FAILED: ("FAILED", "SUBMISSION_FAILED"),
+        }
+    }
     ttl_path = ("spec", "timeToLiveSeconds")
 
     def read(self, manifest: Manifest) -> Reading:

@@ -17,6 +17,7 @@ _PHASES = {"Scaling": Phase.RUNNING, **{phase.value: phase for phase in Phase}}
 class TrainingJob(Kind):
     resource = TRAINING_JOBS
     chiefs = ("launcher",)
+    phase_words = {"phase": {phase: (phase.value,) for phase in Phase} | {Phase.RUNNING: ("Running", "Scaling")}}
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

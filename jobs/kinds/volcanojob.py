@@ -27,6 +27,16 @@ _PHASES = {
 class VolcanoJob(Kind):
     resource = VOLCANO_JOBS
     own_gang = True
+    phase_words = {
+        "state.phase": {
+            Phase.CREATED: ("Pending",),
+            Phase.RUNNING: ("Running", "Completing"),
+            Phase.RESTARTING: ("Restarting",),
+            Phase.SUSPENDED: ("Aborted", "Aborting"),
+            Phase.SUCCEEDED: ("Completed",),
+            Phase.FAILED: ("Failed", "Terminated", "Terminating"),
+        }
+    }
     chiefs = ("master", "launcher", "chief", "ps")
 
     def chief(self, roles: Iterable[str]) -> str:

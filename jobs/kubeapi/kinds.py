@@ -13,6 +13,8 @@ from fleet.kubeapi.kinds import Column, Exact, Key, Kind, Object, Write, head, s
 from fleet.kubeapi.tables import AGE
 from jobs.core import policy as policies
 from jobs.kinds import registry, schemas
+from jobs.kinds.base import Phase
+from jobs.kubeapi import printing
 from jobs.kubeapi.decisions import Bindings, Works
 from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
@@ -25,9 +27,7 @@ NAMESPACES_IN_USE = tuple(namespaces_of(model.objects.all()) for model in (Job, 
 class Jobs(ManifestKind):
     """One kind of training job. Its status is the member's; while it has none, the fleet says why."""
 
-    columns = (
-        Column("State", lambda shown, now: state(shown), description="The latest condition that is true"),
-        AGE,
+    wide = (
         Column("Cluster", lambda shown, now: _convoy(shown).get("cluster", ""), wide=True),
         Column("Fleet State", lambda shown, now: _convoy(shown).get("state", ""), wide=True),
         Column("Reason", lambda shown, now: (_convoy(shown).get("reason") or {}).get("message", ""), wide=True),
@@ -35,6 +35,7 @@ class Jobs(ManifestKind):
 
     def __init__(self, served: Served) -> None:
         self.served = served
+        self.columns = (*printing.columns(served.resource, state), *self.wide)
 
     def rows(self) -> QuerySet[Any]:
         rows = Job.objects.filter(kind=self.name, api_version=self.served.resource.api_version).select_related(
@@ -50,7 +51,13 @@ class Jobs(ManifestKind):
 
     def lines(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         """Without the manifest: it is most of a row, and what takes longest to read."""
-        return self._walk(self.rows().values_list(*_LINE, named=True), _line, namespaces, after, exact)
+        return self._walk(
+            self.rows().values_list(*_LINE, *_SIZES.get(self.served.resource.group, ()), named=True),
+            _line,
+            namespaces,
+            after,
+            exact,
+        )
 
     def delete(self, name: str, write: Write) -> bool:
         job = self.one(name, write)
@@ -61,26 +68,40 @@ _ORDER = ("Complete", "Succeeded", "Failed", "Suspended", "Restarting", "Running
 _FLEET_SAYS = {Job.State.SUCCEEDED: "Succeeded", Job.State.FAILED: "Failed", Job.State.SUSPENDED: "Suspended"}
 
 
+_GOES_ON = {Phase.RUNNING: {"Running", "Restarting"}, Phase.RESTARTING: {"Restarting"}}
+"""Conditions by which a member says so; where it says none, the fleet does."""
 _LINE = (
     *("name", "namespace", "uid", "resource_version", "generation", "labels", "deleting_at", "cluster__name"),
-    *("status", "state", "reason", "attempt", "created_at", "finished_at"),
+    *("status", "state", "reason", "attempt", "created_at", "finished_at", "api_version", "kind", "suspended"),
 )
+_SIZES = {"batch": ("manifest__spec__completions", "manifest__spec__parallelism")}
 
 
 def _line(row: Any) -> Object:
     deleting = stamp(row.deleting_at) if row.deleting_at else None
     metadata = head(row, creationTimestamp=stamp(row.created_at), labels=row.labels, deletionTimestamp=deleting)
-    return {"metadata": metadata, "status": _status(row, row.cluster__name)}
+    spec = {"suspend": row.suspended}
+    for size in _SIZES["batch"]:
+        spec[size.rpartition("__")[2]] = getattr(row, size, None)
+    return {"metadata": metadata, "spec": spec, "status": _status(row, row.cluster__name)}
 
 
 def _status(row: Any, cluster: str | None) -> Object:
     """``row`` is a job, or of its columns those of a line."""
-    status = {} if row.state in Job.OFF_MEMBER else dict(row.status)
+    phase = printing.phase_of(row.state)
+    status = printing.said(
+        registry.of(row.api_version, row.kind), {} if row.state in Job.OFF_MEMBER else row.status, phase
+    )
     conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
     told = {each.get("type") for each in conditions if each.get("status") == "True"}
     final = _FLEET_SAYS.get(Job.State(row.state))
     if not conditions:
         conditions = [_condition("Created", "the fleet has the job", stamp(row.created_at))]
+    if phase in _GOES_ON and not told & _GOES_ON[phase]:
+        conditions = [
+            *conditions,
+            _condition(phase.value, f"attempt {row.attempt} on {cluster}", stamp(row.created_at)),
+        ]
     if final and final not in told and not (final == "Succeeded" and "Complete" in told):
         since = row.finished_at or row.created_at
         conditions = [*conditions, _condition(final, (row.reason or {}).get("message", ""), stamp(since))]

@@ -32,6 +32,12 @@ def definitions() -> tuple[Document, ...]:
 
 
 @cache
+def printed(resource: Resource) -> tuple[Document, ...]:
+    """The columns that a kind defined here is printed with."""
+    return tuple((_version(resource) or {}).get("additionalPrinterColumns") or ())
+
+
+@cache
 def document(resource: Resource) -> Document | None:
     """What explains the objects of a kind that is defined here, with references to `components`; None for others."""
     found = _version(resource)

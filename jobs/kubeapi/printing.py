@@ -1,0 +1,109 @@
+"""How a job stands, as kubectl shows its kind: upstream's own columns and status fields, saying what is true in the fleet.
+
+A member's words stay where they are words for the phase the job is in; else the kind's own word for that phase takes their
+place: a job that waits again is not shown as running somewhere, and one that moves after a failure has not failed.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from fleet.kube import crds, tables
+from fleet.kube.resources import Resource
+from fleet.kubeapi.kinds import Column, Object
+from fleet.kubeapi.tables import AGE, age
+from jobs.kinds.base import Kind, Phase
+from jobs.models import Job
+
+_PHASES = {
+    Job.State.RUNNING: Phase.RUNNING,
+    Job.State.RECLAIMING: Phase.RUNNING,
+    Job.State.BACKOFF: Phase.RESTARTING,
+    Job.State.SUSPENDED: Phase.SUSPENDED,
+    Job.State.SUCCEEDED: Phase.SUCCEEDED,
+    Job.State.FAILED: Phase.FAILED,
+}
+"""Every other state is that of a job that is there and does not run."""
+_FINAL = ("Complete", "Completed", "Succeeded", "Failed")
+_RUNS = ("Running", "Restarting")
+_CONTRADICT: dict[Phase, tuple[str, ...]] = {
+    Phase.CREATED: (*_FINAL, *_RUNS, "Suspended"),
+    Phase.RUNNING: (*_FINAL, "Suspended"),
+    Phase.RESTARTING: (*_FINAL, "Suspended"),
+    Phase.SUSPENDED: (*_FINAL, *_RUNS),
+    Phase.SUCCEEDED: ("Failed",),
+    Phase.FAILED: ("Complete", "Completed", "Succeeded"),
+}
+"""Conditions that are not true of a job in the phase."""
+_BATCH = {Phase.CREATED: "Pending", Phase.RESTARTING: "Running", Phase.SUCCEEDED: "Complete"}
+
+
+def phase_of(state: str) -> Phase:
+    return _PHASES.get(Job.State(state), Phase.CREATED)
+
+
+def said(kind: Kind, status: Mapping[str, Any], phase: Phase) -> Object:
+    """The status with the kind's own fields saying ``phase``, and without conditions that contradict it."""
+    made = copy.deepcopy(dict(status))
+    for path, words in kind.phase_words.items():
+        *parents, last = path.split(".")
+        target = made
+        for parent in parents:
+            target = target.setdefault(parent, {})
+        if target.get(last) not in words.get(phase, ()):
+            target[last] = words.get(phase, ("",))[0]
+        if not target[last]:
+            del target[last]
+    conditions = [each for each in made.get("conditions") or [] if isinstance(each, dict)]
+    wrong = [each for each in conditions if each.get("status") == "True" and each.get("type") in _CONTRADICT[phase]]
+    return {**made, "conditions": [each for each in conditions if each not in wrong]} if wrong else made
+
+
+def columns(resource: Resource, state: Callable[[Object], str]) -> tuple[Column, ...]:
+    """Between NAME and the end."""
+    if resource.group == "batch":
+        return _BATCH_COLUMNS
+    printed = crds.printed(resource)
+    if not any("status." in each["jsonPath"] and "conditions[-1:]" not in each["jsonPath"] for each in printed):
+        shown = Column("State", lambda shown, now: state(shown), description="The latest condition that is true")
+        return shown, AGE
+    return tuple(_column(each) for each in tables.columns_from(printed)[1:])
+
+
+def _column(column: tables.Column) -> Column:
+    if column.type == "date":
+        return AGE
+    return Column(column.name, lambda shown, now: _text(column.read(shown)), wide=column.priority > 0)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _batch_status(shown: Object, _now: datetime) -> str:
+    phase = phase_of(shown["status"]["convoy"]["state"])
+    return _BATCH.get(phase, phase.value)
+
+
+def _completions(shown: Object, _now: datetime) -> str:
+    spec, done = shown.get("spec") or {}, shown["status"].get("succeeded") or 0
+    if spec.get("completions") is not None:
+        return f"{done}/{spec['completions']}"
+    parallel = spec.get("parallelism") or 1
+    return f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
+
+
+def _duration(shown: Object, now: datetime) -> str:
+    status = shown["status"]
+    if not (start := status.get("startTime")):
+        return ""
+    return age(start, datetime.fromisoformat(status["completionTime"]) if status.get("completionTime") else now)
+
+
+_BATCH_COLUMNS = (
+    Column("Status", _batch_status),
+    Column("Completions", _completions),
+    Column("Duration", _duration),
+    AGE,
+)

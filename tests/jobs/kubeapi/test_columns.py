@@ -1,0 +1,114 @@
+"""What stock kubectl prints of every kind in every state: upstream's columns, and the fleet's truth in them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from django.utils import timezone
+
+from jobs.models import Job
+from jobs.services import manifests, submit
+from tests.support.kubectl import served
+
+pytestmark = pytest.mark.django_db(transaction=True)
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+NOW = "2026-11-01T10:00:00Z"
+STATES = ("Queued", "Dispatched", "Running", "Reclaiming", "Moving", "Backoff", "Suspended", "Succeeded", "Failed")
+
+
+def words(*told: str) -> dict[str, str]:
+    return dict(zip(STATES, told, strict=True))
+
+
+CONDITIONS = words(
+    *("Created", "Created", "Running", "Running", "Created", "Restarting", "Suspended", "Succeeded", "Failed")
+)
+RUNS = {"conditions": [{"type": "Running", "status": "True"}]}
+KINDS = {
+    "tfjob": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
+    "mpijob": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
+    "mpijob-v1": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
+    "trainingjob": ("NAME PHASE AGE", "PHASE", {"phase": "Running"}, CONDITIONS),
+    "elasticjob": ("NAME PHASE AGE", "PHASE", {"phase": "Running"}, {**CONDITIONS, "Backoff": "Running"}),
+    "rayjob": (
+        "NAME JOB STATUS DEPLOYMENT STATUS RAY CLUSTER NAME START TIME END TIME AGE",
+        "DEPLOYMENT STATUS",
+        {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"},
+        words(
+            *("Initializing", "Initializing", "Running", "Running", "Initializing", "Retrying", "Suspended"),
+            *("Complete", "Failed"),
+        ),
+    ),
+    "jobset": (
+        "NAME TERMINALSTATE RESTARTS COMPLETED SUSPENDED AGE",
+        "TERMINALSTATE",
+        {"restarts": 0},
+        words("", "", "", "", "", "", "", "Completed", "Failed"),
+    ),
+    "sparkapplication": (
+        "NAME SUSPEND STATUS ATTEMPTS START FINISH AGE",
+        "STATUS",
+        {"applicationState": {"state": "RUNNING"}},
+        words("", "", "RUNNING", "RUNNING", "", "PENDING_RERUN", "SUSPENDED", "COMPLETED", "FAILED"),
+    ),
+    "volcanojob": (
+        "NAME STATUS MINAVAILABLE RUNNINGS AGE",
+        "STATUS",
+        {"state": {"phase": "Running"}, "running": 3, "minAvailable": 3},
+        words(
+            *("Pending", "Pending", "Running", "Running", "Pending", "Restarting", "Aborted", "Completed", "Failed"),
+        ),
+    ),
+}
+BATCH = words("Pending", "Pending", "Running", "Running", "Pending", "Running", "Suspended", "Complete", "Failed")
+
+
+@pytest.fixture
+def kubectl(admin, tmp_path):
+    with served(tmp_path) as door:
+        yield door.as_user("ada")
+
+
+def applied(text: str) -> str:
+    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+    job = Job.objects.get()
+    group, version = job.api_version.split("/")
+    return f"{job.kind.lower()}s.{version}.{group}"
+
+
+def cell(printed: str, column: str) -> str:
+    """Cells stand under their heads."""
+    header, row = printed.splitlines()
+    start = header.index(column)
+    return row[start:].split("   ")[0].strip() if row[start : start + 1].strip() else ""
+
+
+@pytest.mark.parametrize("example", KINDS)
+def test_each_kind_is_printed_in_its_own_columns_with_the_state_it_is_in(kubectl, example):
+    header, column, ran, expected = KINDS[example]
+    plural = applied((EXAMPLES / f"{example}.yaml").read_text())
+    for state, word in expected.items():
+        Job.objects.update(state=state, status=ran, suspended=state == "Suspended")
+        printed = kubectl.says("get", plural)
+        assert printed.splitlines()[0].split() == header.split()
+        assert (state, cell(printed, column)) == (state, word)
+
+
+def test_a_batch_job_is_printed_as_kubectl_prints_it(kubectl):
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sweep"}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "x", "image": "i"}]}}
+    plural = applied(yaml.safe_dump({**job, "spec": {"completions": 4, "parallelism": 2, "template": template}}))
+    status = {"startTime": NOW, "completionTime": "2026-11-01T10:01:30Z", "succeeded": 3, "active": 1}
+    for state, word in BATCH.items():
+        Job.objects.update(state=state, status=status, suspended=state == "Suspended")
+        printed = kubectl.says("get", plural)
+        assert printed.splitlines()[0].split() == ["NAME", "STATUS", "COMPLETIONS", "DURATION", "AGE"]
+        off = state in Job.OFF_MEMBER
+        told = [cell(printed, name) for name in ("STATUS", "COMPLETIONS", "DURATION")]
+        assert (state, told) == (state, [word, "0/4" if off else "3/4", "" if off else "90s"])
+
+
+def test_a_running_job_of_every_kind_can_be_waited_for(kubectl):
+    plural = applied((EXAMPLES / "elasticjob.yaml").read_text())
+    Job.objects.update(state="Running", status={"phase": "Running"})
+    assert "condition met" in kubectl.says("wait", plural, "llama", "--for=condition=Running", "--timeout=5s")
