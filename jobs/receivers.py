@@ -23,8 +23,8 @@ def on_detaching(cluster: Cluster, **_: object) -> str:
     return f"{count} jobs run there: drain or delete them first, or force it to move them" if count else ""
 
 
-def on_tree_changing(after: Tree | None, **_: object) -> str:
-    return entitlements.tree_changing(after)
+def on_tree_changing(before: Tree | None, after: Tree | None, **_: object) -> str:
+    return entitlements.tree_changing(before, after)
 
 
 def on_quota_changed(**_: object) -> None:

@@ -20,7 +20,7 @@ def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
         return None
     if quota is None:
         return _suspended() if gang.policy.suspended else None
-    if not gang.leaf and (gang.leaf_fault or gang.policy.suspended):
+    if not gang.leaf and (gang.leaf_fault or gang.policy.suspended or quota.ledger.tree.outside_jobs_wait):
         return _no_quota(gang)
     if closed := quota.closed.get(gang.leaf):
         told = f"queue {closed.path} ({closed.name}) is {closed.state.lower()} and lets nobody start"

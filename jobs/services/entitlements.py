@@ -20,9 +20,9 @@ from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services.locks import lock_jobs
 from quotas.core import amounts
-from quotas.core.attributes import PRIORITY_CLASSES
+from quotas.core.attributes import OUTSIDE_JOBS, PRIORITY_CLASSES
 from quotas.core.ledger import Charge, Ledger
-from quotas.core.tree import Tree
+from quotas.core.tree import OutsideJobs, Tree
 
 _CHUNK = 500
 _COLUMNS = (
@@ -78,21 +78,27 @@ def _refit_stale() -> int:
     return stale.update(tree_version=version)
 
 
-def tree_changing(after: Tree | None) -> str:
-    """Gives every live job its leaf in the tree that is to be; a sentence when jobs that run would be stranded by it.
+def tree_changing(before: Tree | None, after: Tree | None) -> str:
+    """Gives every live job its leaf in the tree that is to be; a sentence when jobs would be stranded by it.
 
-    Called in the transaction of the change, which the sentence ends.
+    Jobs that wait may be left without a leaf only where a tree states what becomes of them: the new one, or when the tree
+    goes, the old one. Called in the transaction of the change, which the sentence ends.
     """
     jobs = list(_live().values(*_COLUMNS))
+    queued = {job["pk"] for job in jobs if job["leaf"] and job["charge"] is None and not _runs(job)}
     _refit(jobs, after, may_be_charged=[job["pk"] for job in jobs if job["charge"] is None and _runs(job)])
     holding = [job for job in jobs if job["charge"] is not None or (after and job["leaf"] and _runs(job))]
-    if after is None:
-        return f"{len(holding)} jobs run by it: let them end or suspend them first" if holding else ""
+    if after is None and holding:
+        return f"{len(holding)} jobs run by it: let them end or suspend them first"
     lost = [job for job in holding if not job["leaf"]]
     if lost:
-        names = ", ".join(f"{job['namespace']}/{job['name']}" for job in lost[:3])
-        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
-        return f"{len(lost)} running jobs would belong to no leaf: {names}{more}"
+        return f"{len(lost)} running jobs would belong to no leaf: {_names(lost)}"
+    stranded = [job for job in jobs if job["pk"] in queued and not job["leaf"]]
+    stating = after or before
+    if stranded and (stating is None or not _stated(stating, gone=after is None)):
+        return f"{len(stranded)} waiting jobs would belong to no leaf: {_names(stranded)}; {_CHOICE}"
+    if after is None:
+        return ""
     ledger = Ledger.of(after, (_charge(job) for job in holding))
     if told := _above(ledger, ledger.held.used, ledger.max, "max") or _above_min(ledger):
         return told
@@ -100,6 +106,23 @@ def tree_changing(after: Tree | None) -> str:
         if job["charge"] is None:
             Job.objects.filter(pk=job["pk"]).update(charge=_charge(job).amounts)
     return ""
+
+
+_CHOICE = (
+    f"give their namespaces to a leaf, or state on the root the attribute {OUTSIDE_JOBS}: Wait (jobs outside the tree wait)"
+    " or Run (they start without quota); to delete a tree by which jobs wait, it has to say Run"
+)
+
+
+def _stated(tree: Tree, *, gone: bool) -> bool:
+    """Whether the tree states what becomes of jobs outside it; without any tree nothing makes them wait."""
+    stated = tree.nodes[0].attributes.outside_jobs
+    return stated is OutsideJobs.RUN if gone else stated is not None
+
+
+def _names(jobs: Sequence[Mapping[str, Any]]) -> str:
+    more = f" and {len(jobs) - 3} more" if len(jobs) > 3 else ""
+    return ", ".join(f"{job['namespace']}/{job['name']}" for job in jobs[:3]) + more
 
 
 def _above(ledger: Ledger, used: Vector, limit: Vector, bound: str) -> str:

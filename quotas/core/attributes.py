@@ -11,7 +11,7 @@ from fleet.kube import names
 from quotas.core import limits
 from quotas.core.amounts import told
 from quotas.core.limits import Fault, Limits
-from quotas.core.tree import Attributes, PreemptPolicy
+from quotas.core.tree import Attributes, OutsideJobs, PreemptPolicy
 
 LENDLIMIT = "alibabacloud.com/lendlimit"
 WEIGHT = "weight"
@@ -19,7 +19,8 @@ PREEMPT_POLICY = "preempt-policy"
 QUEUE_POLICY = "queue-policy"
 CLUSTER_AFFINITY = "cluster-affinity"
 PRIORITY_CLASSES = "priority-classes"
-_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES)
+OUTSIDE_JOBS = "outside-jobs"
+_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, OUTSIDE_JOBS)
 _HEAVIEST = 65535
 _HIGHEST = 10**9
 """What a PriorityClass of one's own may be worth; what is above is the system's."""
@@ -47,8 +48,10 @@ def name_fault(name: object) -> str:
     )
 
 
-def read(stated: Mapping[str, Any], least: Limits, inherited: Attributes) -> Known:
+def read(stated: Mapping[str, Any], least: Limits, inherited: Attributes, *, root: bool = False) -> Known:
     faults: list[Fault] = []
+    if OUTSIDE_JOBS in stated and not root:
+        faults.append((OUTSIDE_JOBS, "is for the root alone: it says what becomes of jobs that belong to no leaf"))
     attributes = Attributes(
         lendlimit=_lendlimit(stated.get(LENDLIMIT), least, faults),
         weight=_weight(stated.get(WEIGHT), faults),
@@ -56,6 +59,9 @@ def read(stated: Mapping[str, Any], least: Limits, inherited: Attributes) -> Kno
         queue_policy=_choice(QUEUE_POLICY, stated, inherited.queue_policy, faults),
         cluster_affinity=_clusters(stated.get(CLUSTER_AFFINITY), inherited.cluster_affinity, faults),
         priority_classes=_classes(stated.get(PRIORITY_CLASSES), inherited.priority_classes, faults),
+        outside_jobs=None
+        if stated.get(OUTSIDE_JOBS) is None
+        else _choice(OUTSIDE_JOBS, stated, OutsideJobs.WAIT, faults),
     )
     return Known(attributes, tuple(faults), tuple(sorted(stated.keys() - set(_KNOWN))))
 

@@ -129,7 +129,7 @@ class _Reader:
 
     def attributes(self, value: object, where: str, path: str, least: Limits, parent: _Parent | None) -> Attributes:
         body = {} if value is None else self.mapping(value, f"{where}.attributes")
-        known: Known = attributes.read(body, least, parent.attributes if parent else Attributes())
+        known: Known = attributes.read(body, least, parent.attributes if parent else Attributes(), root=parent is None)
         self.found(((f"attributes.{key}", f"{path}: {detail}") for key, detail in known.faults), where)
         self.warnings += [f"{where}.attributes.{key} of {path} is kept but not acted upon" for key in known.others]
         return known.attributes

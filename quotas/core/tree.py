@@ -31,6 +31,14 @@ class PreemptPolicy(StrEnum):
     LOWER_PRIORITY = "PreemptLowerPriority"
 
 
+class OutsideJobs(StrEnum):
+    """What becomes of jobs that belong to no leaf."""
+
+    WAIT = "Wait"
+    RUN = "Run"
+    """They start without quota, and are charged to nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attributes:
     lendlimit: Amounts | None = None
@@ -43,6 +51,8 @@ class Attributes:
     """The only clusters its jobs may go to: those it names, less what an ancestor does not allow. Empty: any."""
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     """What the PriorityClasses are worth that its jobs name: its own, and those of its ancestors."""
+    outside_jobs: OutsideJobs | None = None
+    """Of the root alone. None: nothing is stated, and they run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,10 @@ class Tree:
     def ceiling(self, path: str, resource: str) -> int:
         """The least max from the node up to the root."""
         return min(node.max.get(resource, UNLIMITED) for node in self.to_root(path))
+
+    @property
+    def outside_jobs_wait(self) -> bool:
+        return self.nodes[0].attributes.outside_jobs is OutsideJobs.WAIT
 
     def leaf_of(self, namespace: str, labels: Mapping[str, str]) -> Node | NoQuota:
         """The leaf a job belongs to: by its quota label, else by its namespace."""

@@ -109,7 +109,7 @@ def _check_storable(manifest: Mapping[str, Any]) -> None:
 
 
 def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
-    """No quota limits anybody afterwards. Refused while jobs wait or run by it."""
+    """No quota limits anybody afterwards. Refused while jobs run by it, or wait by it and it does not state that they run."""
     with transaction.atomic():
         row = QuotaTree.objects.select_for_update(no_key=True).filter(name=name).first()
         if row is None:
