@@ -1,5 +1,6 @@
 """Why a job is where it is, over REST: every cluster looked at, and what would let the job start."""
 
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -13,17 +14,20 @@ from rest_framework.views import APIView
 from fleet.api.clusters import visible
 from fleet.api.permissions import ByRole, Guarded
 from fleet.errors import NotFound
+from fleet.services import access
 from jobs.api.placement import SpeedSerializer
 from jobs.api.serializers import QuotaVerdictSerializer, ReasonSerializer
+from jobs.core import remedies
 from jobs.core.placing.explaining import Cause
 from jobs.models import Job
 from jobs.services import explaining
+from quotas.services import scopes
 
 
 class ClaimSerializer(serializers.Serializer[Any]):
     """Capacity promised to a job whose pods are not seen yet, or kept for a big gang that waits."""
 
-    job = serializers.CharField()
+    job = serializers.CharField(help_text="empty: one that the reader may not see")
     amounts = serializers.DictField(child=serializers.IntegerField())
     pods = serializers.IntegerField()
     made_at = serializers.DateTimeField()
@@ -58,19 +62,99 @@ class ClusterExplainedSerializer(serializers.Serializer[Any]):
     held = ClaimSerializer(many=True, help_text="the oldest promises of what is short")
 
 
-class ChangeSerializer(serializers.Serializer[Any]):
-    """Each was tried on the placement engine before it is told, those of quotas excepted."""
+class JobRefSerializer(serializers.Serializer[Any]):
+    """A job that advice is about; of a namespace that the reader may not see, its amounts alone."""
 
-    kind = serializers.ChoiceField(
-        ["WaitUntil", "Uncordon", "Tolerate", "WaitForJobs", "Select", "AddNodes", "RaiseQuota"]
-    )
+    id = serializers.CharField(source="uid", help_text="empty: it may not be seen")
+    name = serializers.CharField(help_text="namespace/name; empty: it may not be seen")
+    amounts = serializers.DictField(child=serializers.IntegerField())
+
+
+class StepSerializer(serializers.Serializer[Any]):
+    """Those of placement were tried on the placement engine, those of quotas follow from the tree in force."""
+
+    kind = serializers.ChoiceField([each.value for each in remedies.Kind])
     message = serializers.CharField()
     cluster = serializers.CharField()
     path = serializers.CharField(help_text="the node of the quota tree")
-    jobs = serializers.ListField(child=serializers.CharField(), help_text="that would have to end")
-    count = serializers.IntegerField(help_text="of nodes or jobs")
-    amounts = serializers.DictField(child=serializers.IntegerField(), help_text="of one node, or of the limit")
-    at = serializers.DateTimeField(allow_null=True)
+    queue = serializers.CharField(help_text="the queue that is to be opened")
+    bound = serializers.CharField(help_text="which limit is to be raised: min or max")
+    role = serializers.CharField(help_text="whose pods ask for too much; empty: the whole gang")
+    jobs = serializers.ListField(
+        child=serializers.CharField(), source="names", help_text="that would have to end, as far as they may be seen"
+    )
+    held_by = JobRefSerializer(many=True, source="jobs", help_text="all of them, with what each holds")
+    count = serializers.IntegerField(help_text="of nodes, or of those jobs that have to end")
+    beside = serializers.IntegerField(help_text="nodes it takes while what runs there goes on; 0: as many, or unknown")
+    amounts = serializers.DictField(
+        child=serializers.IntegerField(), help_text="of one node, of the limit, or borrowed"
+    )
+    at = serializers.DateTimeField(allow_null=True, help_text="when it is over, or when the queue was closed")
+    by = serializers.CharField(help_text="who closed the queue")
+    comment = serializers.CharField(help_text="why the queue was closed")
+    allowed = serializers.SerializerMethodField(help_text="whether the reader may do it")
+    needs = serializers.SerializerMethodField(help_text="the role that may do it; empty: everybody, or time alone")
+
+    def get_allowed(self, change: remedies.Change) -> bool:
+        return _right(change, self.context["explained"]).held_by(self.context["request"].user)
+
+    def get_needs(self, change: remedies.Change) -> str:
+        return _right(change, self.context["explained"]).role
+
+
+class ChangeSerializer(StepSerializer):
+    steps = StepSerializer(many=True, help_text="of AllOf: none of them helps alone")
+
+
+@dataclass(frozen=True, slots=True)
+class _Right:
+    """What it takes to do a thing: a verb on a kind in a namespace, or the charge of a node of the quota tree."""
+
+    verb: str = ""
+    kind: str = ""
+    namespace: str = ""
+    path: str = ""
+
+    @property
+    def role(self) -> str:
+        return access.wanted(self.verb, self.kind) if self.verb else ""
+
+    def held_by(self, user: Any) -> bool:
+        if not self.verb:
+            return True
+        if self.kind == "Queue":
+            return scopes.of(user).may_run(self.path)
+        if self.kind == "ElasticQuotaTree":
+            return scopes.of(user).may_edit(self.path)
+        return access.may(user, self.verb, self.kind, self.namespace)
+
+
+_CLUSTER = {
+    remedies.Kind.UNCORDON: "cordon",
+    remedies.Kind.TOLERATE: "label",
+    remedies.Kind.JOIN_CLUSTER: "join",
+    remedies.Kind.ADD_NODES: "label",
+    remedies.Kind.RESTORE_CLUSTER: "label",
+}
+_TREE = {remedies.Kind.RAISE_QUOTA, remedies.Kind.ADD_NAMESPACE, remedies.Kind.MAKE_QUOTA_TREE}
+
+
+def _right(change: remedies.Change, job: Job) -> _Right:
+    kind = change.kind
+    if kind in _CLUSTER:
+        return _Right(_CLUSTER[kind], "Cluster")
+    if kind in _TREE:
+        return _Right("apply", "ElasticQuotaTree", path=change.path)
+    match kind:
+        case remedies.Kind.OPEN_QUEUE:
+            return _Right("open", "Queue", path=change.path)
+        case remedies.Kind.MAKE_POLICY | remedies.Kind.SELECT:
+            return _Right("apply", "PropagationPolicy", job.namespace)
+        case remedies.Kind.RESUME:
+            return _Right("resume", "Job", job.namespace)
+        case remedies.Kind.LOWER_REQUEST:
+            return _Right("apply", "Job", job.namespace)
+    return _Right()
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
@@ -104,4 +188,6 @@ class ExplainView(Guarded, APIView):
         if job is None:
             raise NotFound("there is no such job")
         self.check_object_permissions(request, job)
-        return Response(ExplanationSerializer(explaining.of(job, timezone.now())).data)
+        allowed = access.visible_namespaces(request.user)
+        found = explaining.of(job, timezone.now(), lambda namespace: allowed is None or namespace in allowed)
+        return Response(ExplanationSerializer(found, context={"request": request, "explained": job}).data)

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from fleet.api.clusters import visible
 from fleet.api.permissions import ByRole, Guarded
+from fleet.services import access
 from jobs.api.views import UID
 from jobs.models import Job
 from jobs.services import estimates, queue_moves, queueing
@@ -36,7 +37,7 @@ class QueueUnitSerializer(serializers.Serializer[Any]):
     position = serializers.IntegerField(
         allow_null=True, help_text="from 1, among those who wait; null: it does not wait"
     )
-    ahead = serializers.CharField(allow_blank=True, help_text="the job directly before it")
+    ahead = serializers.CharField(allow_blank=True, help_text="the job directly before it that can start at all")
     blocker = serializers.CharField(allow_blank=True, help_text="the job whose wait holds up the queue")
     message = serializers.CharField(allow_blank=True)
     code = serializers.SerializerMethodField()
@@ -50,8 +51,17 @@ class QueueUnitSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(EstimateSerializer(allow_null=True))
     def get_estimate(self, unit: queueing.QueueUnit) -> dict[str, Any] | None:
-        found = self.context["starts"].get(estimates.key(unit.job)) if unit.position else None
+        found = estimates.of(unit.job, self.context["starts"]) if unit.position else None
         return {"starts_at": found.starts_at, "basis": found.message} if found else None
+
+    def to_representation(self, unit: queueing.QueueUnit) -> dict[str, Any]:
+        """Jobs of namespaces that the reader may not see have no name here."""
+        allowed = access.visible_namespaces(self.context["request"].user)
+        shown: dict[str, Any] = super().to_representation(unit)
+        for field in ("ahead", "blocker"):
+            if allowed is not None and shown[field].partition("/")[0] not in allowed:
+                shown[field] = ""
+        return shown
 
     def get_code(self, unit: queueing.QueueUnit) -> str:
         return str((unit.job.reason or {}).get("code", ""))

@@ -51,6 +51,7 @@ class ReasonSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
     clusters = ShortSerializer(many=True, required=False)
     quota = QuotaVerdictSerializer(required=False, help_text="what the quota says, beside the clusters")
+    at = serializers.DateTimeField(required=False, help_text="when the scheduler last looked")
 
 
 class GangRoleSerializer(serializers.Serializer[Any]):

@@ -150,6 +150,8 @@ def amount(resource: str, value: int) -> str:
     """``4 nvidia.com/gpu``, ``1.5 cpu``, ``12.0Gi memory``: whole units as a person says them."""
     if resource == "cpu":
         return f"{value / 1000:g} cpu"
+    if resource == "kube-queue/max-jobs":
+        return f"{value} job{'s' if value != 1 else ''}"
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
         return f"{value / 2**30:.1f}Gi {resource}"
     return f"{value} {resource}"

@@ -168,7 +168,8 @@ def slices(
 def _marks(submitted: datetime, waited: Sequence[Turn], runs: Sequence[Run]) -> Iterator[tuple[Slice, bool]]:
     """Where a slice begins, and whether anybody has the job from then on."""
     yield Slice(Owner.QUEUE, submitted, submitted), True
-    for turn in waited:
+    # A cycle that began before the job was written down tells of it with its own time: nothing is older than the job.
+    for turn in (replace(turn, at=max(turn.at, submitted)) for turn in waited):
         if not any(run.placed_at <= turn.at and (run.ended_at is None or turn.at < run.ended_at) for run in runs):
             moving = turn.owner is Owner.PLACEMENT and any(run.placed_at < turn.at for run in runs)
             yield Slice(Owner.MOVING if moving else turn.owner, turn.at, turn.at), True

@@ -12,6 +12,7 @@ from threading import Lock
 from time import perf_counter
 
 from jobs import snapshot
+from jobs.core.reasons import Code
 from jobs.models import Job
 from jobs.services import population
 from quotas.core import estimate
@@ -34,6 +35,7 @@ class _Look:
     holds: timedelta
 
 
+_NO_GUESS = (Code.NO_POLICY, Code.NEVER_FITS, Code.NO_CLUSTER, Code.NO_CLUSTER_FITS, Code.QUEUE_HELD, Code.SUSPENDED)
 _last: list[_Look] = []
 _looking = Lock()
 
@@ -47,6 +49,16 @@ def starts(now: datetime) -> Mapping[str, Estimate | None]:
         finally:
             _looking.release()
     return (known or _last[-1]).starts
+
+
+def of(job: Job, starts: Mapping[str, Estimate | None]) -> Estimate | None:
+    """Of a waiting job whose gate the guess knows: it rests on the quota alone, so not where the clusters are in the way."""
+    reason = job.reason or {}
+    clusters = reason.get("clusters") or ()
+    unplaceable = bool(clusters) and not any(each.get("fits") for each in clusters)
+    if unplaceable or reason.get("code") in _NO_GUESS:
+        return None
+    return starts.get(key(job))
 
 
 def key(job: Job) -> str:

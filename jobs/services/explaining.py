@@ -14,22 +14,25 @@ from uuid import UUID
 
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs import snapshot
-from jobs.core import changes, division_places, reasons, topology_asked
+from jobs.core import division_places, reasons, topology_asked
 from jobs.core import shares as parts
-from jobs.core.changes import Change, Occupant
+from jobs.core.changes import Occupant
 from jobs.core.faults import Faults
 from jobs.core.placing import asks, preferences
 from jobs.core.placing.asks import Ask, Demand
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import Cause, Look, explain, never
+from jobs.core.placing.facts import NodeFacts
 from jobs.core.reasons import Code, Verdict
+from jobs.core.remedies import Change
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_places import Kept
 from jobs.core.topology_speed import Speed
 from jobs.core.world import Gang
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.services import running, topology_speeds
+from jobs.services import remedies, running, topology_speeds
+from jobs.services.remedies import Sees, Standing
 from jobs.snapshot_topology import whereabouts
 
 _HOLDS_TOLD = 20
@@ -83,7 +86,12 @@ class Explanation:
     speed: Speed | None = None
 
 
-def of(job: Job, now: datetime) -> Explanation:
+def everything(namespace: str) -> bool:
+    return True
+
+
+def of(job: Job, now: datetime, sees: Sees = everything) -> Explanation:
+    """``sees``: jobs of other namespaces are told of by their amounts alone."""
     reason = job.reason or {}
     quota = reason.get("quota")
     if job.finished or job.deleting_at is not None:
@@ -91,7 +99,7 @@ def of(job: Job, now: datetime) -> Explanation:
         return Explanation(job, now, "Ended", told, False, (), (), quota)
     if job.state not in Job.WAITING and not (job.suspended and job.cluster_id is None):
         return _placed(job, now)
-    return _waiting(job, now, quota)
+    return _waiting(job, now, quota, sees)
 
 
 def _placed(job: Job, now: datetime) -> Explanation:
@@ -103,7 +111,7 @@ def _placed(job: Job, now: datetime) -> Explanation:
     told += _unseen(chosen)
     at = binding.scheduled_at if binding and binding.scheduled_at else now
     speed = topology_speeds.of_placed(job, binding.placement) if binding else None
-    return Explanation(job, at, "Placed", told, False, clusters, (), None, speed)
+    return Explanation(job, at, "Placed", told, False, clusters, remedies.of_placed(job), None, speed)
 
 
 def _unseen(names: Iterable[str]) -> str:
@@ -121,19 +129,23 @@ def _written(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:
     )
 
 
-def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None) -> Explanation:
+def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: Sees) -> Explanation:
     places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
+    kept = places.kept if places.kept and not places.is_kept_for(job.pk) else None
     with places.turn_of(job.pk):
         looks = _look(places.engine, gang, demand, now)
-        found = changes.nearest(places.engine, gang, demand, now, _occupants)
-    looks = tuple(_told(look, places.held_back(look.verdict, gang, (), now)) for look in looks)
-    if quota and (raised := _raise(quota)):
-        found = [raised, *found]
-    claims = _claims()
-    if places.kept and not places.is_kept_for(job.pk):
-        claims[places.kept.drain.cluster].insert(0, _kept(places.kept))
+        lost = never(looks)
+        told_looks = tuple(_told(look, places.held_back(look.verdict, gang, (), now)) for look in looks)
+        waits_for = {kept.drain.cluster: (kept.gang.name, kept.until)} if kept else {}
+        standing = Standing(job, gang, demand, places.engine, told_looks, now, lost, _occupants, _nodes, waits_for)
+        found = remedies.shown_to(remedies.of(standing), sees)
+    looks = told_looks
+    claims = _claims(sees)
+    if kept:
+        looks = tuple(_unnamed(look, kept.gang.name, sees) for look in looks)
+        claims[kept.drain.cluster].insert(0, _kept(kept, sees))
     clusters = [_looked(look, claims.get(look.cluster, ())) for look in looks]
-    fits, lost = any(each.fits for each in clusters), never(looks)
+    fits = any(each.fits for each in clusters)
     told = _message(job, looks, fits=fits, lost=lost)
     speed = topology_speeds.of_found(job, places.engine.find(gang, demand, now)) if fits else None
     return Explanation(job, now, "Fits" if fits else "Waits", told, lost, clusters, found, quota, speed)
@@ -167,13 +179,13 @@ def _told(look: Look, verdict: Verdict) -> Look:
     return replace(look, code=verdict.code, message=verdict.message, cause=cause)
 
 
-def _kept(kept: Kept) -> Claim:
+def _kept(kept: Kept, sees: Sees) -> Claim:
     amounts: Counter[str] = Counter()
     for each, names in kept.promise.nodes:
         amounts.update({resource: amount * len(names) for resource, amount in each.items()})
     until = f"{kept.until:%H:%M:%S} UTC"
     ends = f"when it starts on the {len(kept.drain.nodes)} nodes kept for it, expected at {until}"
-    return Claim(kept.gang.name, amounts, kept.gang.pods, kept.gang.queued_at, ends, kept.until)
+    return Claim(_seen(kept.gang.name, sees), amounts, kept.gang.pods, kept.gang.queued_at, ends, kept.until)
 
 
 def _looked(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
@@ -186,19 +198,13 @@ def _looked(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
     )
 
 
-def _raise(quota: Mapping[str, Any]) -> Change | None:
-    """What the quota that said no would have to be."""
-    bound = quota.get("bound")
-    if quota.get("code") not in (Code.QUOTA_EXCEEDED, Code.NEVER_FITS, Code.MAX_JOBS_REACHED) or not bound:
-        return None
-    needed = int(quota["asked"]) + int(quota["used"]) + int(quota.get("kept") or 0)
-    amount = reasons.amount(quota["resource"], needed)
-    return Change(
-        "RaiseQuota",
-        f"raise {bound} of {quota['path']} to {amount}",
-        path=quota["path"],
-        amounts={quota["resource"]: needed},
-    )
+def _unnamed(look: Look, name: str, sees: Sees) -> Look:
+    return look if _seen(name, sees) else replace(look, message=look.message.replace(name, "a job of another team"))
+
+
+def _seen(name: str, sees: Sees) -> str:
+    """Empty when it is of a namespace that the reader may not see."""
+    return name if sees(name.partition("/")[0]) else ""
 
 
 # the engine, told everything
@@ -234,13 +240,13 @@ def _scheduler_of_now(now: datetime) -> Scheduler:
     return made
 
 
-def _claims() -> dict[str, list[Claim]]:
+def _claims(sees: Sees) -> dict[str, list[Claim]]:
     """Open promises by cluster, the oldest first."""
     rows = list(Hold.objects.filter(released_at__isnull=True).select_related("cluster").order_by("made_at", "pk"))
     jobs = _names(hold.job_uid for hold in rows)
     found: dict[str, list[Claim]] = defaultdict(list)
     for hold in rows:
-        name = jobs.get(hold.job_uid, str(hold.job_uid))
+        name = _seen(jobs.get(hold.job_uid, ""), sees)
         found[hold.cluster.name].append(Claim(name, hold.amounts, hold.pods, hold.made_at))
     return found
 
@@ -264,9 +270,13 @@ def _occupants(cluster: str) -> list[Occupant]:
     for uid, role, node in rows:
         for resource, amount in asked.get(uid, ("", {}))[1].get(role, {}).items():
             freed[uid][node][resource] += amount
-    where = whereabouts()
-    nodes = {node.name: snapshot.facts_of(node, where) for node in Node.objects.filter(cluster__name=cluster)}
+    nodes = {node.name: node for node in _nodes(cluster)}
     return [
-        Occupant(asked[uid][0], tuple((nodes[name], dict(a)) for name, a in each.items() if name in nodes))
+        Occupant(asked[uid][0], tuple((nodes[name], dict(a)) for name, a in each.items() if name in nodes), str(uid))
         for uid, each in sorted(freed.items(), key=lambda entry: asked[entry[0]][0])
     ]
+
+
+def _nodes(cluster: str) -> list[NodeFacts]:
+    where = whereabouts()
+    return [snapshot.facts_of(node, where) for node in Node.objects.filter(cluster__name=cluster)]

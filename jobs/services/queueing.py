@@ -15,10 +15,12 @@ from django.db.models import QuerySet
 
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from jobs import snapshot
+from jobs.core.reasons import Code
 from jobs.events import announce_jobs, say
 from jobs.models import Job
 from jobs.services import scheduling
 from quotas import queries
+from quotas.core.tree import QueuePolicy
 from quotas.models import Queue
 
 
@@ -56,7 +58,7 @@ class QueueUnit:
     position: int | None
     """From 1, among those who wait in its queue; None: it does not wait."""
     ahead: str
-    """``namespace/name`` of the one directly before it; empty: nobody."""
+    """``namespace/name`` of the one directly before it that can start at all; empty: nobody."""
     blocker: str
     """The job whose wait holds up the queue; empty: none does."""
     message: str
@@ -97,22 +99,33 @@ def _unit(job: Job, position: int | None, ahead: str) -> QueueUnit:
 
 
 def _places(page: Sequence[Job]) -> dict[int, tuple[int, str]]:
-    """Of those who wait: the position, and who is ahead; from the names of all who wait in their queues."""
+    """Of those who wait: the position, and who is ahead; from the names of all who wait in their queues.
+
+    A job that can never start stands in nobody's way, except where the queue lets nobody pass the one before it.
+    """
     wait = {job.pk for job in page if job.state in Job.WAITING and job.charge is None}
     if not wait:
         return {}
     leaves = {job.leaf for job in page if job.pk in wait}
+    blocking = _blocking_leaves(leaves)
     line = snapshot.waiting_jobs().filter(leaf__in=leaves, charge__isnull=True).order_by("leaf", *_ORDER)
     found: dict[int, tuple[int, str]] = {}
     leaf, position, ahead = "", 0, ""
-    for pk, queue, namespace, name in line.values_list("pk", "leaf", "namespace", "name"):
+    for pk, queue, namespace, name, code in line.values_list("pk", "leaf", "namespace", "name", "reason__code"):
         if queue != leaf:
             leaf, position, ahead = queue, 0, ""
-        position += 1
         if pk in wait:
-            found[pk] = position, ahead
-        ahead = f"{namespace}/{name}"
+            found[pk] = position + 1, ahead
+        if code != Code.NEVER_FITS or queue in blocking:
+            position, ahead = position + 1, f"{namespace}/{name}"
     return found
+
+
+def _blocking_leaves(leaves: Iterable[str]) -> set[str]:
+    """Those in which everybody waits for whoever is first."""
+    tree, _ = snapshot.tree_in_force()
+    known = tree.by_path if tree else {}
+    return {leaf for leaf in leaves if leaf in known and known[leaf].attributes.queue_policy is QueuePolicy.BLOCK}
 
 
 @transaction.atomic

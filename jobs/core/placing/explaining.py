@@ -174,15 +174,18 @@ def _obstacles(fleet: Fleet, site: Site, gang: Prepared, *, aggregate: bool) -> 
             return
         empty = sum(largest[b.state.kind] * len(b.names) for b in allowed)
         lost = not aggregate and empty < group.need
+        if lost or (short and (beyond := _beyond(fleet, site, gang))):
+            cause = Cause.SHORT if short else Cause.FRAGMENTED
+            code = Code.NOT_ENOUGH_FREE if short else Code.NO_NODE_FOR_POD
+            told, missing = _told_empty_slots(group, role, empty) if lost else _told_beyond(gang, beyond)
+            yield Look(site.name, code, cause, told, missing, role, nodes, never=True)
+            return
         if short:
-            never = lost or _beyond(fleet, site, gang)
-            told = _told_short(gang, short) + (" even when empty" if never else "")
-            yield Look(site.name, Code.NOT_ENOUGH_FREE, Cause.SHORT, told, short, role, nodes, never=never)
+            yield Look(site.name, Code.NOT_ENOUGH_FREE, Cause.SHORT, _told_short(gang, short), short, role, nodes)
         slots = int(fleet.slots[site.index, 2 * group.column])
         if slots < (1 if aggregate else group.need):
             told, missing = _told_fragments(fleet, allowed, group, role, slots)
-            told += ", not even when empty" if lost else ""
-            yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.FRAGMENTED, told, missing, role, nodes, never=lost)
+            yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.FRAGMENTED, told, missing, role, nodes)
 
 
 def _kind(fleet: Fleet, bucket: Bucket) -> NodeClass:
@@ -200,10 +203,30 @@ def _short(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
     return found
 
 
-def _beyond(fleet: Fleet, site: Site, gang: Prepared) -> bool:
-    total = gang.demand.total.items()
+def _beyond(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
+    """What the sum over the usable nodes lacks when nothing runs on them."""
     index = fleet.states.index
-    return any(r not in index or asked > fleet.capacity[site.index, index[r]] for r, asked in total)
+    have = {r: int(fleet.capacity[site.index, index[r]]) if r in index else 0 for r in gang.demand.total}
+    return {r: asked - have[r] for r, asked in gang.demand.total.items() if asked > have[r]}
+
+
+def _told_beyond(gang: Prepared, beyond: Amounts) -> tuple[str, Amounts]:
+    """``is short of 16 nvidia.com/gpu even when empty (asked 48 nvidia.com/gpu, has 32 nvidia.com/gpu)``."""
+    total = gang.demand.total
+    told = ", ".join(
+        f"{reasons.amount(r, missing)} even when empty"
+        f" (asked {reasons.amount(r, total[r])}, has {reasons.amount(r, total[r] - missing)})"
+        for r, missing in beyond.items()
+    )
+    return f"is short of {told}", beyond
+
+
+def _told_empty_slots(group: Group, role: str, empty: int) -> tuple[str, Amounts]:
+    """``holds 2 of 4 worker pods of 8 nvidia.com/gpu even when empty``."""
+    request = dict(group.shape.ask.request)
+    told = f"holds {empty} of {group.need} {role} pods of {_of(group)} even when empty"
+    devices = {r for r in request if "/" in r} or set(request) - {"pods"} or set(request)
+    return told, {r: (group.need - empty) * request[r] for r in sorted(devices)}
 
 
 def _told_short(gang: Prepared, short: Amounts) -> str:

@@ -116,3 +116,37 @@ def test_it_shows_and_moves_them_with_kubectl(transactional_db, crowd, editor, t
             json.loads(vera.says("get", "qu", "first-pytorchjob", "-n", "vision", "-ojson"))["spec"]["queue"]
             == "root/o"
         )
+
+
+@pytest.mark.django_db
+def test_it_counts_nobody_who_can_never_start_as_ahead_unless_the_queue_lets_nobody_pass(crowd, as_editor):
+    def places() -> dict:
+        shown = as_editor.get(f"{UNITS}?queue=root/v").json()["results"]
+        return {each["name"]: (each["position"], each["ahead"]) for each in shown}
+
+    Job.objects.filter(name="first").update(reason={"code": "NeverFits", "message": "too large"})
+    assert places()["second"] == (1, "")
+    block = [{"op": "edit", "path": "root/v", "set": {"attributes": {"queue-policy": "Block"}}}]
+    trees.edit(block, trees.Saving("test", timezone.now()))
+    assert places()["second"] == (2, "vision/first")
+
+
+@pytest.mark.django_db
+def test_it_guesses_nothing_where_the_clusters_are_in_the_way(crowd, as_editor):
+    assert as_editor.get(url("second")).json()["estimate"]
+    short = {"cluster": "north", "fits": False, "code": "NotEnoughFree", "message": "short", "short": {}, "score": 0}
+    for reason in (
+        {"code": "NoClusterFits", "message": "0/1", "clusters": [short]},
+        {"code": "QuotaExceeded", "message": "no", "clusters": [short]},
+        {"code": "NoPolicy", "message": "no"},
+    ):
+        Job.objects.filter(name="second").update(reason=reason)
+        assert as_editor.get(url("second")).json()["estimate"] is None
+
+
+@pytest.mark.django_db
+def test_it_names_no_job_ahead_that_the_reader_may_not_see(crowd):
+    Job.objects.filter(name="first").update(namespace="speech")
+    reader = client_of(person("vic", (Grant.Role.VIEWER, "vision")))
+    shown = reader.get(url("second")).json()
+    assert (shown["position"], shown["ahead"]) == (2, "")

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.core.changes import Change, Occupant, nearest
+from jobs.core.changes import Occupant, enlarging, largest, nearest
 from jobs.core.placing.explaining import explain
 from jobs.core.placing.facts import Member
 from jobs.core.policy import Affinity, PolicySpec
+from jobs.core.remedies import Change
 from jobs.core.taints import Taint
 from tests.jobs.core.placing.cast import APIS, GPU, NOON, fleet, gang, node, workers
 
@@ -25,9 +26,28 @@ def told(engine, wanted, occupants=(), **fields) -> list[Change]:
 
 def test_it_adds_as_many_nodes_as_it_takes() -> None:
     engine = fleet({"north": [node("n1", used=3), node("n2")]})
-    [change] = told(engine, workers(4, 8))
-    assert (change.kind, change.count) == ("AddNodes", 3)
-    assert change.message.startswith("add 3 nodes with 8 nvidia.com/gpu to north")
+    [change] = told(engine, workers(2, 8))
+    assert (change.kind, change.count) == ("AddNodes", 1)
+    assert change.message.startswith("add 1 node with 8 nvidia.com/gpu to north")
+
+
+def test_it_enlarges_the_cluster_that_needs_fewest_nodes_for_what_fits_nowhere_even_empty() -> None:
+    nodes = {"north": [node(f"n{i}", used=8) for i in range(4)], "south": [node("s1")]}
+    engine = fleet(nodes)
+    looks = explain(engine, gang(), workers(6, 8), NOON)
+    assert told(engine, workers(6, 8)) == []
+    change = enlarging(engine, gang(), workers(6, 8), NOON, looks, lambda name: nodes[name])
+    assert change and (change.kind, change.cluster, change.count, change.beside) == ("AddNodes", "north", 2, 6)
+    assert explain(engine, gang(), workers(6, 8), NOON) == looks
+    smaller = largest(engine, workers(6, 8), looks)
+    assert smaller and dict(smaller.amounts) == {GPU: 32}
+
+
+def test_it_asks_for_smaller_pods_where_no_node_is_large_enough() -> None:
+    engine = fleet({"north": [node("n1", used=8), node("n2")]})
+    looks = explain(engine, gang(), workers(1, 16), NOON)
+    smaller = largest(engine, workers(1, 16), looks)
+    assert smaller and (smaller.role, dict(smaller.amounts)) == ("worker", {GPU: 8})
 
 
 def test_it_waits_for_the_one_job_that_frees_least() -> None:
@@ -36,18 +56,19 @@ def test_it_waits_for_the_one_job_that_frees_least() -> None:
     small = Occupant("vision/small", ((nodes[0], {GPU: 2}),))
     half, whole = Occupant("vision/half", ((nodes[0], {GPU: 4}),)), Occupant("vision/whole", ((nodes[1], {GPU: 8}),))
     [change] = told(engine, workers(1, 4), [whole, half, small])
-    assert change.jobs == ("vision/half",)
+    assert change.names == ("vision/half",)
     [change] = told(engine, workers(2, 3), [half, small])
-    assert set(change.jobs) == {"vision/half", "vision/small"}
+    assert set(change.names) == {"vision/half", "vision/small"}
 
 
 @pytest.mark.parametrize(
     ("member", "kind"),
     [
         (replace(NORTH, cordoned=True), "Uncordon"),
+        (replace(NORTH, ready=False), "RestoreCluster"),
         (replace(NORTH, taints=(TAINT,)), "Tolerate"),
     ],
-    ids=["cordoned", "tainted"],
+    ids=["cordoned", "silent", "tainted"],
 )
 def test_it_lifts_what_alone_is_in_the_way(member, kind) -> None:
     engine = fleet({"north": [node("n1")]}, north=member)

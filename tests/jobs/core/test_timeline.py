@@ -57,6 +57,25 @@ def test_it_tells_a_suspension():
     assert found[-2:] == [("suspended", 5), ("queue", 1)]
 
 
+def test_it_begins_with_the_turn_of_a_cycle_that_is_older_than_the_job():
+    assert told([(Owner.QUOTA, -1)], now=9) == [("quota", 9)]
+    assert told([(Owner.PLACEMENT, -3), (Owner.QUOTA, -1)], run(1, 4, None, None, None), now=9) == [
+        ("quota", 4),
+        ("member", 5),
+    ]
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(Code)), st.integers(-5, 50)), min_size=1, max_size=6))
+def test_it_ends_with_the_owner_of_the_gate_where_the_job_stands(codes) -> None:
+    kept: list[list[str]] = []
+    for code, when in sorted(codes, key=lambda each: each[1]):
+        reason = {"code": code.value}
+        kept = timeline.entered(kept, timeline.owner_of(reason), at(when))
+    found = timeline.slices(T0, None, timeline.turns(kept), [], at(60))
+    assert found[-1].owner is timeline.owner_of(reason) and found[0].starts_at == T0
+    assert sum(each.seconds for each in found) == 60
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(list(Owner)), st.integers(0, 60)), max_size=8),
     st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4), max_size=3),

@@ -1406,23 +1406,46 @@ export interface components {
              */
             preview: boolean;
         };
-        /** @description Each was tried on the placement engine before it is told, those of quotas excepted. */
+        /** @description Those of placement were tried on the placement engine, those of quotas follow from the tree in force. */
         Change: {
             kind: components["schemas"]["KindEnum"];
             message: string;
             cluster: string;
             /** @description the node of the quota tree */
             path: string;
-            /** @description that would have to end */
+            /** @description the queue that is to be opened */
+            queue: string;
+            /** @description which limit is to be raised: min or max */
+            bound: string;
+            /** @description whose pods ask for too much; empty: the whole gang */
+            role: string;
+            /** @description that would have to end, as far as they may be seen */
             jobs: string[];
-            /** @description of nodes or jobs */
+            /** @description all of them, with what each holds */
+            held_by: components["schemas"]["JobRef"][];
+            /** @description of nodes, or of those jobs that have to end */
             count: number;
-            /** @description of one node, or of the limit */
+            /** @description nodes it takes while what runs there goes on; 0: as many, or unknown */
+            beside: number;
+            /** @description of one node, of the limit, or borrowed */
             amounts: {
                 [key: string]: number;
             };
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description when it is over, or when the queue was closed
+             */
             at: string | null;
+            /** @description who closed the queue */
+            by: string;
+            /** @description why the queue was closed */
+            comment: string;
+            /** @description whether the reader may do it */
+            readonly allowed: boolean;
+            /** @description the role that may do it; empty: everybody, or time alone */
+            readonly needs: string;
+            /** @description of AllOf: none of them helps alone */
+            steps: components["schemas"]["Step"][];
         };
         Check: {
             name: components["schemas"]["NameEnum"];
@@ -1437,6 +1460,7 @@ export interface components {
         };
         /** @description Capacity promised to a job whose pods are not seen yet, or kept for a big gang that waits. */
         Claim: {
+            /** @description empty: one that the reader may not see */
             job: string;
             amounts: {
                 [key: string]: number;
@@ -1923,6 +1947,16 @@ export interface components {
             /** @description where its ranks are; null where no nodes were chosen */
             readonly placement: components["schemas"]["Placement"] | null;
         };
+        /** @description A job that advice is about; of a namespace that the reader may not see, its amounts alone. */
+        JobRef: {
+            /** @description empty: it may not be seen */
+            id: string;
+            /** @description namespace/name; empty: it may not be seen */
+            name: string;
+            amounts: {
+                [key: string]: number;
+            };
+        };
         JoinRequest: {
             name: string;
             /** @description the file's text; credentials are encrypted at rest */
@@ -1934,16 +1968,29 @@ export interface components {
             };
         };
         /**
-         * @description * `WaitUntil` - WaitUntil
+         * @description * `MakePolicy` - MakePolicy
+         *     * `MakeQuotaTree` - MakeQuotaTree
+         *     * `AddNamespace` - AddNamespace
+         *     * `Resume` - Resume
+         *     * `OpenQueue` - OpenQueue
+         *     * `LookAtJob` - LookAtJob
+         *     * `ReturnBorrowed` - ReturnBorrowed
+         *     * `RaiseQuota` - RaiseQuota
+         *     * `LowerRequest` - LowerRequest
+         *     * `AllOf` - AllOf
+         *     * `JoinCluster` - JoinCluster
+         *     * `RestoreCluster` - RestoreCluster
+         *     * `LookAtCluster` - LookAtCluster
+         *     * `WaitUntil` - WaitUntil
+         *     * `WaitForGang` - WaitForGang
          *     * `Uncordon` - Uncordon
          *     * `Tolerate` - Tolerate
          *     * `WaitForJobs` - WaitForJobs
          *     * `Select` - Select
          *     * `AddNodes` - AddNodes
-         *     * `RaiseQuota` - RaiseQuota
          * @enum {string}
          */
-        KindEnum: "WaitUntil" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes" | "RaiseQuota";
+        KindEnum: "MakePolicy" | "MakeQuotaTree" | "AddNamespace" | "Resume" | "OpenQueue" | "LookAtJob" | "ReturnBorrowed" | "RaiseQuota" | "LowerRequest" | "AllOf" | "JoinCluster" | "RestoreCluster" | "LookAtCluster" | "WaitUntil" | "WaitForGang" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes";
         KnownKind: {
             api_version: string;
             kind: string;
@@ -2594,7 +2641,7 @@ export interface components {
             phase: components["schemas"]["PhaseEnum"];
             /** @description from 1, among those who wait; null: it does not wait */
             position: number | null;
-            /** @description the job directly before it */
+            /** @description the job directly before it that can start at all */
             ahead: string;
             /** @description the job whose wait holds up the queue */
             blocker: string;
@@ -2722,6 +2769,11 @@ export interface components {
             clusters?: components["schemas"]["Short"][];
             /** @description what the quota says, beside the clusters */
             quota?: components["schemas"]["QuotaVerdict"];
+            /**
+             * Format: date-time
+             * @description when the scheduler last looked
+             */
+            at?: string;
         };
         Reclaimed: {
             /** @description empty when it is not the caller's to see */
@@ -2907,6 +2959,45 @@ export interface components {
          * @enum {string}
          */
         StateEnum: "Ready" | "NotReady" | "Unknown";
+        /** @description Those of placement were tried on the placement engine, those of quotas follow from the tree in force. */
+        Step: {
+            kind: components["schemas"]["KindEnum"];
+            message: string;
+            cluster: string;
+            /** @description the node of the quota tree */
+            path: string;
+            /** @description the queue that is to be opened */
+            queue: string;
+            /** @description which limit is to be raised: min or max */
+            bound: string;
+            /** @description whose pods ask for too much; empty: the whole gang */
+            role: string;
+            /** @description that would have to end, as far as they may be seen */
+            jobs: string[];
+            /** @description all of them, with what each holds */
+            held_by: components["schemas"]["JobRef"][];
+            /** @description of nodes, or of those jobs that have to end */
+            count: number;
+            /** @description nodes it takes while what runs there goes on; 0: as many, or unknown */
+            beside: number;
+            /** @description of one node, of the limit, or borrowed */
+            amounts: {
+                [key: string]: number;
+            };
+            /**
+             * Format: date-time
+             * @description when it is over, or when the queue was closed
+             */
+            at: string | null;
+            /** @description who closed the queue */
+            by: string;
+            /** @description why the queue was closed */
+            comment: string;
+            /** @description whether the reader may do it */
+            readonly allowed: boolean;
+            /** @description the role that may do it; empty: everybody, or time alone */
+            readonly needs: string;
+        };
         /** @description At least one of them; all of them hold at once. */
         SupposeRequest: {
             /** @description manifests as YAML or JSON text */
