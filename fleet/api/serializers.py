@@ -39,6 +39,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
 
     reason = serializers.CharField(source="state_reason", read_only=True)
     message = serializers.CharField(source="state_message", read_only=True)
+    raw = serializers.CharField(source="state_raw", read_only=True, help_text="what the network said, word for word")
     labels = serializers.DictField(child=serializers.CharField(), read_only=True)
     taints = TaintSerializer(many=True, read_only=True)
     nodes = CountSerializer(source="supply.nodes", read_only=True)
@@ -56,7 +57,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
     class Meta:
         model = Cluster
         fields = (
-            "name", "uid", "state", "reason", "message", "state_since", "cordoned", "drained", "version", "provider",
+            "name", "uid", "state", "reason", "message", "raw", "state_since", "cordoned", "drained", "version", "provider",
             "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since", "joined_at", "nodes",
             "capacity", "jobs", "apis", "scheduler", "reservations", "resource_version",
         )  # fmt: skip

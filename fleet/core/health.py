@@ -48,6 +48,8 @@ class Look:
     healthy: bool
     reason: str = "ClusterReady"
     message: str = "The cluster answers and is ready."
+    raw: str = ""
+    """What the network said, word for word."""
 
     @property
     def state(self) -> State:

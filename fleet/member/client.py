@@ -27,7 +27,7 @@ from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
 from fleet import metrics
-from fleet.member import addresses, answers, errors
+from fleet.member import addresses, answers, causes, errors
 from fleet.member.passing import Passing
 
 Object = dict[str, Any]
@@ -257,7 +257,8 @@ class MemberClient:
             code = str(response.status)
             return response
         except (urllib3.exceptions.HTTPError, OSError) as e:
-            raise errors.MemberAway(f"{self._base} cannot be reached: {_cause(e)}") from e
+            words = f"{self._base} cannot be reached: {causes.in_words(e)}"
+            raise errors.MemberAway(words, raw=causes.raw(e)) from e
         finally:
             if self.cluster:
                 verb = "STREAM" if stream else method
@@ -286,12 +287,6 @@ class _GuardedPool(HTTPSConnectionPool):
     def __init__(self, host: str, port: int | None = None, *, private_ok: bool, **kw: Any) -> None:
         self.ConnectionCls = _GuardedConnection if private_ok else _PublicConnection
         super().__init__(host, port, **kw)
-
-
-def _cause(e: BaseException) -> str:
-    inner = getattr(e, "reason", None)
-    text = str(inner if isinstance(inner, BaseException) else e) or type(e).__name__
-    return text.partition("): ")[2] or text
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -8,13 +8,17 @@ import json
 
 
 class MemberError(Exception):
-    """Base of all; ``status`` is the HTTP code (0: no answer), ``reason`` the Kubernetes reason word."""
+    """Base of all; ``status`` is the HTTP code (0: no answer), ``reason`` the Kubernetes reason word.
 
-    def __init__(self, message: str, *, status: int = 0, reason: str = "") -> None:
+    ``raw`` is what the library said where ``message`` says it in words; for people who ask for it.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, reason: str = "", raw: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.status = status
         self.reason = reason
+        self.raw = raw
 
 
 class MemberAway(MemberError):

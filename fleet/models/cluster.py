@@ -40,6 +40,8 @@ class Cluster(models.Model):
     state = models.CharField(max_length=16, choices=State.choices, default=State.UNKNOWN)
     state_reason = models.CharField(max_length=64, blank=True)
     state_message = models.CharField(max_length=500, blank=True)
+    state_raw = models.CharField(max_length=500, blank=True, default="", db_default="")
+    """What the network said, word for word, where the message says it in people's words."""
     state_since = models.DateTimeField()
     last_heartbeat = models.DateTimeField(null=True, blank=True)
     """When the member last answered."""

@@ -62,7 +62,7 @@ def look(client: MemberClient) -> Look:
     except MemberError as e:
         if e.status:
             return Look(True, False, "ClusterNotHealthy", f"The cluster says it is not well: {e.message}"[:500])
-        return Look(False, False, "ClusterNotReachable", e.message[:500])
+        return Look(False, False, "ClusterNotReachable", e.message[:500], e.raw[:500])
     return Look(True, False, "ClusterNotHealthy", "The server does not answer like a Kubernetes API server.")
 
 
@@ -132,7 +132,11 @@ def _health(row: Cluster) -> Health:
 
 def _write(row: Cluster, found: Look, is_now: Health, now: datetime) -> None:
     was = _health(row)
-    times = {"failing_since": is_now.failing_since, "looked_at": now}
+    times: dict[str, datetime | str | None] = {
+        "failing_since": is_now.failing_since,
+        "looked_at": now,
+        "state_raw": found.raw,
+    }
     if found.answered:
         times["last_heartbeat"] = now
     if (is_now.state, is_now.reason) == (was.state, was.reason) and health.taints(
@@ -144,7 +148,7 @@ def _write(row: Cluster, found: Look, is_now: Health, now: datetime) -> None:
             _move(row, is_now, times, now)
 
 
-def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | None], now: datetime) -> None:
+def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | str | None], now: datetime) -> None:
     same = Cluster.objects.filter(pk=seen.pk, state=seen.state, state_reason=seen.state_reason)
     row = same.select_for_update(no_key=True).first()
     if row is None:

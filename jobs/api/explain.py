@@ -91,7 +91,7 @@ class StepSerializer(serializers.Serializer[Any]):
     )
     at = serializers.DateTimeField(allow_null=True, help_text="when it is over, or when the queue was closed")
     by = serializers.CharField(help_text="who closed the queue")
-    comment = serializers.CharField(help_text="why the queue was closed")
+    comment = serializers.CharField(help_text="why the queue was closed, or the taints")
     allowed = serializers.SerializerMethodField(help_text="whether the reader may do it")
     needs = serializers.SerializerMethodField(help_text="the role that may do it; empty: everybody, or time alone")
 

@@ -155,7 +155,10 @@ class _Trial:
             return None
         told = ", ".join(str(taint) for taint in missing)
         return Change(
-            Kind.TOLERATE, f"remove the taint {told} of {member.name}, or tolerate it in the policy", member.name
+            Kind.TOLERATE,
+            f"remove the taint {told} of {member.name}, or tolerate it in the policy",
+            member.name,
+            comment=told,
         )
 
     def without(self, cluster: str, running: Sequence[Occupant]) -> Change | None:

@@ -132,6 +132,7 @@ class Change:
     at: datetime | None = None
     by: str = ""
     comment: str = ""
+    """Why the queue was closed, or which taints are in the way."""
     steps: tuple["Change", ...] = ()
     """Of AllOf: none of them helps alone."""
 

@@ -251,7 +251,7 @@ def test_it_lets_a_lead_edit_below_their_node_and_not_above(visit, tree, aside):
 def test_it_holds_a_queue_and_leads_to_its_jobs(visit, tree, aside):
     page = visit("ada")
     speech = row(page, "root/speech")
-    expect(speech.get_by_role("link", name="0 running · 0 waiting")).to_have_attribute(
+    expect(speech.get_by_role("link", name="0 charged · 0 waiting")).to_have_attribute(
         "href", "/jobs?queue=root%2Fspeech"
     )
     speech.get_by_role("button", name="Queue of root/speech").click()

@@ -1438,7 +1438,7 @@ export interface components {
             at: string | null;
             /** @description who closed the queue */
             by: string;
-            /** @description why the queue was closed */
+            /** @description why the queue was closed, or the taints */
             comment: string;
             /** @description whether the reader may do it */
             readonly allowed: boolean;
@@ -1484,6 +1484,8 @@ export interface components {
             readonly state: components["schemas"]["StateEnum"];
             readonly reason: string;
             readonly message: string;
+            /** @description what the network said, word for word */
+            readonly raw: string;
             /** Format: date-time */
             readonly state_since: string;
             readonly cordoned: boolean;
@@ -1528,6 +1530,8 @@ export interface components {
             readonly state: components["schemas"]["StateEnum"];
             readonly reason: string;
             readonly message: string;
+            /** @description what the network said, word for word */
+            readonly raw: string;
             /** Format: date-time */
             readonly state_since: string;
             readonly cordoned: boolean;
@@ -2991,7 +2995,7 @@ export interface components {
             at: string | null;
             /** @description who closed the queue */
             by: string;
-            /** @description why the queue was closed */
+            /** @description why the queue was closed, or the taints */
             comment: string;
             /** @description whether the reader may do it */
             readonly allowed: boolean;

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Outlet } from 'react-router';
 
 import type { Me } from '../api/types.ts';
+import { IncidentBanner } from '../fleet/IncidentBanner.tsx';
 import { useGo } from '../scope/useScope.ts';
 import { useShortcuts } from '../ui/shortcuts.ts';
 import { live } from './client.ts';
@@ -45,6 +46,7 @@ export function Frame({ me }: { me: Me }) {
       <div className={classes['column']}>
         <TopBar me={me} onHelp={help.open} onSearch={palette.open} />
         <ServerBanner />
+        <IncidentBanner />
         <main ref={main} tabIndex={-1} className={classes['main']}>
           <Outlet />
         </main>

@@ -10,6 +10,9 @@ import { GpuBar } from './GpuBar.tsx';
 import { SmallBar } from './SmallBar.tsx';
 import { placeOf } from './place.ts';
 import { accelerators, NOTHING } from './resources.ts';
+import { isReachable, silentSince } from './totals.ts';
+import { troubleOf } from './trouble.ts';
+import { TroubleText } from './TroubleText.tsx';
 import classes from './ClusterCard.module.css';
 
 export function ClusterCard({ cluster }: { cluster: Cluster }) {
@@ -28,15 +31,24 @@ export function ClusterCard({ cluster }: { cluster: Cluster }) {
       </div>
       <Whereabouts cluster={cluster} />
       <div className={classes['gpus']}>
-        <p>
-          <strong>{gpus.requested + gpus.held}</strong> {t('fleet.ofGpus', { total: gpus.allocatable })}
-        </p>
-        <GpuBar capacity={gpus} name={cluster.name} />
+        {isReachable(cluster) ? (
+          <p>
+            <strong>{gpus.requested + gpus.held}</strong> {t('fleet.ofGpus', { total: gpus.allocatable })}
+          </p>
+        ) : (
+          <p>
+            {t('fleet.lastSeen', { used: gpus.requested + gpus.held, total: gpus.allocatable })}{' '}
+            <Age since={silentSince(cluster)} ago exact />
+          </p>
+        )}
+        {isReachable(cluster) && <GpuBar capacity={gpus} name={cluster.name} />}
       </div>
-      <div className={classes['small']}>
-        <SmallBar resource="cpu" capacity={cluster.capacity['cpu'] ?? NOTHING} />
-        <SmallBar resource="memory" capacity={cluster.capacity['memory'] ?? NOTHING} />
-      </div>
+      {isReachable(cluster) && (
+        <div className={classes['small']}>
+          <SmallBar resource="cpu" capacity={cluster.capacity['cpu'] ?? NOTHING} />
+          <SmallBar resource="memory" capacity={cluster.capacity['memory'] ?? NOTHING} />
+        </div>
+      )}
       <Facts cluster={cluster} />
     </article>
   );
@@ -44,17 +56,17 @@ export function ClusterCard({ cluster }: { cluster: Cluster }) {
 
 function Whereabouts({ cluster }: { cluster: Cluster }) {
   const place = placeOf(cluster);
-  const trouble = cluster.state === 'Ready' ? '' : cluster.message || cluster.reason;
+  if (troubleOf(cluster) !== null) {
+    return (
+      <div className={classes['where']} data-bad>
+        <TroubleText cluster={cluster} />
+      </div>
+    );
+  }
   return (
-    <p className={classes['where']} data-bad={trouble !== ''} title={trouble}>
-      {trouble !== '' ? (
-        trouble
-      ) : (
-        <>
-          {place !== '' && <MapPin size={12} aria-hidden />}
-          {[place, cluster.version].filter(Boolean).join(' · ')}
-        </>
-      )}
+    <p className={classes['where']}>
+      {place !== '' && <MapPin size={12} aria-hidden />}
+      {[place, cluster.version].filter(Boolean).join(' · ')}
     </p>
   );
 }
@@ -66,8 +78,8 @@ function Facts({ cluster }: { cluster: Cluster }) {
     <dl className={classes['facts']}>
       <div>
         <dt>{t('fleet.nodesReady')}</dt>
-        <dd data-short={nodes.ready < nodes.total}>
-          {nodes.ready} / {nodes.total}
+        <dd data-short={nodes.ready < nodes.total || !isReachable(cluster)}>
+          {isReachable(cluster) ? `${nodes.ready} / ${nodes.total}` : `? / ${nodes.total}`}
         </dd>
       </div>
       <div>

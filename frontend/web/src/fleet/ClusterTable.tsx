@@ -10,6 +10,7 @@ import { ClosedBadge, ClusterBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { placeOf } from './place.ts';
 import { accelerators } from './resources.ts';
+import { isReachable } from './totals.ts';
 import classes from './ClusterTable.module.css';
 
 export function ClusterTable({ clusters }: { clusters: Cluster[] | undefined }) {
@@ -30,21 +31,21 @@ function useColumns(): Column<Cluster>[] {
       id: 'bar',
       header: t('gpus.title'),
       width: '18%',
-      cell: ({ name, capacity }) => <GpuBar name={name} capacity={accelerators(capacity)} legend={false} />,
+      cell: (row) => isReachable(row) && <GpuBar name={row.name} capacity={accelerators(row.capacity)} legend={false} />,
     },
     ...(['requested', 'held', 'free', 'allocatable'] as const).map(
       (part): Column<Cluster> => ({
         id: part,
         header: t(`gpus.column.${part}`),
         align: 'end',
-        cell: ({ capacity }) => accelerators(capacity)[part],
+        cell: (row) => (isReachable(row) || part === 'allocatable' ? accelerators(row.capacity)[part] : '–'),
       }),
     ),
     {
       id: 'nodes',
       header: t('fleet.nodesReady'),
       align: 'end',
-      cell: ({ nodes }) => `${nodes.ready} / ${nodes.total}`,
+      cell: (row) => `${isReachable(row) ? row.nodes.ready : '?'} / ${row.nodes.total}`,
     },
     { id: 'jobs', header: t('fleet.jobsRunning'), align: 'end', cell: ({ jobs }) => jobs.running },
     { id: 'version', header: t('fleet.version'), cell: ({ version }) => version },

@@ -3,9 +3,12 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { Link } from '../scope/Link.tsx';
+import { Age } from '../ui/Age.tsx';
+import { Term } from '../ui/Term.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { percent } from './resources.ts';
 import type { FleetTotals } from './totals.ts';
+import trouble from './Trouble.module.css';
 import classes from './FleetTiles.module.css';
 
 interface Props {
@@ -17,7 +20,7 @@ interface Props {
 
 export function FleetTiles({ totals, waiting, running }: Props) {
   const { t, i18n } = useTranslation();
-  const { gpus, clusters, nodes } = totals;
+  const { gpus, clusters, nodes, silent, starting } = totals;
   const number = new Intl.NumberFormat(i18n.language);
   return (
     <section className={classes['tiles']} aria-label={t('fleet.totals')}>
@@ -28,17 +31,19 @@ export function FleetTiles({ totals, waiting, running }: Props) {
           <small>{t('gpus.taken', { total: number.format(gpus.allocatable) })}</small>
         </p>
         <GpuBar capacity={gpus} name={t('fleet.title')} size="tall" />
+        <Apart totals={totals} />
       </div>
       <Tile title={t('fleet.clustersReady')} to="/fleet?view=table" short={clusters.ready < clusters.total}>
         {clusters.ready}
         <small>/ {clusters.total}</small>
       </Tile>
-      <Tile title={t('fleet.nodesReady')} to="/fleet?view=table" short={nodes.ready < nodes.total}>
+      <Tile title={t('fleet.nodesReady')} to="/fleet?view=table" short={nodes.ready < nodes.total || silent.length > 0}>
         {number.format(nodes.ready)}
         <small>/ {number.format(nodes.total)}</small>
       </Tile>
-      <Tile title={t('fleet.jobsRunning')} to="/jobs?state=Running">
+      <Tile title={<Term word="running">{t('fleet.jobsRunning')}</Term>} to="/jobs?state=Running">
         {running === undefined ? '–' : number.format(running)}
+        {starting > 0 && <small>{t('fleet.starting', { count: starting })}</small>}
       </Tile>
       <Tile title={t('fleet.jobsWaiting')} to="/jobs?state=Queued">
         {waiting === undefined ? '–' : number.format(waiting)}
@@ -47,7 +52,23 @@ export function FleetTiles({ totals, waiting, running }: Props) {
   );
 }
 
-function Tile({ title, to, short = false, children }: { title: string; to?: string; short?: boolean; children: ReactNode }) {
+/** "28 of 60 GPUs reachable; 32 on north, silent for 2m 34s". */
+function Apart({ totals: { gpus, allGpus, silent } }: { totals: FleetTotals }) {
+  const { t } = useTranslation();
+  if (silent.length === 0) return null;
+  return (
+    <p className={trouble['apart']} role="status">
+      {t('fleet.reachable', { reachable: gpus.allocatable, total: allGpus })}
+      {silent.map(({ name, gpus: count, since }) => (
+        <span key={name}>
+          ; {t('fleet.unreachableOn', { count, name })} <Age since={since} exact />
+        </span>
+      ))}
+    </p>
+  );
+}
+
+function Tile({ title, to, short = false, children }: { title: ReactNode; to?: string; short?: boolean; children: ReactNode }) {
   const body = (
     <>
       <h2>{title}</h2>

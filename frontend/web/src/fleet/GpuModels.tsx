@@ -10,13 +10,16 @@ import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { StackedBar } from '../ui/StackedBar.tsx';
 import classes from './FleetPanels.module.css';
-import { gpuModelsQuery } from './queries.ts';
+import { clustersQuery, gpuModelsQuery } from './queries.ts';
+import { isReachable } from './totals.ts';
 
 export function GpuModels() {
   const { t } = useTranslation();
   const { data, error, refetch } = useQuery(gpuModelsQuery);
   const scope = useScope();
   const found = data?.results.filter(({ cluster }) => !scope.cluster || cluster === scope.cluster) ?? [];
+  const clusters = useQuery(clustersQuery).data?.results ?? [];
+  const away = new Set(clusters.filter((each) => !isReachable(each)).map(({ name }) => name));
   const models = [...new Set(found.map(({ model }) => model))];
   return (
     <Panel title={t('home.models')}>
@@ -29,6 +32,7 @@ export function GpuModels() {
             key={model}
             model={model || t('home.unknownModel')}
             parts={found.filter((part) => part.model === model)}
+            away={away}
           />
         ))}
       </div>
@@ -36,9 +40,9 @@ export function GpuModels() {
   );
 }
 
-function Model({ model, parts }: { model: string; parts: GpuModel[] }) {
+function Model({ model, parts, away }: { model: string; parts: GpuModel[]; away: Set<string> }) {
   const { t } = useTranslation();
-  const sum = (amount: (part: GpuModel) => number) => parts.reduce((all, part) => all + amount(part), 0);
+  const sum = (amount: (part: GpuModel) => number) => parts.reduce((all, part) => all + (away.has(part.cluster) ? 0 : amount(part)), 0);
   const [total, used] = [sum((part) => part.allocatable), sum((part) => part.requested)];
   return (
     <div className={classes['model']}>
@@ -54,7 +58,10 @@ function Model({ model, parts }: { model: string; parts: GpuModel[] }) {
       <p className={classes['parts']}>
         {parts.map(({ cluster, allocatable, requested }) => (
           <Link key={cluster} to={`/fleet/${encodeURIComponent(cluster)}`}>
-            {cluster} <span className="cv-numbers">{`${requested}/${allocatable}`}</span>
+            {cluster}{' '}
+            <span className="cv-numbers">
+              {away.has(cluster) ? t('home.away', { count: allocatable }) : `${requested}/${allocatable}`}
+            </span>
           </Link>
         ))}
       </p>

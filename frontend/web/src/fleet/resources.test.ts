@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
-import type { Cluster } from '../api/types.ts';
 import { placeOf } from './place.ts';
 import { accelerators, amountsText, formatAmount, isAccelerator, percent } from './resources.ts';
-import { totalsOf } from './totals.ts';
 
 const GIB = 1024 ** 3;
 const gpus = (allocatable: number, requested: number, held: number) => ({
@@ -47,24 +45,5 @@ describe('amounts', () => {
 
   test('a share of nothing is nothing', () => {
     expect(percent(0, 0, 'en')).toBe('0%');
-  });
-});
-
-describe('the fleet added up', () => {
-  const cluster = (state: Cluster['state'], ready: number) =>
-    ({ state, nodes: { total: 4, ready }, capacity: { 'nvidia.com/gpu': gpus(8, 2, 1) }, jobs: { running: 3, placed: 0 } }) as unknown as Cluster;
-
-  test('counts what is ready beside what there is', () => {
-    expect(totalsOf([cluster('Ready', 4), cluster('NotReady', 1)])).toEqual({
-      gpus: gpus(16, 4, 2),
-      clusters: { total: 2, ready: 1 },
-      nodes: { total: 8, ready: 5 },
-    });
-  });
-
-  test('says a place once', () => {
-    expect(placeOf({ region: 'eu-west', zone: 'eu-west-1a' })).toBe('eu-west-1a');
-    expect(placeOf({ region: 'eu-west', zone: 'a' })).toBe('eu-west · a');
-    expect(placeOf({ region: '', zone: '' })).toBe('');
   });
 });

@@ -6,25 +6,20 @@ import { Panel } from '../ui/Panel.tsx';
 import { JobPods } from './JobPods.tsx';
 import { JobSummary } from './JobSummary.tsx';
 import { RoleTable } from './RoleTable.tsx';
-import { VerdictTable } from './VerdictTable.tsx';
+import { Verdicts } from './VerdictTable.tsx';
 import { WhyWaiting } from './WhyWaiting.tsx';
 import classes from './JobPage.module.css';
 
 export function JobOverview({ job }: { job: JobDetail }) {
   const { t } = useTranslation();
-  const verdicts = job.reason?.clusters ?? [];
   return (
     <>
       {job.reason && <WhyWaiting job={job} reason={job.reason} />}
       <div className={classes['columns']}>
         <div className={classes['main']}>
-          {verdicts.length > 0 && (
-            <Panel title={t('job.verdicts')} flush>
-              <VerdictTable verdicts={verdicts} />
-            </Panel>
-          )}
+          <Verdicts job={job} />
           <Panel title={t('job.pods')} flush>
-            <JobPods id={job.id} />
+            <JobPods job={job} />
           </Panel>
         </div>
         <div className={classes['main']}>

@@ -13,16 +13,16 @@ import classes from './JobTimeline.module.css';
 const TICK_MS = 1_000;
 
 export function JobTimeline({ id }: { id: string }) {
-  const { data, dataUpdatedAt, error, refetch } = useQuery(timelineQuery(id));
+  const { data, error, refetch } = useQuery(timelineQuery(id));
   if (error && !data) return <Failed error={error} onRetry={() => void refetch()} />;
   if (!data) return <Skeleton height={58} aria-busy />;
-  return <Bar timeline={data} readAt={dataUpdatedAt} />;
+  return <Bar timeline={data} />;
 }
 
-function Bar({ timeline, readAt }: { timeline: Timeline; readAt: number }) {
+function Bar({ timeline }: { timeline: Timeline }) {
   const { t, i18n } = useTranslation();
   const now = useNow(TICK_MS);
-  const late = timeline.ended_at ? 0 : Math.max(0, (now - readAt) / 1000);
+  const late = timeline.ended_at ? 0 : Math.max(0, (now - Date.parse(timeline.now)) / 1000);
   const lasts = (slice: Slice) => slice.seconds + (slice.open ? late : 0);
   const told = (seconds: number) => formatDuration(seconds, i18n.language);
   const open = timeline.slices.find((slice) => slice.open);

@@ -1,77 +1,128 @@
-/** What would let a waiting job start, as the server tried it out; each with the way to the page where it is done. */
+/** What would let a job start, by the gate it stands at: each with a button for whoever may, and the role for the others. */
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { ArrowRight, Lightbulb } from 'lucide-react';
+import { ArrowRight, Lightbulb, Pause } from 'lucide-react';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-import type { JobDetail, Reason } from '../api/types.ts';
+import { useMay } from '../api/me.ts';
+import type { JobDetail } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
+import { ActionButton } from '../ui/ActionButton.tsx';
+import { draftOf, helpWords, leads, placeOfHelp } from './help.ts';
 import { explainQuery } from './queries.ts';
-import type { Change } from './types.ts';
+import { RemedyDialog } from './RemedyDialog.tsx';
+import type { Change, Step } from './types.ts';
 import classes from './WhyWaiting.module.css';
 
-const QUOTA = new Set(['QuotaExceeded', 'MaxJobsReached', 'QueueHeld', 'NoQuotaForNamespace', 'WaitingForReclaim']);
+const BulkDialog = lazy(async () => ({ default: (await import('./BulkDialog.tsx')).BulkDialog }));
 
-export function Remedies({ job, reason }: { job: JobDetail; reason: Reason }) {
+export function Remedies({ job }: { job: JobDetail }) {
   const { t } = useTranslation();
   const { data } = useQuery(explainQuery(job.id));
   const changes = data?.changes ?? [];
-  const raised = changes.some(({ kind }) => kind === 'RaiseQuota');
-  const path = reason.quota?.path ?? '';
-  if (changes.length === 0 && !QUOTA.has(reason.code)) return null;
+  if (changes.length === 0) return null;
   return (
     <div className={classes['remedies']}>
       <h3>{t('job.wouldHelp')}</h3>
-      <ul>
+      <ul aria-label={t('job.wouldHelp')}>
         {changes.map((change) => (
           <li key={change.kind + change.message}>
             <Lightbulb size={14} aria-hidden />
-            <span>{change.message}</span>
-            <Way to={wayTo(change)} label={labelOf(change)} name={change.cluster} />
+            {change.kind === 'AllOf' ? <Together change={change} job={job} /> : <Remedy step={change} job={job} />}
           </li>
         ))}
-        {!raised && QUOTA.has(reason.code) && (
-          <li>
-            <Lightbulb size={14} aria-hidden />
-            <span>{reason.quota?.message ?? reason.message}</span>
-            <Way to={quotaOf(path)} label="quota" name="" />
-          </li>
-        )}
       </ul>
     </div>
   );
 }
 
-type Label = 'quota' | 'cluster' | 'jobs' | 'manifest';
-
-function Way({ to, label, name }: { to: string; label: Label; name: string }) {
+/** None of these helps alone: they are joined by a word, not by a line. */
+function Together({ change, job }: { change: Change; job: JobDetail }) {
   const { t } = useTranslation();
-  if (!to) return null;
+  const raised = change.steps.filter(({ kind }) => kind === 'RaiseQuota');
   return (
-    <Button component={Link} to={to} size="compact-xs" variant="default" rightSection={<ArrowRight size={12} />}>
-      {t(`job.open.${label}`, { name })}
-    </Button>
+    <div className={classes['together']}>
+      {change.steps.map((step, place) => (
+        <div key={step.kind + step.message}>
+          {place > 0 && <strong>{t('help.and')}</strong>}
+          <Remedy step={step} job={job} draft={raised.length > 1 && step.kind === 'RaiseQuota' ? raised : undefined} />
+        </div>
+      ))}
+    </div>
   );
 }
 
-function wayTo({ kind, cluster, path }: Change): string {
-  const ways: Record<Change['kind'], string> = {
-    WaitUntil: '',
-    Uncordon: clusterAt(cluster),
-    AddNodes: clusterAt(cluster),
-    WaitForJobs: `/jobs?state=Running&cluster=${encodeURIComponent(cluster)}`,
-    Tolerate: '?tab=yaml',
-    Select: '?tab=yaml',
-    RaiseQuota: quotaOf(path),
-  };
-  return ways[kind];
+function Remedy({ step, job, draft }: { step: Step; job: JobDetail; draft?: Step[] | undefined }) {
+  const { t, i18n } = useTranslation();
+  return (
+    <>
+      <span>{helpWords(step, job, { t, language: i18n.language })}</span>
+      <Act step={step} job={job} draft={draft} />
+      {!step.allowed && <span className="cv-soft">{t('help.needs', { role: step.needs })}</span>}
+    </>
+  );
 }
 
-function labelOf({ kind }: Change): Label {
-  if (kind === 'RaiseQuota') return 'quota';
-  if (kind === 'WaitForJobs') return 'jobs';
-  return kind === 'Tolerate' || kind === 'Select' ? 'manifest' : 'cluster';
+function Act({ step, job, draft }: { step: Step; job: JobDetail; draft: Step[] | undefined }) {
+  const { t } = useTranslation();
+  const [asked, setAsked] = useState(false);
+  if (step.kind === 'WaitForJobs') return <SuspendThem step={step} />;
+  if (leads(step)) {
+    const to = draft && step === draft[0] ? draftOf(draft) : draft ? '' : placeOfHelp(step, job);
+    if (!to || to === '/jobs/') return null;
+    return (
+      <Button component={Link} to={to} size="compact-xs" variant="default" rightSection={<ArrowRight size={12} />}>
+        {t(`helpAction.${step.kind}`, { name: step.cluster })}
+      </Button>
+    );
+  }
+  if (step.kind !== 'OpenQueue' && step.kind !== 'Uncordon' && step.kind !== 'Resume') return null;
+  return (
+    <>
+      <ActionButton
+        size="compact-xs"
+        variant="default"
+        obstacle={step.allowed ? '' : t('help.needs', { role: step.needs })}
+        onClick={() => setAsked(true)}
+      >
+        {t(`helpAction.${step.kind}`, { name: step.cluster })}
+      </ActionButton>
+      {asked && <RemedyDialog step={step} kind={step.kind} job={job} onClose={() => setAsked(false)} />}
+    </>
+  );
 }
 
-const clusterAt = (name: string) => `/fleet/${encodeURIComponent(name)}`;
-const quotaOf = (path: string) => `/quotas?node=${encodeURIComponent(path)}`;
+/** Those whose end is waited for, as links; and, for whoever may, to suspend as many as it takes. */
+function SuspendThem({ step }: { step: Step }) {
+  const { t } = useTranslation();
+  const [asked, setAsked] = useState(false);
+  const may = useMay('suspend');
+  const seen = step.held_by.filter(({ id }) => id);
+  if (seen.length === 0) return null;
+  return (
+    <>
+      {seen.map(({ id, name }) => (
+        <Link key={id} to={`/jobs/${id}`} aria-label={t('help.open', { name })}>
+          {name.split('/')[1]}
+        </Link>
+      ))}
+      {seen.length >= step.count && (
+        <ActionButton
+          size="compact-xs"
+          variant="default"
+          leftSection={<Pause size={12} aria-hidden />}
+          obstacle={may ? '' : t('help.needs', { role: 'editor' })}
+          onClick={() => setAsked(true)}
+        >
+          {t('help.suspend', { count: step.count, name: seen[0]?.name })}
+        </ActionButton>
+      )}
+      {asked && (
+        <Suspense>
+          <BulkDialog action="suspend" ids={seen.slice(0, step.count).map(({ id }) => id)} onClose={() => setAsked(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}

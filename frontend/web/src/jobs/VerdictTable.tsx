@@ -2,13 +2,32 @@
 import { CircleCheck, CircleX } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
-import type { Verdict } from '../api/types.ts';
+import { useQuery } from '@tanstack/react-query';
+
+import type { JobDetail, Verdict } from '../api/types.ts';
 import { amountsText } from '../fleet/resources.ts';
 import { Link } from '../scope/Link.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
+import { Age } from '../ui/Age.tsx';
+import { Panel } from '../ui/Panel.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
+import { explainQuery } from './queries.ts';
 
-export function VerdictTable({ verdicts }: { verdicts: Verdict[] }) {
+/** Of a job that waits, as it is now; of one that has its place, as it was when that was decided. Both say when. */
+export function Verdicts({ job }: { job: JobDetail }) {
+  const { t } = useTranslation();
+  const { data } = useQuery(explainQuery(job.id));
+  const verdicts = data?.clusters ?? job.reason?.clusters ?? [];
+  const at = data?.at ?? job.reason?.at;
+  if (verdicts.length === 0) return null;
+  return (
+    <Panel title={t('job.verdicts')} flush note={at && <Age since={at} ago />}>
+      <VerdictTable verdicts={verdicts} />
+    </Panel>
+  );
+}
+
+function VerdictTable({ verdicts }: { verdicts: Verdict[] }) {
   const { t, i18n } = useTranslation();
   return (
     <DataTable

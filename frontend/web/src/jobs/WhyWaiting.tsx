@@ -15,6 +15,7 @@ export function WhyWaiting({ job, reason }: { job: JobDetail; reason: Reason }) 
   const { icon: Icon, tone } = STATES[job.state];
   const timeline = useQuery(timelineQuery(job.id));
   const waits = job.state === 'Queued' || job.state === 'Moving';
+  const helped = job.finished_at === null && job.state !== 'Running';
   return (
     <section className={classes['why']} data-tone={tone} aria-label={t('job.why')}>
       <Icon size={18} aria-hidden />
@@ -22,8 +23,8 @@ export function WhyWaiting({ job, reason }: { job: JobDetail; reason: Reason }) 
         <p className={classes['message']}>{reason.message}</p>
         <span className="cv-mono">{reason.code}</span>
         {timeline.data ? <GateLadder gates={timeline.data.gates} /> : <Skeleton height={24} width={420} />}
-        {waits && job.leaf !== '' && <Place id={job.id} />}
-        {waits && <Remedies job={job} reason={reason} />}
+        {waits && job.leaf !== '' && reason.code !== 'NeverFits' && <Place id={job.id} />}
+        {helped && <Remedies job={job} />}
       </div>
     </section>
   );
@@ -43,10 +44,11 @@ function Place({ id }: { id: string }) {
           <strong>{t('job.position', { position, queue })}</strong> · {ahead ? t('job.behind', { ahead }) : t('job.first')}
         </p>
       )}
-      <p>
-        {estimate ? t('job.estimate', { time }) : t('job.noEstimate')}
-        {estimate && <span className="cv-soft"> · {t('job.basis', { basis: estimate.basis })}</span>}
-      </p>
+      {estimate && (
+        <p>
+          {t('job.estimate', { time })} <span className="cv-soft">· {t('job.basis', { basis: estimate.basis })}</span>
+        </p>
+      )}
     </div>
   );
 }

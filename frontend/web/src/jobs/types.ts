@@ -10,6 +10,7 @@ export type Gate = Schemas['Gate'];
 export type Explanation = Schemas['Explanation'];
 export type Explained = Schemas['ClusterExplained'];
 export type Change = Schemas['Change'];
+export type Step = Schemas['Step'];
 export type QueueUnit = Schemas['QueueUnit'];
 export type Attempt = Schemas['Attempt'];
 export type Copy = Schemas['Copy'];

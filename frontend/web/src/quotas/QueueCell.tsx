@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import type { QueueState, QuotaNode } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
+import { Term } from '../ui/Term.tsx';
 import type { Tone } from '../ui/tones.ts';
 import { JOBS } from './amounts.ts';
 import type { QueueVerb } from './queries.ts';
@@ -47,7 +48,7 @@ export function QueueCell({ node }: { node: QuotaNode | undefined }) {
         <QueueMenu node={node} state={state} />
       </div>
       <Link to={`/jobs?queue=${encodeURIComponent(node.path)}`} className={classes['jobs']}>
-        {t('quotas.jobs', { running, waiting: requested - running })}
+        <Term word="charged">{t('quotas.jobs', { running, waiting: requested - running })}</Term>
       </Link>
     </div>
   );

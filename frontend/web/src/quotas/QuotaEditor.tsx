@@ -2,7 +2,7 @@
 import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Download } from 'lucide-react';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 
@@ -16,12 +16,13 @@ import { commandsOfTree } from './commands.ts';
 import { DraftPanel } from './DraftPanel.tsx';
 import { HistoryPanel } from './HistoryPanel.tsx';
 import { Legend } from './Legend.tsx';
-import { flat } from './model.ts';
+import { boundChange } from './draft.ts';
+import { type Bound, flat } from './model.ts';
 import { type Asked, NodeDialog } from './NodeDialog.tsx';
 import { previewQuery } from './queries.ts';
 import { QuotaGrid } from './QuotaGrid.tsx';
 import { ResourcePicker } from './ResourcePicker.tsx';
-import { useDraft } from './useDraft.ts';
+import { type Draft, useDraft } from './useDraft.ts';
 import { useSettled } from './useSettled.ts';
 import classes from './QuotaEditor.module.css';
 
@@ -30,6 +31,7 @@ const LOOK_AFTER_MS = 350;
 export function QuotaEditor({ tree }: { tree: QuotaTree }) {
   const { t } = useTranslation();
   const draft = useDraft(tree);
+  useRaised(draft);
   const [asked, setAsked] = useState<Asked | null>(null);
   const [done, setDone] = useState('');
   const [resources, shown, show] = useResources(flat(draft.root));
@@ -91,6 +93,25 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
       {asked && <NodeDialog asked={asked} tree={tree} draft={draft} onClose={() => setAsked(null)} />}
     </>
   );
+}
+
+/** A draft begun elsewhere, as what would help a waiting job: in the address, once. */
+function useRaised(draft: Draft): void {
+  const [params] = useSearchParams();
+  const change = useChangeParams();
+  const raised = params.getAll('raise');
+  useEffect(() => {
+    if (raised.length === 0) return;
+    for (const each of raised) {
+      const [path, bound, resource, amount] = each.split(' ');
+      const quota = flat(draft.root).find((one) => one.path === path);
+      if (quota && resource && amount && (bound === 'min' || bound === 'max')) {
+        draft.make(boundChange(quota, bound satisfies Bound, resource, amount));
+      }
+    }
+    change({ raise: '' }, { replace: true });
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once: the draft is the person's from then on
+  }, []);
 }
 
 /** The resources of the tree, and those of them that are shown: kept in the address. */

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Send } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useSearchParams } from 'react-router';
 
 import { useMay } from '../api/me.ts';
 import { Problem } from '../api/problem.ts';
@@ -16,7 +17,7 @@ import { CopyAs } from '../ui/CopyAs.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { Editor } from './Editor.tsx';
-import { exampleNames, FIRST_EXAMPLE, loadExample } from './examples.ts';
+import { exampleNames, FIRST_EXAMPLE, loadExample, policyFor } from './examples.ts';
 import { FormPanel } from './FormPanel.tsx';
 import { type Mark, markOf, syntaxMarks } from './manifest.ts';
 import { PreviewPanel } from './PreviewPanel.tsx';
@@ -36,8 +37,9 @@ export default function SubmitPage() {
   const { t } = useTranslation();
   const go = useGo();
   const may = useMay('apply');
-  const [example, setExample] = useState<string | null>(FIRST_EXAMPLE);
-  const [text, setText] = useState('');
+  const [policy] = useState(policyFor(useSearchParams()[0].get('policy') ?? ''));
+  const [example, setExample] = useState<string | null>(policy ? null : FIRST_EXAMPLE);
+  const [text, setText] = useState(policy);
   const [rested] = useDebouncedValue(text, REST_MS);
   const broken = useMemo(() => syntaxMarks(text), [text]);
   const preview = useQuery({ ...previewQuery(rested), enabled: may && rested.trim() !== '' && broken.length === 0 });

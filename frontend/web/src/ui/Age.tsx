@@ -13,12 +13,15 @@ interface Props {
   until?: string | null;
   /** "3m ago" rather than "3m". */
   ago?: boolean;
+  /** To the second however old, beside other clocks of the page. */
+  exact?: boolean;
 }
 
-export function Age({ since, until, ago = false }: Props) {
+export function Age({ since, until, ago = false, exact = false }: Props) {
   const { t, i18n } = useTranslation();
   const start = Date.parse(since);
-  const young = useNow(SLOW_MS) - start < YOUNG_MS;
+  const slowly = useNow(SLOW_MS);
+  const young = exact || slowly - start < YOUNG_MS;
   const now = useNow(young ? 1_000 : SLOW_MS);
   const end = until ? Date.parse(until) : now;
   const text = formatDuration((end - start) / 1000, i18n.language);

@@ -3,10 +3,22 @@ import type { ReactNode } from 'react';
 
 import classes from './Panel.module.css';
 
-export function Panel({ title, flush = false, children }: { title?: string; flush?: boolean; children: ReactNode }) {
+interface Props {
+  title?: string;
+  /** Beside the title, small. */
+  note?: ReactNode;
+  flush?: boolean;
+  children: ReactNode;
+}
+
+export function Panel({ title, note, flush = false, children }: Props) {
   return (
     <section className={classes['panel']} aria-label={title}>
-      {title !== undefined && <h2 className={classes['title']}>{title}</h2>}
+      {title !== undefined && (
+        <h2 className={classes['title']}>
+          {title} {note && <small className="cv-soft">{note}</small>}
+        </h2>
+      )}
       <div className={flush ? undefined : classes['body']}>{children}</div>
     </section>
   );

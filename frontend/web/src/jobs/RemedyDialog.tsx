@@ -1,0 +1,44 @@
+/** Asks before something that helps is done: what it is, what it does to others, and the same on a command line. */
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+
+import { api } from '../api/client.ts';
+import type { JobDetail } from '../api/types.ts';
+import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
+import { helpWords } from './help.ts';
+import type { Step } from './types.ts';
+
+interface Props {
+  step: Step;
+  kind: 'OpenQueue' | 'Uncordon' | 'Resume';
+  job: JobDetail;
+  onClose: () => void;
+}
+
+export function RemedyDialog({ step, kind, job, onClose }: Props) {
+  const { t, i18n } = useTranslation();
+  const client = useQueryClient();
+  const paths = {
+    OpenQueue: `queues/${step.queue}/open/`,
+    Uncordon: `clusters/${encodeURIComponent(step.cluster)}/uncordon/`,
+    Resume: `jobs/${job.id}/resume/`,
+  };
+  const act = useMutation({
+    mutationFn: () => api.post(paths[kind], kind === 'OpenQueue' ? { comment: t('help.openedFor', { job: job.name }) } : undefined),
+    onSuccess: () => {
+      for (const key of ['jobs', 'clusters', 'quotas']) void client.invalidateQueries({ queryKey: [key] });
+      onClose();
+    },
+  });
+  return (
+    <ConfirmDialog
+      title={t(`helpAsk.${kind}`, { path: step.path, cluster: step.cluster, name: job.name })}
+      body={`${helpWords(step, job, { t, language: i18n.language })} ${t(`helpEffect.${kind}`)}`}
+      action={t(`helpAction.${kind}`, { name: step.cluster })}
+      pending={act.isPending}
+      error={act.error}
+      onConfirm={() => act.mutate()}
+      onClose={onClose}
+    />
+  );
+}
