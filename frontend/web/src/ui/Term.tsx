@@ -9,7 +9,6 @@ export function Term({ word, children }: { word: Word; children: ReactNode }) {
   return (
     <dfn className="cv-term" title={t(`glossary.${word}`)}>
       {children}
-      <span className="cv-hidden"> ({t(`glossary.${word}`)})</span>
     </dfn>
   );
 }
