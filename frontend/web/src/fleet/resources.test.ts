@@ -47,3 +47,9 @@ describe('amounts', () => {
     expect(percent(0, 0, 'en')).toBe('0%');
   });
 });
+
+test('says a place once', () => {
+  expect(placeOf({ region: 'eu-west', zone: 'eu-west-1a' })).toBe('eu-west-1a');
+  expect(placeOf({ region: 'eu-west', zone: 'a' })).toBe('eu-west · a');
+  expect(placeOf({ region: '', zone: '' })).toBe('');
+});
