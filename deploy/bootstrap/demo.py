@@ -15,7 +15,7 @@ from deploy.bootstrap.progress import Steps
 from deploy.bootstrap.rest import Api
 
 FOLDER = ROOT / "deploy" / "demo"
-MANIFESTS = ("quota-tree.yaml", "policy.yaml", "pytorchjob.yaml")
+MANIFESTS = ("quota-tree.yaml", "policy.yaml", "teams.yaml", "pytorchjob.yaml")
 JOB = "jobs/?name=pytorch-test&namespace=default"
 STARTED = ("Running", "Succeeded", "Failed")
 JOB_S = 90.0

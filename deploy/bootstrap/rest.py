@@ -53,6 +53,9 @@ class Api:
     def post(self, path: str, body: dict[str, Any]) -> Answer:
         return self._ask("POST", path, json.dumps(body).encode(), "application/json")
 
+    def delete(self, path: str) -> Answer:
+        return self._ask("DELETE", path, None, "application/json")
+
     def apply(self, manifests: bytes) -> Answer:
         return self._ask("POST", "apply", manifests, "application/yaml")
 

@@ -58,11 +58,12 @@ def children(found: dict[str, Any]) -> list[ChildState]:
 
 
 def start(
-    home: Home, *, port: int, broker_port: int, simulated: int, password: str, tied: bool
+    home: Home, *, port: int, broker_port: int, simulated: int, password: str, tied: bool, lively: bool
 ) -> subprocess.Popen[bytes]:
     """Leaves a supervisor running; ``tied``: it ends with this process, however this process ends."""
     argv = [sys.executable, "-m", "deploy.supervisor", "--home", str(home.path), "--port", str(port)]
     argv += ["--broker-port", str(broker_port), "--simulated", str(simulated)]
+    argv += ["--lively"] if lively else []
     if tied:
         argv = [sys.executable, "-I", "-S", str(tether.__file__), "15", str(os.getpid()), *argv]
     with (home.logs / "supervisor.log").open("ab") as log:

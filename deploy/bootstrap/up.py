@@ -119,6 +119,7 @@ def _start(options: Options, home: Home, steps: Steps, members: str) -> None:
             simulated=0 if members else SIMULATED,
             password=password,
             tied=not options.detach,
+            lively=not options.ci and os.environ.get("CONVOY_DEMO_LIFE") != "off",
         )
         try:
             ready.wait_all(home, steps, supervisor)

@@ -17,6 +17,7 @@ def main() -> int:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--broker-port", type=int, required=True)
     parser.add_argument("--simulated", type=int, default=0)
+    parser.add_argument("--lively", action="store_true")
     given = parser.parse_args()
     run = given.home / "run"
     if locks.try_hold(run / "supervisor.lock") is None:
@@ -24,7 +25,7 @@ def main() -> int:
         return 1
     chosen = broker.choose(os.environ, given.broker_port, os.environ.get("CONVOY_BROKER_PASSWORD", ""))
     kube_port = ports.first_free(int(os.environ.get("CONVOY_KUBE_PORT") or 8443))
-    plan = product.Plan(given.home, given.port, kube_port, chosen, given.simulated)
+    plan = product.Plan(given.home, given.port, kube_port, chosen, given.simulated, given.lively)
     facts: dict[str, str | int] = {
         "port": given.port,
         "kube_port": kube_port,

@@ -24,13 +24,16 @@ class Plan:
     broker: Broker
     simulated: int
     """How many simulated clusters; none where real ones are joined."""
+    lively: bool = False
+    """The demo's teams submit jobs for ever."""
 
 
 def specs(plan: Plan) -> list[Spec]:
     broker = plan.broker.spec(plan.home)
     _empty(metrics_folder(plan.home))
     simulator = [_simulator(plan)] if plan.simulated else []
-    return ([broker] if broker else []) + [_migrate(plan), *_services(plan, bool(broker)), *simulator]
+    life = [_life(plan)] if plan.simulated and plan.lively else []
+    return ([broker] if broker else []) + [_migrate(plan), *_services(plan, bool(broker)), *simulator, *life]
 
 
 def _env(plan: Plan) -> dict[str, str]:
@@ -40,6 +43,7 @@ def _env(plan: Plan) -> dict[str, str]:
         "CONVOY_KUBE_PORT": str(plan.kube_port),
         "DJANGO_SETTINGS_MODULE": "deploy.config.settings",
         "PYTHONUNBUFFERED": "1",
+        **({"CONVOY_SIMULATOR": str(plan.home / "simulator")} if plan.simulated else {}),
         "CONVOY_LOG_FORMAT": "console",
         "PROMETHEUS_MULTIPROC_DIR": str(metrics_folder(plan.home)),
         **plan.broker.env,
@@ -131,3 +135,9 @@ def _simulator(plan: Plan) -> Spec:
         _env(plan) | {"CONVOY_FLEET_FILE": str(plan.home / "run" / "fleet.json")},
         death_signal=signal.SIGTERM,
     )
+
+
+def _life(plan: Plan) -> Spec:
+    """Waits by itself until there is a token to speak with."""
+    life = _python("-m", "deploy.demo.life", "--home", str(plan.home), "--port", str(plan.port))
+    return Spec("demo", life, probes.always, _env(plan), after=("web", "simulator"))

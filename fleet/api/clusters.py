@@ -27,7 +27,7 @@ from fleet.api.serializers import (
     NodeSerializer,
 )
 from fleet.models import Cluster, Event, Node
-from fleet.services import access, clusters, examining
+from fleet.services import access, clusters, examining, rehearsing
 
 
 @extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))
@@ -41,6 +41,8 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         "cordon": "cordon",
         "uncordon": "cordon",
         "drain": "cordon",
+        "silence": "cordon",
+        "revive": "cordon",
     }
     permission_classes = [ByRole]
     queryset = Cluster.objects.defer("access")
@@ -122,6 +124,18 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     @action(detail=True, methods=["post"])
     def drain(self, request: Request, name: str) -> Response:
         return self._steered(request, clusters.drain)
+
+    @extend_schema(request=None, responses={204: None}, summary="Let a simulated member fall silent, to see jobs move")
+    @action(detail=True, methods=["post"])
+    def silence(self, request: Request, name: str) -> Response:
+        rehearsing.silence(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        return Response(status=204)
+
+    @extend_schema(request=None, responses={204: None}, summary="Let a simulated member answer again")
+    @action(detail=True, methods=["post"])
+    def revive(self, request: Request, name: str) -> Response:
+        rehearsing.revive(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        return Response(status=204)
 
     @extend_schema(responses=NodeSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[])

@@ -41,6 +41,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
     message = serializers.CharField(source="state_message", read_only=True)
     raw = serializers.CharField(source="state_raw", read_only=True, help_text="what the network said, word for word")
     labels = serializers.DictField(child=serializers.CharField(), read_only=True)
+    simulated = serializers.BooleanField(read_only=True, help_text="played by the simulator beside this product")
     taints = TaintSerializer(many=True, read_only=True)
     nodes = CountSerializer(source="supply.nodes", read_only=True)
     capacity = serializers.DictField(source="supply.capacity", child=AmountSerializer(), read_only=True)
@@ -59,7 +60,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         fields = (
             "name", "uid", "state", "reason", "message", "raw", "state_since", "cordoned", "drained", "version", "provider",
             "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since", "joined_at", "nodes",
-            "capacity", "jobs", "apis", "scheduler", "reservations", "resource_version",
+            "capacity", "jobs", "apis", "scheduler", "reservations", "simulated", "resource_version",
         )  # fmt: skip
         read_only_fields = fields
 

@@ -2,7 +2,9 @@
 
 import uuid
 from datetime import datetime
+from pathlib import Path
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -97,6 +99,12 @@ class Cluster(models.Model):
         return (
             f"shown as of {self.stale_since:%Y-%m-%d %H:%M:%S} UTC: nothing newer is known of its nodes, pods and jobs"
         )
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it is played by the simulator beside this product."""
+        home = settings.CONVOY_SIMULATOR
+        return bool(home) and (Path(home) / f"{self.name}.kubeconfig").is_file()
 
     @property
     def drained(self) -> bool:

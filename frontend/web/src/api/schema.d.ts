@@ -192,6 +192,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{name}/revive/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a simulated member answer again
+         * @description What `ByRole` asks of a view.
+         */
+        post: operations["clusters_revive_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{name}/silence/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a simulated member fall silent, to see jobs move
+         * @description What `ByRole` asks of a view.
+         */
+        post: operations["clusters_silence_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/uncordon/": {
         parameters: {
             query?: never;
@@ -1520,6 +1560,8 @@ export interface components {
             readonly scheduler: string;
             /** @description why it cannot hold capacity before a job is sent; empty: it can */
             readonly reservations: string;
+            /** @description played by the simulator beside this product */
+            readonly simulated: boolean;
             readonly resource_version: number;
         };
         /** @description Wants clusters that went through `fleet.api.supply.attach`. */
@@ -1566,6 +1608,8 @@ export interface components {
             readonly scheduler: string;
             /** @description why it cannot hold capacity before a job is sent; empty: it can */
             readonly reservations: string;
+            /** @description played by the simulator beside this product */
+            readonly simulated: boolean;
             readonly resource_version: number;
             readonly permissions: components["schemas"]["Permission"][];
         };
@@ -3463,6 +3507,46 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["PaginatedNodeList"];
                 };
+            };
+        };
+    };
+    clusters_revive_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    clusters_silence_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

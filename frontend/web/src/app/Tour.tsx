@@ -8,10 +8,10 @@ import { useLocation } from 'react-router';
 
 import type { Cluster } from '../api/types.ts';
 import { clustersQuery } from '../fleet/queries.ts';
+import { accelerators } from '../fleet/resources.ts';
 import { useGo } from '../scope/useScope.ts';
-import { CopyText } from '../ui/CopyAs.tsx';
-import { quoted } from '../ui/commands.ts';
 import { tour, TOUR_STEPS } from './tour.ts';
+import { TourBreak } from './TourBreak.tsx';
 import classes from './Tour.module.css';
 
 export function Tour({ step }: { step: number }) {
@@ -19,16 +19,10 @@ export function Tour({ step }: { step: number }) {
   const go = useGo();
   const here = useLocation().pathname;
   const heading = useRef<HTMLHeadingElement>(null);
-  const busiest = useBusiest();
+  const breakable = useBreakable();
   const name = TOUR_STEPS[step] ?? 'fleet';
   const last = step === TOUR_STEPS.length - 1;
-  const places = [
-    '/fleet',
-    '/submit',
-    '/jobs?state=Queued',
-    '/quotas',
-    busiest ? `/fleet/${encodeURIComponent(busiest)}` : '/fleet',
-  ];
+  const places = ['/fleet', '/submit', '/jobs?state=Queued', '/quotas', '/fleet'];
   const place = places[step] ?? '/fleet';
   const show = (next: number) => {
     tour.goTo(next);
@@ -46,7 +40,7 @@ export function Tour({ step }: { step: number }) {
       </h2>
       <p>{t(`tour.${name}.body`)}</p>
       <p className={classes['try']}>{t(`tour.${name}.try`)}</p>
-      {last && busiest && <Kill cluster={busiest} />}
+      {last && breakable && <TourBreak cluster={breakable} />}
       <Group justify="space-between" mt="sm" gap="xs">
         {here === place.split('?')[0] ? (
           <span />
@@ -73,20 +67,11 @@ export function Tour({ step }: { step: number }) {
   );
 }
 
-/** The machine of the simulated cluster goes silent; nothing in the console can do that. */
-function Kill({ cluster }: { cluster: string }) {
-  const command = `.venv/bin/python -m fleet.simulator.fault --home .convoy/simulator ${quoted(cluster)} away`;
-  return (
-    <div className={classes['command']}>
-      <code className="cv-mono">{command}</code>
-      <CopyText text={command} />
-    </div>
-  );
-}
-
-/** Where most jobs run: there is most to see when it goes. */
-function useBusiest(): string | undefined {
+/** The smallest that runs something: its jobs find room elsewhere soonest. One that is broken already stays the one. */
+function useBreakable(): Cluster | undefined {
   const { data } = useQuery(clustersQuery);
-  const runs = ({ jobs }: Cluster) => jobs.running + jobs.placed;
-  return [...(data?.results ?? [])].sort((a, b) => runs(b) - runs(a))[0]?.name;
+  const size = ({ nodes }: Cluster) => nodes.total;
+  const gpus = (cluster: Cluster) => accelerators(cluster.capacity).allocatable;
+  const running = (data?.results ?? []).filter(({ jobs }) => jobs.running > 0);
+  return [...(running.length > 0 ? running : (data?.results ?? []))].sort((a, b) => gpus(a) - gpus(b) || size(a) - size(b))[0];
 }

@@ -1,5 +1,5 @@
 /** How a cluster is doing, and whether it takes jobs. */
-import { Ban, CircleCheck, CircleHelp, CircleX, type LucideIcon } from 'lucide-react';
+import { Ban, Bot, CircleCheck, CircleHelp, CircleX, type LucideIcon } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import type { Cluster, ClusterState } from '../api/types.ts';
@@ -15,6 +15,12 @@ const LOOKS: Record<ClusterState, { tone: Tone; icon: LucideIcon }> = {
 export function ClusterBadge({ cluster }: { cluster: Cluster }) {
   const { t } = useTranslation();
   return <StateBadge {...LOOKS[cluster.state]} label={t(`clusterState.${cluster.state}`)} />;
+}
+
+/** Played on this machine: nothing of it is real. */
+export function SimulatedBadge({ cluster: { simulated } }: { cluster: Cluster }) {
+  const { t } = useTranslation();
+  return simulated && <StateBadge tone="neutral" icon={Bot} label={t('fleet.simulated')} />;
 }
 
 /** A drained cluster is closed whether or not it is cordoned, too. */

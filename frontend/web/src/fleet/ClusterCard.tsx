@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { Cluster } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
-import { ClosedBadge, ClusterBadge } from './ClusterBadge.tsx';
+import { ClosedBadge, ClusterBadge, SimulatedBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { SmallBar } from './SmallBar.tsx';
 import { placeOf } from './place.ts';
@@ -25,6 +25,7 @@ export function ClusterCard({ cluster }: { cluster: Cluster }) {
           {cluster.name}
         </Link>
         <span className={classes['badges']}>
+          <SimulatedBadge cluster={cluster} />
           <ClosedBadge cluster={cluster} />
           <ClusterBadge cluster={cluster} />
         </span>

@@ -6,7 +6,7 @@ import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
 import { DataTable, type Column } from '../ui/DataTable.tsx';
 import { Panel } from '../ui/Panel.tsx';
-import { ClosedBadge, ClusterBadge } from './ClusterBadge.tsx';
+import { ClosedBadge, ClusterBadge, SimulatedBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { placeOf } from './place.ts';
 import { accelerators } from './resources.ts';
@@ -74,6 +74,7 @@ function State({ cluster }: { cluster: Cluster }) {
     <span className={classes['badges']}>
       <ClusterBadge cluster={cluster} />
       <ClosedBadge cluster={cluster} />
+      <SimulatedBadge cluster={cluster} />
     </span>
   );
 }

@@ -53,6 +53,9 @@ export default function FleetPage() {
           ]}
         />
       </PageHeader>
+      <p className={classes['what']}>
+        {t('fleet.what')} {clusters?.some(({ simulated }) => simulated) && <strong>{t('fleet.simulatedNote')}</strong>}
+      </p>
       {!clusters && error && (
         <Panel>
           <Failed error={error} onRetry={() => void refetch()} />

@@ -1,3 +1,7 @@
+/** The examples that a file can begin with, and the policy that a waiting job lacks. */
+import { api } from '../api/client.ts';
+import type { Job, Page } from '../api/types.ts';
+
 /** The jobs of docs/examples and of the demo, each fetched when it is chosen. */
 const files = import.meta.glob<string>(
   ['../../../../docs/examples/*.yaml', '../../../../deploy/demo/pytorchjob.yaml'],
@@ -12,8 +16,25 @@ export const FIRST_EXAMPLE = 'pytorchjob';
 
 export const exampleNames = [...loaders.keys()].sort();
 
+/** The example, under a name that is free: a job that is there already cannot be submitted once more. */
 export async function loadExample(name: string): Promise<string> {
-  return (await loaders.get(name)?.()) ?? '';
+  const text = (await loaders.get(name)?.()) ?? '';
+  const [line, indent, called] = /^( +)name: ([a-z0-9-]+)$/m.exec(text) ?? [];
+  if (!line || !called) return text;
+  return text.replace(line, `${indent}name: ${await freeName(called)}`);
+}
+
+const TRIES = 20;
+
+async function freeName(name: string): Promise<string> {
+  for (let number = 1; number <= TRIES; number += 1) {
+    const tried = number === 1 ? name : `${name}-${number}`;
+    const found = await api
+      .get<Page<Job>>('jobs/', { query: { namespace: 'default', name: tried, page_size: 1 } })
+      .catch(() => ({ count: 0 }));
+    if (found.count === 0) return tried;
+  }
+  return `${name}-${Date.now().toString(36)}`;
 }
 
 /** A policy that selects the jobs of one kind in one namespace: `NAMESPACE API/VERSION KIND`; empty for anything else. */
