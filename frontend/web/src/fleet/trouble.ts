@@ -1,13 +1,14 @@
 /** What is wrong with a cluster, as a class that the languages have words for. Pure. */
 import type { Cluster } from '../api/types.ts';
 
-export type Trouble = 'silent' | 'credentials' | 'unwell';
+export type Trouble = 'silent' | 'common' | 'credentials' | 'unwell';
 
 const OF_REASON: Record<string, Trouble> = {
   ClusterNotReachable: 'silent',
   CredentialsRefused: 'credentials',
   CredentialsUnreadable: 'credentials',
   ClusterNotHealthy: 'unwell',
+  DisruptionSuspected: 'common',
 };
 
 /** Refused credentials count even where the cluster is ready otherwise: nothing can be sent there. */
