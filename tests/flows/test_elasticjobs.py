@@ -14,6 +14,9 @@ from fleet.simulator.member import SimulatedMember
 from jobs.models import Work
 from jobs.services import lifecycle
 from tests.support.isolation import needs_isolation
+from tests.support.quotas import GPU, PLENTY, apply_tree, gpus, leaf
+from tests.support.world import POLICY as POLICY_OF_PYTORCH
+from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -167,3 +170,20 @@ def test_a_joining_cluster_is_warned_of_the_rights_that_masters_lack_there(world
     assert ("create", "pods") in lacks and ("watch", "elasticjobs.elastic.iml.github.io") in lacks
     [words] = Event.objects.filter(reason="RightsMissing").values_list("message", flat=True)
     assert "create pods (the DLRover master as ServiceAccount default in namespace dlrover)" in words
+
+
+@needs_isolation
+def test_a_preempted_job_saves_leaves_before_its_deadline_and_waits_where_it_stood(unswept):
+    """An ElasticJob has borrowed what another queue was promised."""
+    unswept.member("north", 2, time_scale=1.0)
+    apply_tree(leaf("a", **gpus(2, 2)), leaf("b", **gpus(0, 2)), total={**PLENTY, GPU: 2})
+    manifest = yaml.safe_load(elastic_job(saves=True, grace="25s"))
+    manifest["metadata"]["labels"] = {"quota.scheduling.alibabacloud.com/name": "b"}
+    unswept.apply(POLICY, yaml.safe_dump(manifest))
+    train(unswept)
+    mine = yaml.safe_load(pytorch_job("mine", workers=1, duration="10h"))
+    mine["metadata"]["labels"] = {"quota.scheduling.alibabacloud.com/name": "a"}
+    unswept.apply(POLICY_OF_PYTORCH, yaml.safe_dump(mine))
+    unswept.expect("mine", "Running", patience_s=20.0)
+    assert saved(unswept) == 2
+    unswept.expect("llama", "Queued")
