@@ -50,6 +50,10 @@ class Mark:
     attempt: int
 
 
+Proof = Callable[[Mark, str, object], bool]
+"""Whether a pod of that attempt in that namespace would carry this mark."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnPod:
     """What is kept of a pod of one of our own jobs."""
@@ -78,6 +82,8 @@ class PodSeen:
     """Whether it takes room on its node: bound and not finished."""
     request: Amounts
     own: OwnPod | None = None
+    proven: bool = True
+    """Whether its mark shows that it is ours; else that is what its labels say."""
 
     @property
     def key(self) -> Key:
@@ -102,11 +108,12 @@ def node(manifest: Manifest) -> NodeSeen:
     )
 
 
-def pod(manifest: Manifest, role_of: RoleReader) -> PodSeen:
+def pod(manifest: Manifest, role_of: RoleReader, proves: Proof) -> PodSeen:
     meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
     at = spec.get("nodeName") or ""
     counts = bool(at) and status.get("phase") not in FINISHED
-    mark = mark_of(meta.get("labels") or {})
+    labels = meta.get("labels") or {}
+    mark = mark_of(labels)
     return PodSeen(
         namespace=meta.get("namespace", ""),
         name=meta.get("name", ""),
@@ -114,6 +121,7 @@ def pod(manifest: Manifest, role_of: RoleReader) -> PodSeen:
         counts=counts,
         request=_request(spec) if counts else {},
         own=_own(mark, manifest, role_of) if mark else None,
+        proven=mark is not None and proves(mark, meta.get("namespace", ""), labels.get(marks.POD_MARK)),
     )
 
 

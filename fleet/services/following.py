@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
+from fleet.core.sightings import Mark
 from fleet.kube.resources import Resource
 
 Key = tuple[UUID, int]
@@ -47,6 +48,9 @@ class Follower(Protocol):
     def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
         """A whole list was asked for at ``asked``, and these were in it."""
 
+    def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
+        """Of pods without a genuine mark, by (whose, namespace), those that were made before there were marks."""
+
     def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
         """The `Pod` rows of these attempts are different now."""
 
@@ -60,6 +64,11 @@ def register(follower: Follower) -> None:
 
 def everybody() -> tuple[Follower, ...]:
     return tuple(_followers)
+
+
+def unmarked(cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
+    """Those that any follower vouches for."""
+    return {claim for follower in _followers for claim in follower.unmarked(cluster_id, claims)}
 
 
 def resources() -> list[Resource]:

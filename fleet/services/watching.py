@@ -11,8 +11,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
@@ -24,7 +25,7 @@ from fleet.core.sightings import Key, Mark
 from fleet.kube.resources import CRDS, NODES, PODS, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed, Reflector
 from fleet.models import Cluster
-from fleet.services import clusters, following, links, pictures, probing, process_pods, processes
+from fleet.services import clusters, following, links, pictures, probing, process_pods, processes, signing
 from fleet.services.supply import UNWRITABLE, ClusterGone, Supply
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class MemberWatch:
         self._written_until = 0.0
         """Everything delivered until then, on the monotonic clock, is in rows."""
         self._supply = Supply(cluster.pk)
+        self._proves = partial(_proves, cluster)
         self._writer = threading.Thread(target=self._write, name=f"write {cluster.name}", daemon=True)
 
     def start(self, resources: Iterable[Resource]) -> None:
@@ -112,7 +114,7 @@ class MemberWatch:
                 stop,
                 random.Random(self._rng.random()),  # noqa: S311
                 selector="" if resource in _READERS else marks.JOB_UID,
-                read=_READERS.get(resource, _whole),
+                read=self._read_pod if resource == PODS else _READERS.get(resource, _whole),
             )
             self._reading[resource] = reflector, stop
             reflector.start()
@@ -168,7 +170,9 @@ class MemberWatch:
 
     def _apply(self, batches: Batches) -> None:
         """Supply before the followers: a hold is never ended by news that the capacity does not show yet."""
-        _feed(self._supply, batches.pop(NODES, None), batches.pop(PODS, None))
+        pods = batches.pop(PODS, None)
+        self._persist(lambda: self._doubt(pods))
+        _feed(self._supply, batches.pop(NODES, None), pods)
         crds = batches.pop(CRDS, None)
         keys: set[following.Key] = set()
 
@@ -190,6 +194,19 @@ class MemberWatch:
                 raise
             _record_unwritable(self._cluster_id, left_out, e, now)
             return self._supply.write(now)
+
+    def _read_pod(self, found: dict[str, Any]) -> sightings.PodSeen:
+        return sightings.pod(found, following.pod_role, self._proves)
+
+    def _doubt(self, pods: Batch | None) -> None:
+        """A pod that only says it is ours takes room on its node, and belongs to no job."""
+        doubtful = {key: pod for key, pod in pods.present.items() if pod.own and not pod.proven} if pods else {}
+        if pods is None or not doubtful:
+            return
+        believed = following.unmarked(self._cluster_id, {(pod.own.mark, pod.namespace) for pod in doubtful.values()})
+        for key, pod in doubtful.items():
+            if (pod.own.mark, pod.namespace) not in believed:
+                pods.present[key] = replace(pod, own=None)
 
     def _persist(self, action: Callable[[], None]) -> None:
         """Does it until the database takes it. ``action`` must be repeatable."""
@@ -213,11 +230,11 @@ def _nothing(_: dict[str, Any]) -> None:
     return None
 
 
-def _read_pod(found: dict[str, Any]) -> sightings.PodSeen:
-    return sightings.pod(found, following.pod_role)
+def _proves(cluster: Cluster, mark: Mark, namespace: str, label: object) -> bool:
+    return signing.are_its_pods(cluster, label, str(mark.job_uid), mark.attempt, namespace)
 
 
-_READERS: dict[Resource, Callable[[dict[str, Any]], Any]] = {NODES: sightings.node, PODS: _read_pod, CRDS: _nothing}
+_READERS: dict[Resource, Callable[[dict[str, Any]], Any]] = {NODES: sightings.node, PODS: _whole, CRDS: _nothing}
 
 
 def _feed(supply: Supply, nodes: Batch | None, pods: Batch | None) -> None:

@@ -62,6 +62,10 @@ class Work(models.Model):
     """Not to be tried (again) before this."""
     tries = models.PositiveIntegerField(default=0)
     message = models.CharField(max_length=500, blank=True)
+    marked = models.BooleanField(default=False, db_default=False)
+    """Whether all that was sent for it carries marks that only Convoy can make."""
+    object_uid = models.CharField(max_length=64, blank=True, default="", db_default="")
+    """The uid of the copy in its member; empty until that is known."""
     created_at = models.DateTimeField()
     applied_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
@@ -74,6 +78,16 @@ class Work(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}#{self.attempt}"
+
+
+class DeletedJob(models.Model):
+    """A job that was deleted: what a late sender still makes for it is removed, and not taken for a job that was forgotten."""
+
+    uid = models.UUIDField(primary_key=True)
+    at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return str(self.uid)
 
 
 class Attempt(models.Model):

@@ -82,7 +82,7 @@ def ensure_namespace(client: MemberClient, namespace: str) -> None:
 
 def create(
     client: MemberClient, resource: Resource, body: Manifest, job_uid: str, attempt: int, *, overwrite: bool = False
-) -> None:
+) -> Manifest:
     """Makes the object, or finds it made by an earlier try of the same attempt.
 
     Raises `NotYet` while a leftover of an older attempt is being removed, `Superseded` when a newer attempt has its copy
@@ -91,8 +91,7 @@ def create(
     """
     namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
     try:
-        client.create(resource.path(namespace), body)
-        return
+        return client.create(resource.path(namespace), body)
     except MemberExists as e:
         conflict = e
     try:
@@ -112,6 +111,7 @@ def create(
             raise conflict
         _delete(client, resource.path(namespace, name), found)
         raise NotYet(f"{name} of another owner is being removed, as the policy says")
+    return found
 
 
 def remove(client: MemberClient, resource: Resource, namespace: str, name: str, job_uid: str, attempt: int) -> bool:

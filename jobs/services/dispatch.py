@@ -38,6 +38,7 @@ from jobs.services import (
     member_queues,
     moves,
     overrides,
+    provenance,
     reservations,
     scheduling,
     stopping,
@@ -135,7 +136,8 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
         _tell(job, work, Code.WAITING_FOR_PURGE, gone, now)
         return False
     with transaction.atomic():
-        if works.advance(work, to=State.SENDING):
+        if works.advance(work, to=State.SENDING, marked=True):
+            work.marked = True
             announce_works([work], now)
             return True
     works.give_back(work, now, wait_s=0)
@@ -173,6 +175,7 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
         dependents.send(client, dependents.of(job))
     written, said = overrides.manifest(job, kind, work.cluster)
     body = copies.manifest(kind, written, copies.labels(Identity.here(), uid, attempt))
+    provenance.put_marks(kind, body, work)
     accounts.check(links.client(work.cluster), kind, body)
     share = division.share_of(job, attempt)
     if share is not None:
@@ -186,14 +189,16 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
     member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
     if group:
         copies.create(client, *group, uid, attempt)
-    copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
+    made = copies.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
+    work.object_uid = str(made["metadata"].get("uid") or "")
     return said
 
 
 @transaction.atomic
 def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
     lock_owners([work.job_uid])
-    recorded = works.advance(work, to=State.APPLIED, claim="", claimed_at=None, applied_at=now, tries=0, message="")
+    done = {"claim": "", "claimed_at": None, "tries": 0, "message": ""}
+    recorded = works.advance(work, to=State.APPLIED, applied_at=now, object_uid=work.object_uid, **done)
     if not recorded:
         works.give_back(work, now, wait_s=0)
         return

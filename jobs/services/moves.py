@@ -21,7 +21,7 @@ from jobs.core import failover
 from jobs.core.failover import Outcome, Past, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
-from jobs.models import Attempt, Job, Work
+from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services import charges, scheduling, works
 from jobs.services.locks import lock_owners
 
@@ -137,6 +137,7 @@ def finish_deletion(job: Job, now: datetime) -> bool:
     Work.objects.filter(job_uid=job.uid).delete()
     Hold.objects.filter(job_uid=job.uid).delete()
     told = change(job, journal.Action.DELETED)
+    DeletedJob.objects.get_or_create(uid=job.uid, defaults={"at": now})
     if Job.objects.filter(pk=job.pk, deleting_at__isnull=False).delete()[0]:
         events.announce([told], now)
     scheduling.request()

@@ -16,6 +16,7 @@ from django.db.models import Count, Prefetch, QuerySet, prefetch_related_objects
 
 from fleet import events
 from fleet.core import marks
+from fleet.core.sightings import Mark, mark_of
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Identity, Pod
 from fleet.services import following
@@ -25,9 +26,10 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, line
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
-from jobs.models import Job, Work
-from jobs.services import accounts, charges, division, health, moves, returns, scheduling, works
+from jobs.models import DeletedJob, Job, Work
+from jobs.services import accounts, charges, division, health, moves, provenance, returns, scheduling, works
 from jobs.services.locks import lock_owners
+from jobs.services.provenance import Verdict
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
@@ -83,7 +85,7 @@ class JobsFollower:
 
     @transaction.atomic
     def observed(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
-        copies = [(key, found) for found in objects if (key := key_of(found)) is not None]
+        copies = _judged(cluster_id, resource, objects, now)
         jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
         running = _running(jobs)
         _read_beside(jobs[uid] for (uid, _), found in copies if uid in jobs and not _has_succeeded(jobs[uid], found))
@@ -102,7 +104,7 @@ class JobsFollower:
 
     def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         """Objects that were deleted in the member, by us or by somebody else: how they had ended is believed first."""
-        copies = [(key, found) for found in objects if (key := key_of(found)) is not None]
+        copies = _judged(cluster_id, resource, objects, now)
         _take_ends(copies, now)
         for key, _ in copies:
             _missing(cluster_id, key, now)
@@ -122,6 +124,10 @@ class JobsFollower:
         for uid, attempt in mine.values_list("job_uid", "attempt"):
             if (uid, attempt) not in present:
                 _missing(cluster_id, (uid, attempt), now)
+
+    def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
+        """Of pods without a genuine mark, by (whose, namespace), those that were made before there were marks."""
+        return provenance.unmarked(cluster_id, claims)
 
     @transaction.atomic
     def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
@@ -148,11 +154,45 @@ def register() -> None:
 
 
 def key_of(found: Manifest) -> Key | None:
-    labels = (found.get("metadata") or {}).get("labels") or {}
-    try:
-        return UUID(labels[marks.JOB_UID]), int(labels[marks.ATTEMPT])
-    except (KeyError, ValueError):
-        return None
+    mark = mark_of((found.get("metadata") or {}).get("labels") or {})
+    return (mark.job_uid, mark.attempt) if mark else None
+
+
+def _judged(
+    cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime
+) -> list[tuple[Key, Manifest]]:
+    """Those of the objects that are copies of ours; strays are sent to removal, and what is not believed is reported."""
+    claims = [(key, found) for found in objects if (key := key_of(found)) is not None and _is_of_here(found)]
+    if not claims:
+        return []
+    judge = provenance.read(cluster_id, (key for key, _ in claims))
+    believed = []
+    for key, found in claims:
+        match judge.judge(resource, key, found):
+            case Verdict.OURS:
+                believed.append((key, found))
+            case Verdict.STRAY:
+                _remove_leftover(cluster_id, resource, found, *key, now)
+            case Verdict.UNKNOWN if _is_over(key):
+                _remove_leftover(cluster_id, resource, found, *key, now)
+            case Verdict.UNKNOWN:
+                judge.report(resource, found, "is of an attempt this database does not know: it is left as it is", now)
+            case Verdict.FOREIGN:
+                judge.report(resource, found, "says it is a copy of a job, and was not made by Convoy", now)
+    return believed
+
+
+def _is_of_here(found: Manifest) -> bool:
+    """Another fleet in the same member says so in its label, and is left alone without a word."""
+    fleet = found["metadata"]["labels"].get(marks.FLEET)
+    return fleet is None or fleet == Identity.here()
+
+
+def _is_over(key: Key) -> bool:
+    """Whether the fleet knows that nobody wants a copy of this attempt, although it has no work for it any more."""
+    uid, attempt = key
+    superseded = Job.objects.filter(uid=uid, attempt__gte=attempt).exists()
+    return superseded or DeletedJob.objects.filter(uid=uid).exists()
 
 
 def _locked(uids: Iterable[UUID]) -> list[Job]:

@@ -3,14 +3,17 @@
 Calls the same services as the events do, so finding something twice does nothing.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from fleet import events
 from jobs import snapshot
-from jobs.models import Job, Work
+from jobs.models import DeletedJob, Job, Work
 from jobs.services import charges, expiry, health, moves, returns, scheduling, submit, works
+
+_LONGEST_PAUSE = timedelta(days=30)
+"""After which no worker comes back to make a copy of a job that was deleted."""
 
 
 def run(now: datetime) -> None:
@@ -19,6 +22,7 @@ def run(now: datetime) -> None:
     _push_due(now)
     expiry.run(now)
     _finish_deletions(now)
+    DeletedJob.objects.filter(at__lt=now - _LONGEST_PAUSE).delete()
     submit.claim_unclaimed(now)
     charges.release(now)
     scheduling.let_go(now)

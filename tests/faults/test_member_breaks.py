@@ -1,13 +1,16 @@
 """Members that hang up, err, fall silent or are changed from outside, while jobs are sent to them and followed."""
 
+from uuid import UUID
+
 import pytest
 from django.db import transaction
 from django.utils import timezone
 
 from fleet import journal
 from fleet.models import Cluster, Hold, Identity
-from jobs.models import Job, Work
-from jobs.services import copies
+from jobs.kinds import registry
+from jobs.models import DeletedJob, Job, Work
+from jobs.services import copies, provenance
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,21 +84,29 @@ def test_it_refuses_to_touch_an_object_of_somebody_else_and_goes_where_there_is_
     assert world.clients["north"].get("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/llama")["spec"] == NOTHING
 
 
+JOB = UUID("11111111-1111-4111-8111-111111111111")
+
+
 def stray(world, name: str, fleet: str) -> None:
-    """A copy of a job nobody knows (any more), as a worker may make it that outlived its claim."""
-    labels = copies.labels(fleet, "11111111-1111-4111-8111-111111111111", 1)
-    body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name, "labels": labels}}
-    world.clients["north"].create("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs", {**body, "spec": NOTHING})
+    """A copy of a job that was deleted, as a worker may make it that outlived its claim."""
+    kind, cluster = registry.of("kubeflow.org/v1", "PyTorchJob"), Cluster.objects.get()
+    body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name, "namespace": "default"}}
+    body["metadata"]["labels"] = copies.labels(fleet, str(JOB), 1)
+    made = {**body, "spec": NOTHING}
+    provenance.put_marks(kind, made, Work(job_uid=JOB, attempt=1, cluster=cluster))
+    world.clients["north"].create("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs", made)
 
 
 def test_it_removes_a_copy_of_ours_that_no_job_wants(world):
     world.member("north", 8)
+    DeletedJob.objects.create(uid=JOB, at=timezone.now())
     stray(world, "late", Identity.here())
     world.until(lambda: world.copies() == {"north": []}, "the stray copy is gone")
 
 
 def test_it_leaves_alone_what_another_fleet_made_in_the_same_member(world):
     world.member("north", 8)
+    DeletedJob.objects.create(uid=JOB, at=timezone.now())
     stray(world, "theirs", "another-fleet")
     stray(world, "ours", Identity.here())
     world.until(lambda: world.copies() == {"north": ["theirs"]}, "only ours is removed")

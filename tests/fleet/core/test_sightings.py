@@ -27,6 +27,7 @@ def pod(labels=OURS, phase="Running", node="n1", **status):
             "status": {"phase": phase, **status},
         },
         role_of,
+        lambda *_: True,
     )
 
 
@@ -79,4 +80,4 @@ def test_it_leaves_out_amounts_it_cannot_read():
 
 
 def test_it_survives_an_empty_manifest():
-    assert sightings.pod({"metadata": None, "spec": []}, role_of).counts is False
+    assert sightings.pod({"metadata": None, "spec": []}, role_of, lambda *_: True).counts is False

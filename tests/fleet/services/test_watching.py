@@ -9,7 +9,7 @@ from fleet import signals
 from fleet.core import marks
 from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
 from fleet.models import Cluster, Heartbeat, Hold, Node, Pod
-from fleet.services import clusters, following, health, links
+from fleet.services import clusters, following, health, links, signing
 from tests.fleet.services.conftest import (
     add_node,
     add_pod,
@@ -26,6 +26,11 @@ from tests.fleet.services.conftest import (
 pytestmark = pytest.mark.django_db(transaction=True)
 JOB = uuid.uuid4()
 OURS = {marks.JOB_UID: str(JOB), marks.ATTEMPT: "1"}
+
+
+def ours(row):
+    """The labels of a pod that Convoy had made in that member."""
+    return {**OURS, marks.POD_MARK: signing.sign_pods(row, str(JOB), 1, "team")}
 
 
 def gpus_asked(name="n1"):
@@ -89,9 +94,11 @@ def test_it_keeps_rows_of_our_own_pods_only(north, watching):
     add_node(north, "n1")
     row = join(north)
     watching()
-    add_pod(north, "ours", "n1", labels=OURS)
+    add_pod(north, "ours", "n1", labels=ours(row))
     add_pod(north, "theirs", "n1")
-    eventually(lambda: gpus_asked_or_none() == 2)
+    add_pod(north, "only-says", "n1", labels=OURS)
+    add_pod(north, "wrong", "n1", labels={**ours(row), marks.ATTEMPT: "2"})
+    eventually(lambda: gpus_asked_or_none() == 4)
     assert [(p.name, p.job_uid, p.attempt, p.phase) for p in Pod.objects.all()] == [("ours", JOB, 1, "Running")]
     delete_pod(north, "ours")
     eventually(lambda: not Pod.objects.exists())
@@ -107,7 +114,7 @@ def test_it_ends_a_hold_when_all_pods_of_the_gang_are_bound(north, watching, fre
     row = join(north)
     hold = Hold.objects.create(cluster=row, job_uid=JOB, attempt=1, amounts={}, pods=2, made_at=timezone.now())
     for name in ("a", "b"):
-        add_pod(north, name, labels=OURS, phase="Pending")
+        add_pod(north, name, labels=ours(row), phase="Pending")
     watching()
     synced(row)
     bind(north, "a", "n1")
@@ -124,8 +131,8 @@ def test_it_ends_a_hold_when_all_pods_of_the_gang_are_bound(north, watching, fre
 def test_it_is_right_again_after_it_was_away(north, watching):
     add_node(north, "n1")
     add_node(north, "n2")
-    add_pod(north, "a", "n1", labels=OURS)
     row = join(north)
+    add_pod(north, "a", "n1", labels=ours(row))
     stop = watching()
     synced(row)
     stop()
@@ -209,6 +216,9 @@ class Notes:
     def synced(self, cluster_id, resource, present, asked, now):
         self.heard.append(("synced", present))
 
+    def unmarked(self, cluster_id, claims):
+        return set()
+
     def pods_changed(self, cluster_id, keys, now):
         self.heard.append(("pods", keys))
 
@@ -243,7 +253,7 @@ def test_it_tells_followers_of_pods_after_their_rows_are_written(north, watching
     row = join(north)
     watching()
     synced(row)
-    add_pod(north, "a", "n1", labels=OURS)
+    add_pod(north, "a", "n1", labels=ours(row))
     eventually(lambda: ("pods", {(JOB, 1)}) in notes.heard)
     assert Pod.objects.get().job_uid == JOB
 
