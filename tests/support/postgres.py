@@ -1,7 +1,7 @@
 """A PostgreSQL of a test's own, on a free port of 127.0.0.1, thrown away afterwards; only where the programs are at hand.
 
 Whatever ran on it has failed when the server's log tells of a deadlock: PostgreSQL ends one by ending a transaction, which the
-product may have tried again.
+product may have tried again. ``python -m tests.support.postgres tests/jobs ...`` runs any tests so, with pytest's arguments.
 """
 
 import os
@@ -75,3 +75,18 @@ def _unprivileged(home: Path) -> int | None:
     somebody = pwd.getpwnam("nobody").pw_uid
     os.chown(home, somebody, -1)
     return somebody
+
+
+if __name__ == "__main__":
+    with started() as server:
+        tests = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                *(sys.argv[1:] or ["tests/jobs", "tests/fleet", "tests/quotas", "tests/flows"]),
+            ],
+            env={**os.environ, "DATABASE_URL": server},
+            check=False,
+        )
+    sys.exit(tests.returncode)
