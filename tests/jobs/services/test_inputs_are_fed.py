@@ -85,7 +85,7 @@ def rows() -> None:
     now = timezone.now()
     odd, reserving = a_cluster("odd"), a_cluster("reserving", gpus=4)
     Cluster.objects.filter(pk=odd.pk).update(
-        state=Cluster.State.NOT_READY, cordoned=True, synced_at=None, region="eu", taints=[TAINT],
+        state=Cluster.State.NOT_READY, cordoned=True, synced_at=None, stale_since=timezone.now(), region="eu", taints=[TAINT],
         labels={"convoy.dev/fit": "Aggregate", "convoy.dev/gpu-hour-cost": "2"},
     )  # fmt: skip
     Cluster.objects.filter(pk=reserving.pk).update(labels={"convoy.dev/fit": "Reservation"})
