@@ -44,6 +44,8 @@ def announce_jobs(
 
 
 WORK = "Work"
+CLAIM_LOCATION = "ClaimLocation"
+"""Of the journal: where the data of a claim is has changed."""
 
 
 @transaction.atomic(savepoint=False)

@@ -25,7 +25,7 @@ from jobs.core.policy import PolicySpec
 from jobs.core.taints import Taint
 from jobs.core.world import Closed, Gang, Promise, Quota, Runner, Site, World
 from jobs.kinds import registry
-from jobs.models import Attempt, Binding, Job, Policy
+from jobs.models import Attempt, Binding, ClaimLocation, Job, Policy
 from jobs.snapshot_topology import Whereabouts, whereabouts
 from quotas import queries as quotas
 from quotas.core.ledger import Charge, Ledger
@@ -48,6 +48,10 @@ _LEARNED, _LEARNED_FROM = 500, 50
 _FAILURE_HALF_LIFE = timedelta(hours=1)
 _FAILURES_KEPT = timedelta(hours=12)
 """Older failures are below a thousandth."""
+Locations = Mapping[str, tuple[str, ...]]
+"""Claim, ``namespace/name`` → the clusters that have its data."""
+_CLAIMS_NAMED = 500
+"""Of more claims than these the locations of all are read."""
 _JUST_NOW = datetime.max.replace(tzinfo=UTC)
 """When a job started that has not: there is no work to lose."""
 
@@ -107,7 +111,27 @@ def gangs_of(jobs: Sequence[Mapping[str, Any]], specs: dict[int, PolicySpec]) ->
     if unread := {j["policy_id"] for j in jobs if j["policy_id"]} - specs.keys():
         specs.update(specs_of(Policy.objects.filter(pk__in=unread)))
     past = _past(j["pk"] for j in jobs if j["attempt"])
-    return tuple(_gang(job, specs.get(job["policy_id"]), past.get(job["pk"], [])) for job in jobs)
+    where = _claim_locations(jobs)
+    return tuple(_gang(job, specs.get(job["policy_id"]), past.get(job["pk"], []), where) for job in jobs)
+
+
+def _claim_locations(jobs: Iterable[Mapping[str, Any]]) -> Locations:
+    """Of the claims that these jobs mount."""
+    names = {name for job in jobs for name in mounted(job["roles"])}
+    if not names:
+        return {}
+    rows = ClaimLocation.objects.order_by("cluster__name")
+    if len(names) <= _CLAIMS_NAMED:
+        rows = rows.filter(name__in=names)
+    found: dict[str, tuple[str, ...]] = {}
+    for namespace, name, cluster in rows.values_list("namespace", "name", "cluster__name"):
+        found[f"{namespace}/{name}"] = (*found.get(f"{namespace}/{name}", ()), cluster)
+    return found
+
+
+def mounted(roles: Iterable[Mapping[str, Any]]) -> Sequence[str]:
+    """The names of the volume claims that its pods mount."""
+    return sorted({name for role in roles for name in role.get("claims", ())})
 
 
 def load_sites() -> tuple[Site, ...]:
@@ -293,8 +317,11 @@ def _past(job_ids: Iterable[int]) -> dict[int, list[Past]]:
     return found
 
 
-def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> Gang:
+def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], where: Locations) -> Gang:
     division, roles = _division(job, spec)
+    claims = tuple(f"{job['namespace']}/{name}" for name in mounted(job["roles"]))
+    # A share that is placed again goes to a cluster that has none, and has its own copy of the claim there.
+    free = (spec is not None and spec.data_anywhere) or (division is not None and not division.fresh)
     return Gang(
         job_id=job["pk"],
         name=f"{job['namespace']}/{job['name']}",
@@ -316,6 +343,8 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past]) -> 
         uid=str(job["uid"]),
         needs=asks.of_stored(roles),
         division=division,
+        claims=claims,
+        bound_to=() if free else tuple((claim, where[claim]) for claim in claims if claim in where),
         lasts=declared(job["roles"]),
     )
 

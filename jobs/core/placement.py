@@ -9,6 +9,7 @@ from typing import Protocol
 
 from fleet.core import fits
 from fleet.kube.resources import VOLCANO_POD_GROUPS
+from jobs.core.data_placement import elsewhere
 from jobs.core.policy import Affinity
 from jobs.core.reasons import Code
 from jobs.core.taints import Taint, untolerated
@@ -54,10 +55,12 @@ def refused(gang: Gang, cluster: Candidate, affinity: Affinity, now: datetime) -
 
 
 def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, str] | None:
-    """The first filter that says no to every gang of this policy and kind."""
+    """The first filter that says no to every gang of this policy and kind with its data on the same clusters."""
     tolerations = gang.policy.tolerations if gang.policy else ()
     if not affinity.allows(cluster.name, cluster.labels, cluster.places):
         return Code.NOT_SELECTED, "is not selected by the policy's clusterAffinity"
+    if (told := _lacks_data(gang, cluster)) is not None:
+        return Code.DATA_ELSEWHERE, told
     if cluster.cordoned:
         return Code.CORDONED, "is cordoned"
     if not cluster.ready:
@@ -78,3 +81,7 @@ def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, st
             lacks = f"does not serve {resource.api_version} {resource.kind}"
             return Code.SCHEDULER_NOT_SERVED, f"{lacks}, which schedulerName: {name} asks for"
     return None
+
+
+def _lacks_data(gang: Gang, cluster: Candidate) -> str | None:
+    return next((elsewhere(claim, on) for claim, on in gang.bound_to if cluster.name not in on), None)

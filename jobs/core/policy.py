@@ -12,7 +12,7 @@ from typing import Any
 from fleet.core import fits
 from fleet.errors import FieldFault
 from fleet.kube import selectors
-from jobs.core import division_reading
+from jobs.core import data_placement, division_reading
 from jobs.core.division import Strategy
 from jobs.core.failover import PurgeMode
 from jobs.core.faults import Faults
@@ -108,6 +108,8 @@ class PolicySpec:
     """How clusters that fit are ranked; None: by the default weights."""
     max_attempts: int | None = None
     """How many failures end a job; None: as many as the fleet says."""
+    data_anywhere: bool = False
+    """Jobs may run where the data of their volume claims is not."""
     faults: tuple[FieldFault, ...] = field(default=())
 
 
@@ -151,6 +153,7 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
         fit=_fit(manifest.get("metadata"), faults),
         score_weights=preferences.weights(_annotations(manifest.get("metadata")), faults),
         max_attempts=_max_attempts(_annotations(manifest.get("metadata")), faults),
+        data_anywhere=data_placement.is_anywhere(_annotations(manifest.get("metadata")), faults),
         faults=tuple(faults.found),
     )
 

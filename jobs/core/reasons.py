@@ -40,6 +40,7 @@ class Code(StrEnum):
     # one cluster looked at, or the quota asked
     FITS = "Fits"
     NOT_SELECTED = "NotSelected"
+    DATA_ELSEWHERE = "DataElsewhere"
     NOT_READY = "NotReady"
     CORDONED = "Cordoned"
     CAPACITY_UNKNOWN = "CapacityUnknown"

@@ -81,6 +81,8 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     # Of one cluster that was looked at.
     Code.FITS: (),
     Code.NOT_SELECTED: (Kind.SELECT,),
+    # Its data is on another cluster, whose own verdict says what stands in the way there.
+    Code.DATA_ELSEWHERE: (),
     Code.NOT_READY: (Kind.RESTORE_CLUSTER,),
     Code.CORDONED: (Kind.UNCORDON,),
     Code.CAPACITY_UNKNOWN: (),

@@ -422,8 +422,8 @@ class Scheduler:
         only = self._only(gang)
         asked = unit.shape if gang.asks_quota else None
         claim = gang.job_id if gang.job_id in self._claimants or self.places.is_kept_for(gang.job_id) else 0
-        excluded = tuple(sorted(gang.excluded.items()))
-        shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), excluded, only, claim)
+        barred = (tuple(sorted(gang.excluded.items())), gang.bound_to)
+        shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), barred, only, claim)
         line = Line((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
         self._lines.put(gang.job_id, unit, line)
         line = self._lines.of[gang.job_id]

@@ -58,6 +58,10 @@ class Gang:
     """What its pods ask of nodes beyond amounts; None: nothing."""
     division: Division | None = None
     """Set when it may be divided over clusters; ``roles`` and ``needs`` are then of the pods that have no place yet."""
+    claims: tuple[str, ...] = ()
+    """``namespace/name`` of the volume claims its pods mount."""
+    bound_to: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(claim, clusters that have its data) of those it has to run beside."""
     lasts: float | None = None
     """How many seconds it declares to run; None: it does not say."""
 
@@ -68,6 +72,11 @@ class Gang:
         return Demand(
             tuple(Part(role, replicas, Ask.of(request)) for role, replicas, request in self.roles if replicas)
         )
+
+    @property
+    def data_on(self) -> frozenset[str] | None:
+        """The clusters that have the data of all its claims; None: it may run on any."""
+        return frozenset.intersection(*(frozenset(on) for _, on in self.bound_to)) if self.bound_to else None
 
     @property
     def fit(self) -> str:

@@ -103,17 +103,25 @@ def _goes_with(job: Job, claim: Reference) -> bool:
     return not any(claim in referred(other) for other in others.only("api_version", "kind", "manifest").iterator())
 
 
-def remove(client: MemberClient, job: Job, names: Iterable[Reference]) -> None:
-    """Removes those of them that Convoy brought there and that hold no data, or that are to go with the job."""
-    namespace = job.namespace
+def remove(client: MemberClient, job: Job, names: Iterable[Reference]) -> list[Reference]:
+    """Removes those of them that Convoy brought there and that hold no data, or that are to go with the job.
+
+    Returns the claims that are not there any more, or never were.
+    """
+    namespace, absent = job.namespace, []
     for each in names:
-        if each.kind in _HOLD_DATA and not (job.deleting_at and _goes_with(job, each)):
-            continue
+        stays = each.kind in _HOLD_DATA and not (job.deleting_at and _goes_with(job, each))
         path = RESOURCES[each.kind].path(namespace, each.name)
         try:
             found: dict[str, Any] = client.get(path)
             metadata = found.get("metadata") or {}
-            if MARK in (metadata.get("labels") or {}):
-                client.delete(path, uid=metadata["uid"], version=metadata["resourceVersion"])
-        except (MemberMissing, MemberChanged, MemberDenied):
+            if stays or MARK not in (metadata.get("labels") or {}):
+                continue
+            client.delete(path, uid=metadata["uid"], version=metadata["resourceVersion"])
+        except (MemberChanged, MemberDenied):
             continue
+        except MemberMissing:
+            pass
+        if each.kind in _HOLD_DATA:
+            absent.append(each)
+    return absent

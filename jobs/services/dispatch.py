@@ -32,6 +32,7 @@ from jobs.models import Job, Work
 from jobs.services import (
     accounts,
     charges,
+    claims,
     copies,
     dependents,
     division,
@@ -46,6 +47,7 @@ from jobs.services import (
     works,
 )
 from jobs.services.accounts import AccountLacksRights
+from jobs.services.claims import DataElsewhere
 from jobs.services.copies import NotYet, Superseded
 from jobs.services.locks import lock_owners
 from jobs.services.member_queues import QueueClosed
@@ -160,6 +162,9 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
     except (AccountLacksRights, CannotOverride, CannotReserve, QueueClosed, Superseded) as e:
         _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
+    except DataElsewhere as e:
+        _refused(work, job, f"not sent to {work.cluster.name}: it {e}", clock())
+        return
     except MemberRefused as e:
         _refused(work, job, f"{work.cluster.name} refused the job: {copies.refused(e)}", clock())
         return
@@ -172,7 +177,9 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
     kind = registry.of(work.api_version, work.kind)
     uid, attempt = str(work.job_uid), work.attempt
     if spec.propagate_deps:
-        dependents.send(client, dependents.of(job))
+        rows = dependents.of(job)
+        claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
+        dependents.send(client, rows)
     written, said = overrides.manifest(job, kind, work.cluster)
     body = copies.manifest(kind, written, copies.labels(Identity.here(), uid, attempt))
     provenance.put_marks(kind, body, work)
@@ -305,7 +312,8 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
                 copies.remove(client, group, work.namespace, work.name, uid, work.attempt)
         if job is not None:
             names = dependents.no_longer_needed(job, work)
-            dependents.remove(client, job, names)
+            for claim in dependents.remove(client, job, names):
+                claims.forget(job.namespace, claim.name, work.cluster, clock())
     except MemberMissing as e:
         raise NotYet(e.message) from e
     except MemberRefused as e:

@@ -23,7 +23,7 @@ from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import Runs
 from jobs.core.scheduler_places import Places
 from jobs.core.world import Promise, Runner
-from jobs.events import WORK
+from jobs.events import CLAIM_LOCATION, WORK
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services import running
@@ -165,6 +165,7 @@ class Picture:
             self._tell_jobs(Job.objects.filter(uid__in=some))
         for uid in gone - {str(u) for u in Job.objects.filter(uid__in=gone).values_list("uid", flat=True)}:
             self._gone(uid)
+        self._tell_locations(by_kind.get(CLAIM_LOCATION, ()))
         self._tell_holds(holds)
         if entries:
             self._last = entries[-1]
@@ -177,6 +178,8 @@ class Picture:
         rows = {str(row.uid): row for row in Cluster.objects.defer("access", "permissions").filter(uid__in=uids)}
         for uid in uids - rows.keys():
             if (name := self._clusters.pop(uid, None)) is not None:
+                if any(name in on for gang in self.scheduler.gangs.values() for _, on in gang.bound_to):
+                    return False
                 self.scheduler.places.drop_cluster(name)
         for uid, row in rows.items():
             if self._clusters.setdefault(uid, row.name) != row.name:
@@ -229,6 +232,15 @@ class Picture:
                 self.scheduler.leaving[each.job_id] = each
             for each in snapshot.load_runners(snapshot.left_jobs().filter(pk__in=moved), quota):
                 self.scheduler.left[each.job_id] = each
+
+    def _tell_locations(self, entries: Iterable[journal.Entry]) -> None:
+        """The data of these claims is on other clusters than before: the jobs that wait with them are read again."""
+        moved = {f"{entry.namespace}/{entry.name}" for entry in entries}
+        if not moved:
+            return
+        pks = sorted(gang.job_id for gang in self.scheduler.gangs.values() if not moved.isdisjoint(gang.claims))
+        for start in range(0, len(pks), _CHUNK):
+            self._tell_jobs(Job.objects.filter(pk__in=pks[start : start + _CHUNK]))
 
     def _wait(self, jobs: Sequence[Mapping[str, Any]]) -> None:
         """Those read under this tree; the others are read again before the next cycle."""

@@ -18,7 +18,7 @@ from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
 from jobs import snapshot, snapshot_topology
-from jobs.core import drain, entitlement, overrides, topology_asked, topology_speed
+from jobs.core import data_placement, drain, entitlement, overrides, topology_asked, topology_speed
 from jobs.core import policy as policies
 from jobs.core.faults import Faults
 from jobs.core.placing import asks, preferences
@@ -26,8 +26,9 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, line
 from jobs.kinds import registry
 from jobs.kinds.base import Kind, Manifest, Reading
+from jobs.kinds.pods import references
 from jobs.models import Dependent, Job, Policy
-from jobs.services import entitlements, lifecycle, queueing, scheduling
+from jobs.services import claims, entitlements, lifecycle, queueing, scheduling
 from quotas.core import reading as quota_trees
 from quotas.core.tree import Tree
 from quotas.models import QuotaTree
@@ -153,7 +154,7 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
         found = overrides.read(manifest, snapshot.known_kinds()).faults
         return _Document(manifest, _write_policy, warnings), faults + list(found)
     if kind in Dependent.KINDS and api_version == "v1":
-        return _Document(manifest, _write_dependent, warnings), faults + snapshot_topology.faults_of(manifest)
+        return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
     if (api_version, kind) == (quota_trees.API_VERSION, quota_trees.KIND):
         whole = dict(document)
         return _Document(whole, _write_tree), list(quota_trees.read(whole).faults)
@@ -163,6 +164,12 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     return _Document(manifest, _write_job), [
         FieldFault("kind", f"{said} is not known here; known are {', '.join(known)}")
     ]
+
+
+def _dependent_faults(manifest: Manifest) -> list[FieldFault]:
+    faults = Faults()
+    data_placement.is_anywhere(manifest["metadata"].get("annotations") or {}, faults)
+    return [*snapshot_topology.faults_of(manifest), *faults.found]
 
 
 def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
@@ -287,6 +294,8 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     data = preferences.data(job.manifest["metadata"].get("annotations") or {}, Faults())
     needs = asks.stored(asks.read(pods, within=within, scheduler=kind.scheduler(job.manifest), data=data))
     lasts = {name: s for name, template in templates.items() if (s := drain.declared(template)) is not None}
+    mounts = (references(template.get("spec") or {}) for template in templates.values())
+    mounted = sorted({each.name for some in mounts for each in some if each.kind == claims.CLAIM})
     job.roles = [
         {
             "name": role.name,
@@ -295,6 +304,7 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
             **({"needs": needs[role.name]} if role.name in needs else {}),
             **({"divides": document.reading.divides} if document.reading.divides is not None else {}),
             **({"lasts": lasts[role.name]} if role.name in lasts else {}),
+            **({"claims": mounted} if mounted and role is given[0] else {}),
         }
         for role in given
     ]
@@ -371,7 +381,9 @@ def _write_policy(document: _Document, by: str, now: datetime) -> Applied:
 
 
 def _write_dependent(document: _Document, by: str, now: datetime) -> Applied:
-    return _write_row(Dependent, document, now)
+    applied = _write_row(Dependent, document, now)
+    claims.written(document.manifest, now)
+    return applied
 
 
 def _write_row(model: type[Policy] | type[Dependent], document: _Document, now: datetime) -> Applied:

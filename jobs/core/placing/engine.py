@@ -50,7 +50,7 @@ class Engine:
         """By node, what is held of it for somebody who waits until others leave it: nothing is owed for that."""
         self._epoch = 0
         self._prepared: dict[Demand, Prepared] = {}
-        self._masks: dict[tuple[int, str, str, frozenset[str]], tuple[object, list[Mask]]] = {}
+        self._masks: dict[tuple[int, str, str, frozenset[str], frozenset[str] | None], tuple[object, list[Mask]]] = {}
         self._data: dict[frozenset[tuple[str, str]], Shares] = {}
         self._cheapness: dict[frozenset[str], Shares | None] = {}
         """By the GPU models asked for."""
@@ -232,7 +232,7 @@ class Engine:
 
     def masks(self, gang: Gang) -> list[Mask]:
         """Per affinity term, the clusters that no filter refuses."""
-        key = (id(gang.policy), gang.api_version, gang.kind, gang.schedulers)
+        key = (id(gang.policy), gang.api_version, gang.kind, gang.schedulers, gang.data_on)
         if key not in self._masks:
             if len(self._masks) > _KEPT:
                 self._masks.clear()

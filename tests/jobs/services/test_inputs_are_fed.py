@@ -17,7 +17,7 @@ from jobs import snapshot
 from jobs.core.placing.asks import Ask, Demand, Part
 from jobs.core.placing.facts import Member, NodeFacts
 from jobs.core.world import Gang
-from jobs.models import Attempt, Job
+from jobs.models import Attempt, ClaimLocation, Job
 from jobs.services import manifests, submit
 from tests.support.books import a_cluster
 from tests.support.world import POLICY, pytorch_job
@@ -61,6 +61,7 @@ def picky() -> str:
         template = replica["template"]
         template["metadata"]["labels"] = {"app": "picky"}
         template["spec"] |= {
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "ckpt"}}],
             "schedulerName": "volcano",
             "nodeSelector": {"pool": "a"},
             "tolerations": [{"key": "spot", "operator": "Exists"}],
@@ -93,6 +94,7 @@ def rows() -> None:
     odd.nodes.update(labels=switches, taints=[TAINT], unschedulable=True, requested={"cpu": 1})
     text = "\n---\n".join((POLICY, DIVIDED, picky(), BATCH, pytorch_job("plain", workers=0, gpus=2)))
     submit.apply(manifests.parse(text.encode()), by="test", now=now)
+    ClaimLocation.objects.create(namespace="default", name="ckpt", cluster=odd, created_at=now)
     job = Job.objects.get(name="picky")
     Attempt.objects.create(
         job=job, number=1, cluster_name="odd", placed_at=now - timedelta(hours=1), ended_at=now, outcome="Failed"

@@ -1,0 +1,21 @@
+"""Whether a job has to run where the data of its volume claims is; pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from jobs.core.faults import Faults
+
+DATA_PLACEMENT = "convoy.dev/data-placement"
+"""Annotation of a policy or a claim: ``Anywhere`` lets jobs run where the claim's data is not; else (``WithData``) not."""
+_ANYWHERE, _WITH_DATA = "Anywhere", "WithData"
+
+
+def is_anywhere(annotations: Mapping[str, Any], faults: Faults) -> bool:
+    value = annotations.get(DATA_PLACEMENT)
+    faults.one_of(value, f"metadata.annotations.{DATA_PLACEMENT}", (_ANYWHERE, _WITH_DATA))
+    return value == _ANYWHERE
+
+
+def elsewhere(claim: str, clusters: Iterable[str]) -> str:
+    """``does not have the data of claim default/ckpt, which is on north``."""
+    return f"does not have the data of claim {claim}, which is on {', '.join(clusters)}"
