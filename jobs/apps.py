@@ -9,13 +9,15 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from fleet.api.system import CHECKS
         from fleet.queries import ABOUT
         from jobs import queries, receivers
         from jobs.models import Job
-        from jobs.services import population, status
+        from jobs.services import population, rejections, status
 
         status.register()
         population.register()
         receivers.connect()
+        CHECKS["placements"] = rejections.problem
         ABOUT["cluster"] = lambda name: queries.event_of(Job.objects.filter(cluster__name=name))
         ABOUT["queue"] = lambda path: queries.event_of(queries.in_queue(Job.objects.all(), path))

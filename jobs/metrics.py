@@ -30,6 +30,7 @@ ADMISSION_WAIT_SECONDS = Histogram(
     ["queue"],
     buckets=_WAIT_S,
 )
+REJECTED = Counter("convoy_rejected_placements_total", "Placements that the database refused")
 PREEMPTED = Counter(
     "convoy_preempted_workloads_total",
     "Running jobs that were ordered to leave for another job or for a stopped queue",

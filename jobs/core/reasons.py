@@ -27,6 +27,7 @@ class Code(StrEnum):
     RECLAIMED = "Reclaimed"
     NO_CLUSTER = "NoCluster"
     NO_CLUSTER_FITS = "NoClusterFits"
+    PLAN_REJECTED = "PlanRejected"
     WAITING_FOR_MEMBER = "WaitingForMember"
     WAITING_FOR_PURGE = "WaitingForPurge"
     WAITING_FOR_PODS = "WaitingForPods"

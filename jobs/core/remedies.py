@@ -66,6 +66,8 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     Code.RECLAIMED: PLACEMENT,
     Code.NO_CLUSTER: (Kind.JOIN_CLUSTER,),
     Code.NO_CLUSTER_FITS: PLACEMENT,
+    # Its message says what is in the way; it is tried again by itself.
+    Code.PLAN_REJECTED: (),
     Code.WAITING_FOR_MEMBER: (Kind.LOOK_AT_CLUSTER,),
     Code.WAITING_FOR_PURGE: (Kind.LOOK_AT_CLUSTER,),
     Code.WAITING_FOR_PODS: (),

@@ -4,7 +4,14 @@ from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.world import Gang, Quota
 
 INADMISSIBLE = frozenset(
-    {Code.NO_POLICY, Code.NO_QUOTA_FOR_NAMESPACE, Code.QUEUE_HELD, Code.SCHEDULING_SUSPENDED, Code.NEVER_FITS}
+    {
+        Code.NO_POLICY,
+        Code.NO_QUOTA_FOR_NAMESPACE,
+        Code.QUEUE_HELD,
+        Code.SCHEDULING_SUSPENDED,
+        Code.NEVER_FITS,
+        Code.PLAN_REJECTED,
+    }
 )
 """Reasons that free capacity alone does not end: somebody has to change a policy, a quota, a queue or the job."""
 

@@ -19,6 +19,7 @@ from jobs import snapshot, snapshot_topology
 from jobs.core.losses import Loss
 from jobs.core.plans import Placed
 from jobs.core.policy import PolicySpec
+from jobs.core.reasons import Code
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import Runs
 from jobs.core.scheduler_places import Places
@@ -26,7 +27,7 @@ from jobs.core.world import Promise, Runner
 from jobs.events import CLAIM_LOCATION, WORK
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.services import running
+from jobs.services import rejections, running
 from jobs.services.runners import Runners
 from quotas.core.ledger import Charge
 
@@ -39,7 +40,7 @@ _WRITERS_S = 1.0
 _CHUNK = 500
 _FAILURES_EVERY = timedelta(seconds=30)
 """How often failures are counted anew: they only rank clusters."""
-_COLUMNS = (*snapshot.WAITING, "tree_version", "reclaim", "suspended", "deleting_at")
+_COLUMNS = (*snapshot.WAITING, "reason_code", "tree_version", "reclaim", "suspended", "deleting_at")
 T = TypeVar("T")
 
 
@@ -65,14 +66,21 @@ class Picture:
         """Whether some queue is stopped, so that whoever runs there has to leave."""
         self.meets_others = False
         """Whether somebody may have been read under another tree than the one in force."""
+        self._set_aside: dict[int, datetime] = {}
+        """Jobs whose placement was rejected -> until when they are left out."""
+        self._now = datetime.min.replace(tzinfo=UTC)
         self._known: set[int] = set()
         """Lines of the journal that are no news here."""
 
     def refresh(self, now: datetime) -> Scheduler:
         """The scheduler, told of everything that was committed until now."""
+        self._now = now
+        due = [pk for pk, until in self._set_aside.items() if until <= now]
         with one_moment(_WRITERS_S):
             if self._last is None or self._is_stale(now) or not self._follow(self._last):
                 self._load(now)
+            if due:
+                self._try_again(due)
             if not timedelta() <= now - self._failures_at < _FAILURES_EVERY:
                 self.scheduler.places.engine.set_failures(snapshot.failures(now))
                 self._failures_at = now
@@ -244,10 +252,25 @@ class Picture:
 
     def _wait(self, jobs: Sequence[Mapping[str, Any]]) -> None:
         """Those read under this tree; the others are read again before the next cycle."""
-        here = [job for job in jobs if job["tree_version"] == self._tree]
+        here = [job for job in jobs if job["tree_version"] == self._tree and not self._is_set_aside(job)]
         for gang in snapshot.gangs_of(here, self._policies):
             self._pks[gang.uid] = gang.job_id
             self.scheduler.put(gang)
+
+    def _try_again(self, pks: Sequence[int]) -> None:
+        for pk in pks:
+            self._set_aside[pk] = self._now
+        for some in _chunks(pks):
+            self._tell_jobs(Job.objects.filter(pk__in=some))
+        for pk in pks:
+            self._set_aside.pop(pk, None)
+
+    def _is_set_aside(self, job: Mapping[str, Any]) -> bool:
+        """Whether its placement was rejected a moment ago, by this process or another one."""
+        if job["reason_code"] != Code.PLAN_REJECTED:
+            self._set_aside.pop(job["pk"], None)
+            return False
+        return self._set_aside.setdefault(job["pk"], self._now + rejections.RETRY_AFTER) > self._now
 
     def _open_holds(self) -> dict[Hashable, Promise | None]:
         """What is held is no news in the journal: all that is open is looked through, which is what has no pods yet.

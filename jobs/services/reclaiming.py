@@ -6,7 +6,7 @@ from what is written alone, so the sweep repairs whatever a crash left. Nobody i
 under the lock of his row. Whoever calls here asks for a cycle (`jobs.services.scheduling`), which is above.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,7 +24,8 @@ from jobs.core import shares as parts
 from jobs.core.failover import Outcome
 from jobs.core.lifecycle import grace_s
 from jobs.core.losses import Loss
-from jobs.core.reasons import Code, Reason
+from jobs.core.plans import Waits
+from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.takeback import Takeback, Taken
 from jobs.events import announce_jobs, line, say
 from jobs.kinds import registry
@@ -180,3 +181,19 @@ def _queue_again(job: Job, now: datetime) -> bool:
     say(job, "QueuedAgain", told, now)
     announce_jobs([job], now)
     return True
+
+
+def waits_for(each: Waits, leaving: Mapping[int, Sequence[Leaving]]) -> Waits:
+    """Of a claimant: that room is being made for it, by whom and until when."""
+    found = leaving.get(each.gang.job_id)
+    if not found:
+        return each
+    until = max((one.until for one in found if one.until), default=None)
+    names = [one.name for one in found]
+    time = f", at the latest at {until:%H:%M:%S} UTC" if until else ""
+    told = f"waits for {', '.join(names)} to give back what {each.gang.leaf} was promised{time}"
+    quota = each.reason.quota
+    facts = {**(quota.facts if quota else {}), "from_jobs": names, "until": until.isoformat() if until else None}
+    path = quota.path if quota else each.gang.leaf
+    verdict = QuotaVerdict(Code.WAITING_FOR_RECLAIM, path, told, facts)
+    return Waits(each.gang, Reason(Code.WAITING_FOR_RECLAIM, told, each.reason.clusters, verdict))

@@ -7,9 +7,8 @@ are dropped because the epoch has moved on.
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Lock
@@ -26,16 +25,16 @@ from jobs import metrics, snapshot
 from jobs.core import shares as parts
 from jobs.core import takeback, timeline, topology_placed
 from jobs.core.plans import Placed, Plan, Waits
-from jobs.core.reasons import Code, QuotaVerdict, Reason
+from jobs.core.reasons import Code, Reason
 from jobs.core.scheduler import Scheduler
 from jobs.core.takeback import Takeback
 from jobs.core.world import Gang, Runner
 from jobs.events import announce_jobs, line, say
 from jobs.models import Attempt, Binding, Job, Work
-from jobs.services import entitlements, reclaiming, returns, shares
+from jobs.services import entitlements, reclaiming, rejections, returns, shares
 from jobs.services.cycle_report import CycleReport
 from jobs.services.picture import Picture
-from jobs.services.reclaiming import Leaving
+from jobs.services.rejections import Written
 from quotas import queries
 from quotas.models import Queue, QuotaTree
 
@@ -183,18 +182,31 @@ def _runners(scheduler: Scheduler) -> Sequence[Runner]:
     return snapshot.load_runners(snapshot.running_jobs(), scheduler.quota) if scheduler.quota else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    placed: Set[int] = frozenset()
-    """Jobs."""
-    versions: Sequence[int] = ()
-    """Lines of the journal that say no more than the plan: who has his place now, and who was told why he waits."""
+def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> Written | None:
+    """Writes a plan down, without the gangs that the database refuses. None when the lease was lost."""
+    written = rejections.write(partial(_apply, epoch, now), plan, orders)
+    return _reject(written, epoch, now) if written and written.rejected else written
+
+
+def _keep(epoch: int, now: datetime) -> bool:
+    """Whether the lease is ours, from now on for another term; it stays locked until the transaction ends."""
+    ours = Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="")
+    return ours.update(expires_at=now + _TERM) == 1
 
 
 @transaction.atomic
-def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> Written | None:
-    """Writes a plan down in one guarded step. None when the lease is lost and nothing was written."""
-    if not Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="").update(expires_at=now + _TERM):
+def _reject(written: Written, epoch: int, now: datetime) -> Written | None:
+    if not _keep(epoch, now):
+        return None
+    rejections.tell(list(_locked(written.rejected).values()), written.rejected, now)
+    request()
+    return written
+
+
+@transaction.atomic
+def _apply(epoch: int, now: datetime, plan: Plan, orders: Takeback | None) -> Written | None:
+    """In one guarded step. None when the lease is lost and nothing was written."""
+    if not _keep(epoch, now):
         return None
     if not _same_tree(plan):
         request()
@@ -207,7 +219,7 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
     if won:
         _write_placed(won, now)
     waits = reclaiming.order(orders, now) if orders else {}
-    told = _write_waiting([_waits_for(each, waits) for each in plan.waits], waiting, now)
+    told = _write_waiting([reclaiming.waits_for(each, waits) for each in plan.waits], waiting, now)
     whole = [job for job, each in won if each.gang.division is None]
     return Written({job.pk for job, _ in won}, [job.resource_version for job in (*whole, *told)])
 
@@ -245,8 +257,11 @@ def _lock(plan: Plan, orders: Takeback | None) -> dict[int, Job]:
     Those that wait still, as they are.
     """
     mine = {each.gang.job_id for each in plan.placed} | {each.gang.job_id for each in plan.waits}
-    mine |= {each.runner.job_id for each in orders.taken} if orders else set()
-    rows = Job.objects.filter(pk__in=mine).order_by("pk").select_for_update(no_key=True).only(*_SEEN)
+    return _locked(mine | {each.runner.job_id for each in orders.taken} if orders else mine)
+
+
+def _locked(pks: Collection[int]) -> dict[int, Job]:
+    rows = Job.objects.filter(pk__in=pks).order_by("pk").select_for_update(no_key=True).only(*_SEEN)
     return {job.pk: job for job in rows if snapshot.waits(job.state, job.suspended, job.deleting_at)}
 
 
@@ -413,22 +428,6 @@ def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None
     for pk in list(left.values_list("pk", flat=True)):
         Work.objects.filter(pk=pk).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
         events.enqueue("jobs.push", pk)
-
-
-def _waits_for(each: Waits, leaving: Mapping[int, Sequence[Leaving]]) -> Waits:
-    """Of a claimant: that room is being made for it, by whom and until when."""
-    found = leaving.get(each.gang.job_id)
-    if not found:
-        return each
-    until = max((one.until for one in found if one.until), default=None)
-    names = [one.name for one in found]
-    time = f", at the latest at {until:%H:%M:%S} UTC" if until else ""
-    told = f"waits for {', '.join(names)} to give back what {each.gang.leaf} was promised{time}"
-    quota = each.reason.quota
-    facts = {**(quota.facts if quota else {}), "from_jobs": names, "until": until.isoformat() if until else None}
-    path = quota.path if quota else each.gang.leaf
-    verdict = QuotaVerdict(Code.WAITING_FOR_RECLAIM, path, told, facts)
-    return Waits(each.gang, Reason(Code.WAITING_FOR_RECLAIM, told, each.reason.clusters, verdict))
 
 
 def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: datetime) -> list[Job]:
