@@ -80,7 +80,7 @@ def report_pods(job: Job, running: Mapping[int, int], now: datetime) -> None:
 
 
 def _reopened(job: Job, attempt: int, phase: Phase, now: datetime) -> bool:
-    work = returns.copy_of(job, attempt)
+    work = returns.copy_of(job, attempt, succeeded=phase is Phase.SUCCEEDED)
     if work is None or not (phase is Phase.SUCCEEDED or returns.may_stay(job, work.cluster, now)):
         return False
     ended = Attempt.objects.filter(job=job, number=attempt, outcome=Outcome.LOST)

@@ -14,7 +14,7 @@ from jobs.core.failover import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.core.shares import Share, ShareState
 from jobs.models import Attempt, Job, Work
-from jobs.services import division, evictions, returns
+from jobs.services import division, evictions, returns, works
 from jobs.snapshot import spec_of
 
 Verdict = tuple[Outcome, Reason, PurgeMode]
@@ -43,8 +43,7 @@ def _may_leave(cluster: Cluster | None, outcome: Outcome, now: datetime) -> bool
 def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Verdict]:
     """Why it has to leave, the first reason first."""
     spec = spec_of(job)
-    works = Work.objects.filter(job_uid=job.uid, attempt=share.attempt)
-    if cluster is None or not works.exists():
+    if cluster is None or not Work.objects.filter(job_uid=job.uid, attempt=share.attempt).exists():
         told = f"{share.cluster} was detached from the fleet"
         yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), PurgeMode.GRACEFULLY
         return
@@ -65,8 +64,9 @@ def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iter
 
 def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:
     placed = Attempt.objects.filter(job=job, number=share.attempt).values_list("placed_at", flat=True).first()
+    since = works.asked_since(job, share.attempt, placed) if placed else None
     limit = timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
-    return placed is not None and cluster.sight.seen_for(placed, now) > limit
+    return since is not None and cluster.sight.seen_for(since, now) > limit
 
 
 def plight(cluster: Cluster) -> str:

@@ -13,7 +13,7 @@ from fleet.models import Cluster
 from jobs.core.failover import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job, Work
-from jobs.services import division_health, evictions, moves, returns
+from jobs.services import division_health, evictions, moves, returns, works
 from jobs.snapshot import spec_of, taints_of
 
 
@@ -103,7 +103,8 @@ def _never_started(now: datetime) -> int:
     ).select_related("cluster", "binding")
     moved = 0
     for job in rows:
-        if seen_for(job.cluster, job.binding.scheduled_at, now) < settings.CONVOY_START_TIMEOUT_S:
+        since = works.asked_since(job, job.attempt, job.binding.scheduled_at)
+        if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_START_TIMEOUT_S:
             continue
         message = f"{job.cluster} did not run all pods within {settings.CONVOY_START_TIMEOUT_S:g} s"
         moved += moves.leave(job, Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), now)

@@ -18,6 +18,9 @@ from jobs.events import announce_jobs, say
 from jobs.models import Attempt, Job, Work
 from jobs.snapshot import spec_of, taints_of
 
+_LEFT = (*Job.WAITING, Job.State.SUSPENDED)
+"""States of a job whose latest attempt is closed while its copy may still be there."""
+
 
 def leaves_at(job: Job, cluster: Cluster) -> datetime | None:
     """When the job has to leave the cluster because of its taints; None: it may stay.
@@ -59,9 +62,10 @@ def _left_behind() -> QuerySet[Job]:
     return waiting.filter(Exists(kept), Exists(lost), deleting_at__isnull=True).select_related("policy").order_by("pk")
 
 
-def copy_of(job: Job, attempt: int) -> Work | None:
-    """The work of an attempt's copy that was sent and is not to be removed, with its cluster."""
-    sent = Work.objects.filter(job_uid=job.uid, attempt=attempt, state=Work.State.APPLIED)
+def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
+    """The work of an attempt's copy that may go on, with its cluster; of one that has succeeded, whatever is asked of it."""
+    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
+    sent = mine.exclude(state=Work.State.GONE) if succeeded else mine.filter(state=Work.State.APPLIED)
     return sent.select_related("cluster").defer("cluster__access").first()
 
 
@@ -70,20 +74,26 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     """The attempt a job has left goes on where its copy is; False when it was not left for its cluster's sake.
 
     Neither does it when the cluster is still to be left, as a drained one is. A copy that has succeeded is believed whatever
-    it was left for.
+    it was left for, also when the job was suspended a moment before: it would run a second time once it is resumed.
     """
-    work = copy_of(job, job.attempt)
+    work = copy_of(job, job.attempt, succeeded=succeeded)
     if work is None or not (succeeded or may_stay(job, work.cluster, now)):
         return False
     ended = Attempt.objects.filter(job=job, number=job.attempt, ended_at__isnull=False)
     attempt = (ended if succeeded else ended.filter(outcome=Outcome.LOST)).first()
     if attempt is None:
         return False
-    waiting = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.WAITING, deleting_at__isnull=True)
+    left = Job.objects.filter(pk=job.pk, attempt=job.attempt, deleting_at__isnull=True)
+    left = left.filter(state__in=_LEFT) if succeeded else left.filter(state__in=Job.WAITING, suspended=False)
     state = Job.State.RUNNING if attempt.started_at else Job.State.DISPATCHED
-    if not waiting.filter(suspended=False).update(state=state, cluster_id=work.cluster_id, reason=None):
+    if not left.update(state=state, cluster_id=work.cluster_id, reason=None):
         return False
     Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="")
     job.refresh_from_db()
+    if succeeded:
+        # There is nothing left to stop; the copy stays for its logs.
+        stopping = Work.objects.filter(pk=work.pk, state__in=[Work.State.SUSPENDING, Work.State.SUSPENDED])
+        stopping.update(state=Work.State.APPLIED)
+        return True
     say(job, "StaysOnCluster", f"{work.cluster.name} is back before another place was found", now)
     return True

@@ -35,7 +35,9 @@ Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
 _CLOCKS_APART = timedelta(seconds=2)
 """How far the clocks of a worker and a watcher may differ."""
-_FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, Job.State.RECLAIMING)
+_STOPPING = (Job.State.RECLAIMING, Job.State.SUSPENDED)
+"""States in which nothing a copy reports counts, but that it has succeeded before it was stopped."""
+_FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, *_STOPPING)
 
 
 @dataclass
@@ -247,12 +249,12 @@ def _stop(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
 
 def _take(job: Job, status: Manifest, running: int, news: News) -> None:
     """Takes over a report of the current attempt."""
-    if job.state not in _FOLLOWED or job.suspended:
+    if job.state not in _FOLLOWED:
         return
     state = registry.of(job.api_version, job.kind).read_status(status, running)
-    if job.state == Job.State.RECLAIMING and state.phase is not Phase.SUCCEEDED:
+    if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
-    if job.state in Job.WAITING and not _comes_back(job, state, news.now):
+    if job.state in (*Job.WAITING, Job.State.SUSPENDED) and not _comes_back(job, state, news.now):
         return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     job.status = status

@@ -151,6 +151,17 @@ def withdraw_attempt(job: Job, attempt: int, now: datetime) -> None:
         events.enqueue("jobs.push", pk)
 
 
+def asked_since(job: Job, attempt: int, placed: datetime) -> datetime | None:
+    """Since when the attempt's cluster has been asked to run it; None: it has not been.
+
+    A copy that waits until an older one is gone, or for a worker of ours, is no fault of the cluster or the job.
+    """
+    work = Work.objects.filter(job_uid=job.uid, attempt=attempt).only("state", "applied_at").first()
+    if work is None or work.state == State.PENDING:
+        return None
+    return max(placed, work.applied_at or placed)
+
+
 def release_hold(job_uid: object, attempt: int, now: datetime) -> bool:
     """Gives back what an undone or ended placement held; True when something was."""
     held = Hold.objects.filter(job_uid=job_uid, attempt=attempt, released_at__isnull=True)
