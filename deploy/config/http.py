@@ -1,7 +1,11 @@
-"""How both doors are served: no longer a request's head than is reasonable, no word of a proxy that is not trusted."""
+"""How both doors are served: no request's head longer than is reasonable, none sent without an end, no word of a proxy that
+is not trusted.
+"""
 
+import asyncio
 from typing import Any
 
+from django.conf import settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -10,12 +14,29 @@ MAX_HEAD = 256 * 1024
 _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
+_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
 class Protocol(HttpToolsProtocol):
-    """uvicorn's, which by itself keeps whatever comes until a head ends."""
+    """uvicorn's, which by itself keeps whatever comes until a head ends, and waits for ever for the rest of a request."""
 
     _in_head, _pending = True, 0
+    _in_request = False
+    """Between the end of a head and the end of its body."""
+    _deadline: asyncio.TimerHandle | None = None
+    """When the head, or the body, that is being sent must have ended; none between requests."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect(settings.CONVOY_HEAD_S)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect(None)
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if not self._in_request and self._deadline is None:
+            self._expect(settings.CONVOY_HEAD_S)
         super().data_received(data)
         if not self._in_head:
             return
@@ -29,8 +50,28 @@ class Protocol(HttpToolsProtocol):
         self._in_head, self._pending = True, 0
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._in_head, self._in_request = False, True
+        self._expect(settings.CONVOY_BODY_S)
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._in_request = False
+        self._expect(None)
+        super().on_message_complete()
+
+    def _expect(self, within_s: float | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if within_s is None else self.loop.call_later(within_s, self._too_slow)
+
+    def _too_slow(self) -> None:
+        """Unless it is this side that does not read: the request waits for its turn."""
+        self._deadline = None
+        if self.flow.read_paused:
+            return self._expect(settings.CONVOY_BODY_S)
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            self.transport.write(_TOO_SLOW)
+        return self.transport.close()
 
 
 def behind(proxies: list[str], application: Any) -> Any:

@@ -276,6 +276,9 @@ CONVOY_LIMITS = Limits(
     watches=env.int("CONVOY_WATCHES", default=200),
 )
 """What one caller may take of one web or kube process."""
+CONVOY_HEAD_S = env.float("CONVOY_HEAD_S", default=15.0)
+CONVOY_BODY_S = env.float("CONVOY_BODY_S", default=60.0)
+"""Seconds within which the head of a request, and then its body, must have come; who is slower is hung up on."""
 CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)
 """Whether members may live on loopback and private addresses. Off where users who are not trusted may join clusters."""
 

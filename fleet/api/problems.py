@@ -1,10 +1,12 @@
 """Every refusal as RFC 9457 problem details, whoever raised it. Never a traceback, never an input that could be secret."""
 
 import logging
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from rest_framework import exceptions
@@ -31,6 +33,8 @@ TITLES = {
     503: "Unavailable",
 }
 Faults = list[dict[str, str]]
+_BUSY = (OperationalError, InterfaceError)
+"""A deadlock, a lock that is not had in time, a connection that is lost: the same request may succeed a moment later."""
 
 
 def handle(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
@@ -44,6 +48,11 @@ def handle(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
         return problem(403, str(exc) or "you may not do this")
     if isinstance(exc, RequestDataTooBig):
         return problem(413, "the body is larger than is taken")
+    if isinstance(exc, _BUSY):
+        return _busy(exc)
+    if isinstance(exc, DataError):
+        log.warning("a value the database cannot keep: %s", exc)
+        return problem(400, "the request holds a value the database cannot keep")
     if isinstance(exc, exceptions.ValidationError):
         faults = list(_faults(exc.detail, ""))
         return problem(422, "; ".join(_told(fault) for fault in faults), errors=faults)
@@ -88,9 +97,19 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """Called while the exception is handled; what a middleware raises comes by here alone."""
+    if isinstance(raised := sys.exception(), _BUSY):
+        return _busy(raised)
     if request.path.startswith(API):
         return problem(500, "Convoy made a mistake; its log says which")
     return defaults.server_error(request)
+
+
+def _busy(exc: BaseException) -> HttpResponse:
+    log.warning("the database is busy: %s", exc)
+    response = problem(503, "the database is busy: try again")
+    response["Retry-After"] = "1"
+    return response
 
 
 def _framework(exc: exceptions.APIException) -> HttpResponse:

@@ -5,6 +5,7 @@ Everything that touches the database runs in threads of a pool; watches stay on 
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -12,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError, DataError, OperationalError, close_old_connections
+from django.db import DatabaseError, DataError, InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
 from fleet import journal
@@ -42,9 +43,28 @@ class Application:
         self._proxy = Proxy(self._in_thread, self._user)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The edge of the process: whatever goes wrong inside, the caller is answered with a Status."""
         if scope["type"] != "http":
-            return None
+            return
+        begun = False
+
+        async def sending(message: dict[str, Any]) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._request(scope, receive, sending)
+        except Exception as e:  # noqa: BLE001 - nothing is above it but the server, which would answer in plain text
+            refused = _unforeseen(scope, e)
+            if begun:
+                return  # the server hangs up on an answer without its end
+            await request.answer(send, refused.code, refused.as_status(), [])
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked = await request.read(scope, receive)
+        if asked is None:
+            return None
         try:
             if any("\x00" in text for text in (asked.path, *asked.query.values())):
                 raise KubeError(400, "the URL contains a zero byte")
@@ -54,31 +74,18 @@ class Application:
                 return await request.answer(send, 200, documents.find(asked.path, self._catalog) or "", [])
             if proxy.cluster_of(asked.path):
                 return await self._proxy.answer(scope, asked, receive, send)
-            answer = await self._in_thread(self._answer, asked)
+            answer = await self._in_thread(self._answered, asked)
             if isinstance(answer, Watch):
                 return await self._watch(answer, receive, send)
             code, document = answer
             await request.answer(send, code, document, asked.warnings)
         except KubeError as e:
             await request.answer(send, e.code, e.as_status(), asked.warnings)
+        except ConvoyError as e:
+            await request.answer(send, e.status, KubeError(e.status, e.message).as_status(), asked.warnings)
 
     async def _in_thread(self, work: Callable[..., Any], *args: Any) -> Any:
         return await sync_to_async(_with_database, thread_sensitive=False, executor=self._threads)(work, *args)
-
-    def _answer(self, asked: Request) -> tuple[int, Object | str] | Watch:
-        try:
-            return self._answered(asked)
-        except RecursionError as e:
-            raise KubeError(400, "the object is nested too deeply") from e
-        except OperationalError as e:
-            log.warning("%s %s: the database is busy: %s", asked.method, asked.path, e)
-            raise KubeError(503, "the database is busy: try again") from e
-        except DataError as e:
-            log.warning("%s %s: %s", asked.method, asked.path, e)
-            raise KubeError(400, "the request holds a value the database cannot keep") from e
-        except DatabaseError as e:
-            log.exception("%s %s", asked.method, asked.path)
-            raise KubeError(500, "the database refused") from e
 
     def _answered(self, asked: Request) -> tuple[int, Object | str] | Watch:
         user = self._user(asked)
@@ -160,3 +167,20 @@ def _with_database(work: Callable[..., Any], *args: Any) -> Any:
         return work(*args)
     finally:
         close_old_connections()
+
+
+def _unforeseen(scope: Scope, e: Exception) -> KubeError:
+    """Its details go to the log alone, under an id that the caller can name."""
+    what, ident = f"{scope['method']} {scope['path']}", secrets.token_hex(8)
+    match e:
+        case RecursionError():
+            return KubeError(400, "the object is nested too deeply")
+        case OperationalError() | InterfaceError():
+            log.warning("request %s: %s: the database is busy: %s", ident, what, e)
+            return KubeError(503, "the database is busy: try again", details={"retryAfterSeconds": 1})
+        case DataError():
+            log.warning("request %s: %s: %s", ident, what, e)
+            return KubeError(400, "the request holds a value the database cannot keep")
+    log.error("request %s: %s", ident, what, exc_info=e)
+    told = "the database refused" if isinstance(e, DatabaseError) else "an unforeseen error"
+    return KubeError(500, f"Internal error occurred: {told}; the log has it as request {ident}")

@@ -92,8 +92,10 @@ class Request:
         return body
 
 
-async def read(scope: Scope, receive: Receive) -> Request:
-    """The whole body, always: what is left unread would be taken for the next request."""
+async def read(scope: Scope, receive: Receive) -> Request | None:
+    """The whole body, always: what is left unread would be taken for the next request. None when the caller left before its
+    end: half a document can be read as another one, and a delete without its preconditions deletes more.
+    """
     query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     asked = Request(scope["method"], scope["path"], query, dict(scope["headers"]))
     asked.address = (scope.get("client") or ("",))[0]
@@ -101,7 +103,7 @@ async def read(scope: Scope, receive: Receive) -> Request:
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            break
+            return None
         size += len(message.get("body", b""))
         if size <= MAX_BODY:
             parts.append(message.get("body", b""))
@@ -131,6 +133,15 @@ async def answer(send: Send, code: int, document: Object | str, warnings: list[s
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-cache, private"),
         *strictness.headers(warnings),
+        *_retry_after(document),
     ]
     await send({"type": "http.response.start", "status": code, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _retry_after(document: Object | str) -> list[tuple[bytes, bytes]]:
+    """Clients try a refusal again only where this header allows it."""
+    if isinstance(document, str) or document.get("kind") != "Status":
+        return []
+    after_s = document.get("details", {}).get("retryAfterSeconds")
+    return [(b"retry-after", str(after_s).encode())] if after_s else []
