@@ -44,6 +44,15 @@ def belonging(tree: Tree | None, namespace: str, labels: Mapping[str, str], *, p
     return Belonging(found.path)
 
 
+def no_leaf(namespace: str, fault: str, *, runs_if_stated: bool = True) -> str:
+    """Why a job waits that belongs to no leaf, and what changes that."""
+    if fault:
+        return fault
+    told = f"namespace {namespace} is in no leaf of the quota tree, and the job names none by label"
+    choice = ", or state on the root the attribute outside-jobs: Run" if runs_if_stated else ""
+    return f"{told}: list the namespace at a leaf{choice}"
+
+
 def preemptible(labels: Mapping[str, str]) -> bool:
     """True unless a label says ``false``."""
     said = [labels[label] for label in PREEMPTIBLE_LABELS if label in labels][:1]

@@ -1,5 +1,6 @@
 """Why a gang is not even looked at by the scheduler: it has no policy, no quota of its own, or its queue is closed."""
 
+from jobs.core.entitlement import no_leaf
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.world import Gang, Quota
 
@@ -28,7 +29,7 @@ def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
     if quota is None:
         return _suspended() if gang.policy.suspended else None
     if not gang.leaf and (gang.leaf_fault or gang.policy.suspended or quota.ledger.tree.outside_jobs_wait):
-        return _no_quota(gang)
+        return _no_quota(gang, runs_if_stated=not gang.policy.suspended)
     if closed := quota.closed.get(gang.leaf):
         told = f"queue {closed.path} ({closed.name}) is {closed.state.lower()} and lets nobody start"
         facts = {"queue": closed.name, "state": closed.state}
@@ -41,7 +42,6 @@ def _suspended() -> Reason:
     return Reason(Code.SCHEDULING_SUSPENDED, told)
 
 
-def _no_quota(gang: Gang) -> Reason:
-    namespace = gang.name.partition("/")[0]
-    told = gang.leaf_fault or f"namespace {namespace} is in no leaf of the quota tree, and the job names none by label"
+def _no_quota(gang: Gang, *, runs_if_stated: bool) -> Reason:
+    told = no_leaf(gang.name.partition("/")[0], gang.leaf_fault, runs_if_stated=runs_if_stated)
     return Reason(Code.NO_QUOTA_FOR_NAMESPACE, told, (), QuotaVerdict(Code.NO_QUOTA_FOR_NAMESPACE, "", told))

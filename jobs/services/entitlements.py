@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from jobs import snapshot
-from jobs.core.entitlement import PRIORITY, Belonging, belonging, preemptible, priority
+from jobs.core.entitlement import PRIORITY, Belonging, belonging, no_leaf, preemptible, priority
 from jobs.core.world import Vector
 from jobs.kinds import registry
 from jobs.models import Job
@@ -55,7 +55,14 @@ def fill(job: Job, tree: Tree | None, version: int) -> list[str]:
     templates = registry.of(job.api_version, job.kind).templates(job.manifest)
     asked = priority(annotations, job.manifest["spec"], templates, node.attributes.priority_classes if node else {})
     job.priority = asked.value
-    return [f"PriorityClass {name} counts as 0: {_UNKNOWN_CLASS}" for name in asked.unknown]
+    return [*_outside(job, tree), *(f"PriorityClass {name} counts as 0: {_UNKNOWN_CLASS}" for name in asked.unknown)]
+
+
+def _outside(job: Job, tree: Tree | None) -> list[str]:
+    """One that runs already runs on."""
+    if tree is None or job.leaf or job.state in Job.ON_MEMBER or not (job.leaf_fault or tree.outside_jobs_wait):
+        return []
+    return [f"it waits (NoQuotaForNamespace): {no_leaf(job.namespace, job.leaf_fault)}"]
 
 
 FILLED = ("leaf", "leaf_fault", "preemptible", "tree_version", "priority")
@@ -85,7 +92,8 @@ def tree_changing(before: Tree | None, after: Tree | None) -> str:
     goes, the old one. Called in the transaction of the change, which the sentence ends.
     """
     jobs = list(_live().values(*_COLUMNS))
-    queued = {job["pk"] for job in jobs if job["leaf"] and job["charge"] is None and not _runs(job)}
+    bound = after is None and before is not None and before.outside_jobs_wait
+    queued = {job["pk"] for job in jobs if (job["leaf"] or bound) and job["charge"] is None and not _runs(job)}
     _refit(jobs, after, may_be_charged=[job["pk"] for job in jobs if job["charge"] is None and _runs(job)])
     holding = [job for job in jobs if job["charge"] is not None or (after and job["leaf"] and _runs(job))]
     if after is None and holding:

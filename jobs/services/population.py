@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, Sum
 
 from jobs import snapshot
 from jobs.core import losses
@@ -29,7 +29,7 @@ _SAYS = (
 
 
 def register() -> None:
-    usage.register(_admitted, _waiting)
+    usage.register(_admitted, _waiting, _outside)
     effects.register_population(of)
 
 
@@ -81,6 +81,11 @@ def _admitted() -> Iterator[Charge]:
 
 def _waiting() -> Iterator[Charge]:
     return _alike(_uncharged().exclude(leaf=""), "total", amounts.of_job)
+
+
+def _outside() -> usage.Outside:
+    running = Job.objects.filter(leaf="", state__in=Job.ON_MEMBER).aggregate(jobs=Count("pk"), gpus=Sum("gpus"))
+    return usage.Outside(running["jobs"], snapshot.waiting_jobs().filter(leaf="").count(), running["gpus"] or 0)
 
 
 def _alike(rows: QuerySet[Job], column: str, read: Callable[[Any], Mapping[str, int]]) -> Iterator[Charge]:

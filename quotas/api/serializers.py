@@ -33,6 +33,14 @@ class QuotaNodeSerializer(serializers.Serializer[Any]):
     resources = serializers.DictField(child=QuotaAmountSerializer())
 
 
+class OutsideSerializer(serializers.Serializer[Any]):
+    """Jobs that belong to no leaf."""
+
+    running = serializers.IntegerField(help_text="jobs that run, charged to no quota")
+    waiting = serializers.IntegerField()
+    gpus = serializers.IntegerField(help_text="what those that run hold; no min can take them back")
+
+
 class QuotaTreeSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     uid = serializers.UUIDField()
@@ -43,6 +51,8 @@ class QuotaTreeSerializer(serializers.Serializer[Any]):
     manifest = serializers.DictField()
     warnings = serializers.ListField(child=serializers.CharField())
     nodes = QuotaNodeSerializer(many=True, help_text="parents before their children")
+    outside_jobs = serializers.CharField(help_text="Wait or Run: what becomes of jobs that belong to no leaf")
+    outside = OutsideSerializer()
 
 
 class SavedSerializer(serializers.Serializer[Any]):
@@ -133,6 +143,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
     warnings = serializers.ListField(child=serializers.CharField())
     touched = serializers.ListField(child=serializers.CharField(), help_text="paths of nodes that differ")
     effect = EffectSerializer()
+    outside = OutsideSerializer(help_text="jobs that would belong to no leaf")
     manifest = serializers.DictField()
 
 

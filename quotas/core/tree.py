@@ -52,7 +52,7 @@ class Attributes:
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     """What the PriorityClasses are worth that its jobs name: its own, and those of its ancestors."""
     outside_jobs: OutsideJobs | None = None
-    """Of the root alone. None: nothing is stated, and they run."""
+    """Of the root alone. None: nothing is stated, and they wait; an edit that makes them outside jobs has to state it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,8 @@ class Tree:
 
     @property
     def outside_jobs_wait(self) -> bool:
-        return self.nodes[0].attributes.outside_jobs is OutsideJobs.WAIT
+        """Unless the tree states otherwise: beside jobs that run without quota no min is a promise."""
+        return self.nodes[0].attributes.outside_jobs is not OutsideJobs.RUN
 
     def leaf_of(self, namespace: str, labels: Mapping[str, str]) -> Node | NoQuota:
         """The leaf a job belongs to: by its quota label, else by its namespace."""

@@ -16,7 +16,7 @@ from quotas.core import reading
 from quotas.core.effect import Effect
 from quotas.core.tree import Tree
 from quotas.models import QuotaTree
-from quotas.services import edits, effects, scopes
+from quotas.services import edits, effects, scopes, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Preview:
     refusals: list[str]
     """Why it could not be saved although it is valid: whose it is, and which jobs stand in the way."""
     effect: Effect = Effect()
+    outside: usage.Outside = usage.Outside()
+    """Jobs that would belong to no leaf."""
 
     @property
     def saves(self) -> bool:
@@ -59,15 +61,22 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -
     if read.tree is None or now is None:
         return found
     old = queries.parsed(row) if row else None
-    vetoes = _vetoes(old, read.tree)
-    return replace(found, refusals=[*vetoes, *refusals], effect=effects.of(old, read.tree, now))
+    vetoes, outside = _asked(old, read.tree)
+    return replace(
+        found,
+        refusals=[*vetoes, *refusals],
+        warnings=[*read.warnings, *usage.outside_warnings(read.tree, outside)],
+        effect=effects.of(old, read.tree, now),
+        outside=outside,
+    )
 
 
-def _vetoes(old: Tree | None, new: Tree) -> list[str]:
+def _asked(old: Tree | None, new: Tree) -> tuple[list[str], usage.Outside]:
     with transaction.atomic():  # whoever is asked writes what the change would make of its own rows
         answers = signals.tree_changing.send(sender=QuotaTree, before=old, after=new)
+        outside = usage.outside()
         transaction.set_rollback(True)
-    return [str(answer) for _, answer in answers if answer]
+    return [str(answer) for _, answer in answers if answer], outside
 
 
 def _forbidden(by: str, row: QuotaTree | None, manifest: Mapping[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ from quotas.core import reading
 from quotas.core.naming import queue_name
 from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
-from quotas.services import edits, scopes
+from quotas.services import edits, scopes, usage
 
 _METADATA = ("name", "namespace", "labels", "annotations")
 GENERATIONS = 1000
@@ -63,9 +63,10 @@ def save(manifest: Mapping[str, Any], saving: Saving, rng: Random | None = None)
             row, action = _write(_cleaned(manifest), read[0], saving)
             if action != "unchanged":
                 _follow(read[0], saving.now, rng or SystemRandom())
+            beside = usage.outside_warnings(read[0], usage.outside())
     except IntegrityError as e:
         raise Conflict("Somebody else changed the quota tree at the same moment: apply it again.") from e
-    return Applied(row, action, read[1])
+    return Applied(row, action, (*read[1], *beside))
 
 
 def edit(changes: Sequence[edits.Change], saving: Saving) -> Applied:

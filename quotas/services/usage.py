@@ -1,4 +1,4 @@
-"""What is in use of the quota tree now, node by node: used, requested, borrowed, lent.
+"""What is in use of the quota tree now, node by node: used, requested, borrowed, lent; and what is in use beside it.
 
 Jobs are unknown down here: whoever has them registers how to ask for their charges, once, when the process starts.
 """
@@ -17,6 +17,19 @@ _waiting: list[Charges] = []
 
 
 @dataclass(frozen=True, slots=True)
+class Outside:
+    """Jobs that belong to no leaf."""
+
+    running: int = 0
+    waiting: int = 0
+    gpus: int = 0
+    """Of those that run."""
+
+
+_outside: list[Callable[[], Outside]] = []
+
+
+@dataclass(frozen=True, slots=True)
 class Amount:
     """One resource of one node, in whole units; ``max`` is None where only the nodes above limit it."""
 
@@ -31,10 +44,30 @@ class Amount:
     """Of its min, what others use now."""
 
 
-def register(admitted: Charges, waiting: Charges) -> None:
-    """Charges of jobs that have been admitted, and what those that wait would be charged."""
+def register(admitted: Charges, waiting: Charges, beside: Callable[[], Outside]) -> None:
+    """Charges of jobs that have been admitted, what those that wait would be charged, and the jobs that belong to no leaf."""
     _admitted.append(admitted)
     _waiting.append(waiting)
+    _outside.append(beside)
+
+
+def outside() -> Outside:
+    """By the leaves written last: in the transaction of a change, as they are under the tree that is to be."""
+    found = [source() for source in _outside]
+    return Outside(
+        sum(each.running for each in found), sum(each.waiting for each in found), sum(each.gpus for each in found)
+    )
+
+
+def outside_warnings(tree: Tree, found: Outside) -> tuple[str, ...]:
+    """What the tree means for jobs outside it, where it makes them wait; nothing where it states that they run."""
+    if not tree.outside_jobs_wait or not (found.running or found.waiting):
+        return ()
+    return (
+        f"{found.running} running jobs outside the tree stay, with {found.gpus} GPUs that no min can take back;"
+        f" {found.waiting} waiting jobs would wait (NoQuotaForNamespace): list their namespaces at a leaf, or state on the"
+        " root the attribute outside-jobs: Run",
+    )
 
 
 def report(tree: Tree) -> dict[str, dict[str, Amount]]:

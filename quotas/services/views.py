@@ -7,6 +7,7 @@ from uuid import UUID
 
 from quotas import queries
 from quotas.core import reading
+from quotas.core.tree import OutsideJobs
 from quotas.models import Queue, QuotaTree
 from quotas.services import edits, scopes, usage
 
@@ -40,6 +41,8 @@ class TreeView:
     manifest: dict[str, Any]
     warnings: tuple[str, ...]
     nodes: list[NodeView]
+    outside_jobs: str
+    outside: usage.Outside
 
 
 def of(row: QuotaTree, user: Any) -> TreeView:
@@ -73,6 +76,8 @@ def of(row: QuotaTree, user: Any) -> TreeView:
         manifest=row.manifest,
         warnings=reading.read(row.manifest).warnings,
         nodes=nodes,
+        outside_jobs=OutsideJobs.WAIT if tree.outside_jobs_wait else OutsideJobs.RUN,
+        outside=usage.outside(),
     )
 
 

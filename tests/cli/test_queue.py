@@ -24,7 +24,9 @@ TREE = {
         node("root/vision", amount(7, 4, 8, borrowed=3)),
         node("root/vision/night", amount(7, 0, 8), queue_state="Held"),
         node("root/speech", amount(0, 4, 6, requested=2, lent=3)),
-    ]
+    ],
+    "outside_jobs": "Wait",
+    "outside": {"running": 2, "waiting": 5, "gpus": 12},
 }
 QUEUE = {
     "name": "root-vision-bcdfg", "path": "root/vision", "state": "Open", "state_by": "", "state_comment": "",
@@ -44,6 +46,12 @@ def test_it_draws_the_tree_with_what_is_in_use(server, convoy):
     assert [row.split("   ")[0].rstrip() for row in rows] == ["root", "├─ vision", "│  └─ night", "└─ speech"]
     assert rows[1].split()[3:8] == ["7", "4", "8", "3", "0"] and rows[2].endswith("Held")
     assert rows[3].split()[-2:] == ["3", "2"]
+
+
+def test_it_says_how_much_is_in_use_outside_the_tree(server, convoy):
+    server.on("quota/tree/", TREE)
+    told = convoy("queue", "tree").err
+    assert "12 GPUs in use by 2 running jobs, 5 jobs wait (outside-jobs: Wait)" in told
 
 
 def test_it_lists_queues(server, convoy):

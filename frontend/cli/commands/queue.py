@@ -33,7 +33,8 @@ def tree(
     resource = resource or _telling(shown["nodes"][0]["resources"])
     rows = [_node(prefix, node, resource) for prefix, node in _drawn(shown["nodes"], "", "")]
     what = "GPUS" if resource == human.GPU else resource.upper()
-    return run.screen.table(["QUOTA", what, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE"], rows)
+    run.screen.table(["QUOTA", what, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE"], rows)
+    return run.screen.note(_outside(shown["outside"], shown["outside_jobs"]))
 
 
 @app.command("list")
@@ -117,6 +118,13 @@ def _queue(api: Api, name: str) -> Item:
     if not found:
         raise missing(f"there is no queue {name!r}", "`convoy queue list` lists what there is")
     return found[0]
+
+
+def _outside(jobs: Item, choice: str) -> str:
+    return (
+        f"Outside the tree: {jobs['gpus']} GPUs in use by {jobs['running']} running jobs, {jobs['waiting']} jobs wait"
+        f" (outside-jobs: {choice})"
+    )
 
 
 def _telling(resources: Item) -> str:

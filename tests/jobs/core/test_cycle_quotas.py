@@ -23,8 +23,9 @@ def limits(low: int, high: int) -> dict:
     return {"min": {GPU: low}, "max": {GPU: high}}
 
 
-def a_quota(*children: dict, charges=(), closed=None, total=None) -> Quota:
-    return Quota(Ledger.of(tree(total or PLENTY, *children), charges), 1, closed or {})
+def a_quota(*children: dict, charges=(), closed=None, total=None, outside="Wait") -> Quota:
+    grown = tree(total or PLENTY, *children, attributes={"outside-jobs": outside})
+    return Quota(Ledger.of(grown, charges), 1, closed or {})
 
 
 def under(rules: Quota, gangs, clusters, leaving=(), left=()):
@@ -77,7 +78,7 @@ def test_it_lets_one_that_is_charged_already_go_on_without_asking():
 
 
 def test_it_stops_a_blocked_queue_behind_one_that_no_cluster_holds():
-    rules = a_quota(quota("a", {GPU: 99}, {GPU: 99}, attributes={"queue-policy": "Block"}))
+    rules = a_quota(quota("a", {GPU: 99}, {GPU: 99}, attributes={"queue-policy": "Block"}), outside="Run")
     gangs = [mine("huge", workers=40), mine("small", after_s=1), gang("free", workers=1)]
     plan = cycle.run(under(rules, gangs, [cluster()]), NOON)
     behind = why(plan)["small"].quota
@@ -94,7 +95,7 @@ def test_it_admits_nobody_of_a_closed_queue():
 def test_it_holds_back_whom_no_leaf_takes_where_a_queue_is_asked_for():
     waits = gang("parked", policy=PolicySpec(suspended=True))
     lost = gang("lost", leaf_fault="label names nowhere")
-    plan = cycle.run(under(a_quota(quota("a")), [waits, lost, gang("free")], [cluster()]), NOON)
+    plan = cycle.run(under(a_quota(quota("a"), outside="Run"), [waits, lost, gang("free")], [cluster()]), NOON)
     assert placed(plan) == ["free"]
     assert {reason.code for reason in why(plan).values()} == {Code.NO_QUOTA_FOR_NAMESPACE}
 
@@ -130,7 +131,7 @@ def test_it_keeps_what_is_freed_for_the_claimant_until_all_of_it_is():
 def test_it_keeps_the_freed_place_from_those_under_no_quota_too():
     claimant, passer_by = mine("claimant", workers=5), gang("passer-by", priority=9)
     leaving = leaver("victim", claimant)
-    rules = a_quota(quota("a", {GPU: 6}, {GPU: 6}), quota("b"), charges=[leaving.charge])
+    rules = a_quota(quota("a", {GPU: 6}, {GPU: 6}), quota("b"), charges=[leaving.charge], outside="Run")
     seen = under(rules, [claimant, passer_by], [cluster("north", [node(3)])], [leaving])
     assert placed(cycle.run(seen, NOON)) == []
     assert placed(cycle.run(replace(seen, leaving=()), NOON)) == ["passer-by"]

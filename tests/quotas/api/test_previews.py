@@ -8,7 +8,7 @@ from quotas import signals
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.reclaim import Running
-from quotas.services import effects
+from quotas.services import effects, usage
 from tests.quotas.api.test_tree import START, TREE, as_lead, edit, tree
 
 __all__ = ["as_lead", "tree"]
@@ -79,3 +79,14 @@ def test_it_says_whose_jobs_stand_in_the_way_and_whose_it_is(as_lead, as_admin, 
     told = preview(as_lead, edit(min={"cpu": "3"}))
     signals.tree_changing.disconnect(veto)
     assert told["refusals"][0] == "root/a has 2 running jobs" and "lea may not change root/a" in told["refusals"][1]
+
+
+def test_it_says_what_would_be_outside_the_tree_and_so_does_the_tree(as_admin, tree, monkeypatch):
+    monkeypatch.setattr(usage, "_outside", [lambda: usage.Outside(running=3, waiting=2, gpus=24)])
+    found = {"running": 3, "waiting": 2, "gpus": 24}
+    told = preview(as_admin, edit(min={"cpu": 2}))
+    assert told["outside"] == found and "3 running jobs outside the tree stay, with 24 GPUs" in told["warnings"][0]
+    shown = as_admin.get(TREE).json()
+    assert shown["outside"] == found and shown["outside_jobs"] == "Wait"
+    runs = preview(as_admin, edit("root", attributes={"outside-jobs": "Run"}))
+    assert runs["outside"] == found and runs["warnings"] == []

@@ -2208,6 +2208,14 @@ export interface components {
             readonly reason: components["schemas"]["Reason"] | null;
             readonly clusters: components["schemas"]["Short"][];
         };
+        /** @description Jobs that belong to no leaf. */
+        Outside: {
+            /** @description jobs that run, charged to no quota */
+            running: number;
+            waiting: number;
+            /** @description what those that run hold; no min can take them back */
+            gpus: number;
+        };
         /**
          * @description * `policy` - POLICY
          *     * `queue` - QUEUE
@@ -2629,6 +2637,8 @@ export interface components {
             /** @description paths of nodes that differ */
             touched: string[];
             effect: components["schemas"]["Effect"];
+            /** @description jobs that would belong to no leaf */
+            outside: components["schemas"]["Outside"];
             manifest: {
                 [key: string]: unknown;
             };
@@ -2778,6 +2788,9 @@ export interface components {
             warnings: string[];
             /** @description parents before their children */
             nodes: components["schemas"]["QuotaNode"][];
+            /** @description Wait or Run: what becomes of jobs that belong to no leaf */
+            outside_jobs: string;
+            outside: components["schemas"]["Outside"];
         };
         /** @description The quota's answer; which of the numbers and names there are depends on its code. */
         QuotaVerdict: {

@@ -22,6 +22,8 @@ function treeOf(speech = gpus(2, 6)): QuotaTree {
     manifest: { spec: { root } },
     warnings: [],
     nodes: [],
+    outside_jobs: 'Wait',
+    outside: { running: 0, waiting: 0, gpus: 0 },
   };
 }
 
