@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from jobs import snapshot
 from jobs.core import losses
@@ -84,8 +84,13 @@ def _waiting() -> Iterator[Charge]:
 
 
 def _outside() -> usage.Outside:
-    running = Job.objects.filter(leaf="", state__in=Job.ON_MEMBER).aggregate(jobs=Count("pk"), gpus=Sum("gpus"))
-    return usage.Outside(running["jobs"], snapshot.waiting_jobs().filter(leaf="").count(), running["gpus"] or 0)
+    runs = Q(state__in=Job.ON_MEMBER)
+    found = Job.objects.filter(leaf="", state__in=(*Job.ON_MEMBER, *Job.WAITING)).aggregate(
+        running=Count("pk", filter=runs),
+        waiting=Count("pk", filter=Q(state__in=Job.WAITING, suspended=False, deleting_at__isnull=True)),
+        gpus=Sum("gpus", filter=runs, default=0),
+    )
+    return usage.Outside(**found)
 
 
 def _alike(rows: QuerySet[Job], column: str, read: Callable[[Any], Mapping[str, int]]) -> Iterator[Charge]:

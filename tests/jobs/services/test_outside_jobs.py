@@ -1,4 +1,4 @@
-"""Jobs that belong to no leaf wait unless the tree states that they run; no edit lets those that wait start beside the quota."""
+"""Jobs that belong to no leaf wait unless the tree says that they run; no edit lets those that wait start beside the quota."""
 
 import pytest
 from django.utils import timezone
