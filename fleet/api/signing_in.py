@@ -22,6 +22,3 @@ class LimitByUser:
             if request is not None:
                 request.wait_s = wait  # type: ignore[attr-defined]
             raise PermissionDenied
-
-    def get_user(self, user_id: object) -> None:
-        return None

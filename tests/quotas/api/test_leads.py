@@ -38,7 +38,7 @@ def test_a_lead_is_named_once_listed_and_unnamed(quinn, lea):
 
 @pytest.mark.parametrize(
     ("user", "path", "status"),
-    [("lea", "vision", 422), ("lea", "root/a b", 422), ("lea", "root/\x00", 422), ("zoe", "root", 404)],
+    [("lea", "vision", 422), ("lea", "root/a b", 422), ("lea", "root/\x00", 400), ("zoe", "root", 404)],
 )
 def test_it_refuses_leads_that_cannot_be(quinn, lea, user, path, status):
     assert name(quinn, user, path).status_code == status
