@@ -148,6 +148,7 @@ class Picture:
             scheduler.leaving = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), found)}
             scheduler.left = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
         self._last, self._loaded_at, self.meets_others = last, now, True
+        self._known.clear()  # versions of a journal that may be another one now, such as that of a restored database
         self._failures_at = datetime.min.replace(tzinfo=now.tzinfo)
 
     def _follow(self, last: journal.Entry) -> bool:

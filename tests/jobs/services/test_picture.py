@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 
 from fleet import journal
-from fleet.models import Cluster, Hold, Node
+from fleet.models import Cluster, Hold, JournalEntry, Node
 from jobs.events import announce_jobs
 from jobs.models import Job
 from jobs.services.picture import Picture
@@ -164,3 +164,21 @@ def test_it_knows_in_the_next_cycle_what_happened_to_a_waiting_job_while_it_look
         picture.refresh(NOW)
     waiting = {pk: gang.priority for pk, gang in picture.refresh(NOW).gangs.items()}
     assert waiting == dict(Job.objects.values_list("pk", "priority"))
+
+
+def test_it_reads_versions_of_a_restored_journal_that_it_once_wrote_itself(held):
+    """A restored database gives versions out again: what an earlier journal had under them is no reason to skip them."""
+    picture = Picture()
+    uid = str(held.cluster.uid)
+    journal.append([journal.Change("Node", "north", "n1", uid, journal.Action.ADDED)], NOW)
+    picture.refresh(NOW)
+    [mine] = journal.append([journal.Change("Job", "default", "a", str(uuid4()), journal.Action.MODIFIED)], NOW)
+    picture.wrote([], [mine])
+    picture.forget()
+    JournalEntry.objects.filter(version=mine).delete()
+    picture.refresh(NOW)
+    Node.objects.update(allocatable={"nvidia.com/gpu": 16})
+    JournalEntry.objects.create(
+        version=mine, kind="Node", namespace="north", name="n1", object_uid=uid, action="MODIFIED", at=NOW
+    )
+    assert picture.refresh(NOW).places._nodes["north", "n1"].allocatable == {"nvidia.com/gpu": 16}
