@@ -46,10 +46,10 @@ export function Frame({ me }: { me: Me }) {
       <div className={classes['column']}>
         <TopBar me={me} onHelp={help.open} onSearch={palette.open} />
         <ServerBanner />
-        <IncidentBanner />
         <main ref={main} tabIndex={-1} className={classes['main']}>
           <Outlet />
         </main>
+        <IncidentBanner />
       </div>
       <Suspense>
         {helpShown && <ShortcutHelp onClose={help.close} />}

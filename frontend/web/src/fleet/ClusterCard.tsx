@@ -42,14 +42,14 @@ export function ClusterCard({ cluster }: { cluster: Cluster }) {
             <Age since={silentSince(cluster)} ago exact />
           </p>
         )}
-        {isReachable(cluster) && <GpuBar capacity={gpus} name={cluster.name} />}
-      </div>
-      {isReachable(cluster) && (
-        <div className={classes['small']}>
-          <SmallBar resource="cpu" capacity={cluster.capacity['cpu'] ?? NOTHING} />
-          <SmallBar resource="memory" capacity={cluster.capacity['memory'] ?? NOTHING} />
+        <div className={classes['known']} data-known={isReachable(cluster)}>
+          <GpuBar capacity={gpus} name={cluster.name} />
         </div>
-      )}
+      </div>
+      <div className={classes['small']} data-known={isReachable(cluster)}>
+        <SmallBar resource="cpu" capacity={cluster.capacity['cpu'] ?? NOTHING} />
+        <SmallBar resource="memory" capacity={cluster.capacity['memory'] ?? NOTHING} />
+      </div>
       <Facts cluster={cluster} />
     </article>
   );

@@ -55,10 +55,9 @@ export function FleetTiles({ totals, waiting, running }: Props) {
 /** "28 of 60 GPUs reachable; 32 on north, silent for 2m 34s". */
 function Apart({ totals: { gpus, allGpus, silent } }: { totals: FleetTotals }) {
   const { t } = useTranslation();
-  if (silent.length === 0) return null;
   return (
     <p className={trouble['apart']} role="status">
-      {t('fleet.reachable', { reachable: gpus.allocatable, total: allGpus })}
+      {silent.length > 0 && t('fleet.reachable', { reachable: gpus.allocatable, total: allGpus })}
       {silent.map(({ name, gpus: count, since }) => (
         <span key={name}>
           ; {t('fleet.unreachableOn', { count, name })} <Age since={since} exact />
