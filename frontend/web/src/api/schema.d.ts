@@ -3072,7 +3072,7 @@ export interface components {
             checks: components["schemas"]["SystemCheck"][];
         };
         SystemCheck: {
-            /** @description database, migrations, broker, worker, beat, watcher or members */
+            /** @description database, migrations, broker, worker, beat, watcher, members or placements */
             name: string;
             ok: boolean;
             /** @default  */

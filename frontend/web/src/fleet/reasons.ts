@@ -15,6 +15,7 @@ const CODES: Record<ReasonCode, true> = {
   NoQuotaForNamespace: true,
   WaitingForReclaim: true,
   Reclaimed: true,
+  PlanRejected: true,
   NoCluster: true,
   NoClusterFits: true,
 };
