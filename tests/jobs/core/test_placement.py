@@ -26,7 +26,7 @@ def where(asked, *sites):
 
 
 def test_it_names_the_resource_and_the_amount_that_is_short():
-    verdict = look(gang(workers=7, gpus=2), cluster("north", [node(8)]))
+    verdict = look(gang(workers=7, gpus=2), cluster("north", [node(8), node(8)], held_gpus=8))
     assert verdict.code is Code.NOT_ENOUGH_FREE and verdict.short == {"nvidia.com/gpu": 8}
     assert "short of 8 nvidia.com/gpu (asked 16 nvidia.com/gpu, free 8 nvidia.com/gpu)" in verdict.message
 
