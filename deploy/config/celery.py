@@ -8,8 +8,9 @@ from celery import Celery, Task
 from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
 from kombu.transport import TRANSPORT_ALIASES
 
+from deploy.config import metrics as exporter
 from deploy.config.celery_heartbeat import WorkerHeartbeat
-from fleet import pauses
+from fleet import metrics, pauses
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
 
@@ -35,9 +36,7 @@ def _look_no_more_at_code(**_: object) -> None:
 @beat_init.connect
 @worker_ready.connect
 def _serve_metrics(**_: object) -> None:
-    from deploy.config import metrics
-
-    metrics.serve()
+    exporter.serve()
 
 
 @task_prerun.connect
@@ -47,13 +46,9 @@ def _begin(task: Task, **_: Any) -> None:
 
 @task_postrun.connect
 def _count_run(task: Task, **_: Any) -> None:
-    from fleet import metrics
-
     metrics.TASK_SECONDS.labels(task.name).observe(perf_counter() - task.request.began)
 
 
 @task_failure.connect
 def _count_error(sender: Task, **_: Any) -> None:
-    from fleet import metrics
-
     metrics.RECONCILE_ERRORS.labels(sender.name).inc()

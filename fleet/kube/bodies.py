@@ -45,15 +45,15 @@ class _Pairs:
         return _Twice(pairs, _repeated(name for name, _ in pairs))
 
 
-def read(raw: bytes, content_type: str) -> Body:
-    """Nothing sent is an empty object; raises BadRequest for what cannot be read."""
+def read(raw: bytes, content_type: str, *, any_text: bool = False) -> Body:
+    """Nothing sent is an empty object; raises BadRequest for what cannot be read. ``any_text``: see `reader.read_json`."""
     if not raw:
         return Body({})
     if raw.startswith(protobuf.MAGIC):
         return Body(protobuf.document(raw))
     pairs = _Pairs()
     try:
-        value = _of_yaml(raw, pairs) if "yaml" in content_type else reader.read_json(raw, pairs)
+        value = _of_yaml(raw, pairs) if "yaml" in content_type else reader.read_json(raw, pairs, any_text=any_text)
     except Unreadable as e:
         raise KubeError(400, f"the object provided is unrecognized: {str(e)[:300]}") from e
     return Body(value, tuple(_found(value, ""))) if pairs.twice else Body(value)

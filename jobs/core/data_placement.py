@@ -1,7 +1,6 @@
 """Whether a job has to run where the data of its volume claims is; pure."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from jobs.core.faults import Faults
 
@@ -10,8 +9,9 @@ DATA_PLACEMENT = "convoy.dev/data-placement"
 _ANYWHERE, _WITH_DATA = "Anywhere", "WithData"
 
 
-def is_anywhere(annotations: Mapping[str, Any], faults: Faults) -> bool:
-    value = annotations.get(DATA_PLACEMENT)
+def is_anywhere(annotations: object, faults: Faults) -> bool:
+    """Whether the annotations say so; what is no mapping says nothing, and is refused elsewhere."""
+    value = annotations.get(DATA_PLACEMENT) if isinstance(annotations, Mapping) else None
     faults.one_of(value, f"metadata.annotations.{DATA_PLACEMENT}", (_ANYWHERE, _WITH_DATA))
     return value == _ANYWHERE
 

@@ -64,7 +64,7 @@ class Request:
         self.raw = b"".join(parts)
 
     def read_body(self) -> Body:
-        return bodies.read(self.raw, self.content_type)
+        return bodies.read(self.raw, self.content_type, any_text=True)
 
     def body(self) -> Any:
         return self.read_body().value

@@ -7,7 +7,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
 
 from fleet.kube import names
 from jobs.core.faults import Faults
@@ -22,7 +21,7 @@ _MOST_WEIGHT = 1000.0
 Labels = frozenset[tuple[str, str]]
 
 
-def data(annotations: Mapping[str, Any], faults: Faults) -> Labels:
+def data(annotations: object, faults: Faults) -> Labels:
     """The cluster labels that say where a job's data is; each share of them that a cluster has counts."""
     pairs: set[tuple[str, str]] = set()
     path = f"metadata.annotations.{DATA}"
@@ -37,7 +36,7 @@ def data(annotations: Mapping[str, Any], faults: Faults) -> Labels:
     return frozenset(pairs)
 
 
-def weights(annotations: Mapping[str, Any], faults: Faults) -> Weights | None:
+def weights(annotations: object, faults: Faults) -> Weights | None:
     """The weights of a policy; None when it names none."""
     path = f"metadata.annotations.{WEIGHTS}"
     stated: dict[str, float] = {}
@@ -58,8 +57,8 @@ def weights(annotations: Mapping[str, Any], faults: Faults) -> Weights | None:
     return found if stated else None
 
 
-def _entries(annotations: Mapping[str, Any], key: str) -> list[str]:
-    text = annotations.get(key)
+def _entries(annotations: object, key: str) -> list[str]:
+    text = annotations.get(key) if isinstance(annotations, Mapping) else None
     return [entry for entry in text.split(",") if entry.strip()] if isinstance(text, str) else []
 
 

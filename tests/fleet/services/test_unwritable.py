@@ -7,11 +7,17 @@ import pytest
 from fleet.core import marks
 from fleet.kube.resources import PODS, PYTORCH_JOBS
 from fleet.models import Cluster, Event, Node, Pod
-from fleet.services import following
+from fleet.services import following, signing
 from tests.fleet.services.conftest import add_node, add_pod, api, eventually, join, serve
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OURS = {marks.JOB_UID: str(uuid.uuid4()), marks.ATTEMPT: "1"}
+JOB = str(uuid.uuid4())
+OURS = {marks.JOB_UID: JOB, marks.ATTEMPT: "1"}
+
+
+def ours(row):
+    """The labels of a pod that Convoy had made in that member."""
+    return {**OURS, marks.POD_MARK: signing.sign_pods(row, JOB, 1, "team")}
 
 
 def set_status(server, name, **status):
@@ -20,12 +26,11 @@ def set_status(server, name, **status):
 
 def test_it_sees_a_pod_whose_container_ended_with_a_nul_and_half_a_character(north, watching):
     add_node(north, "n1")
-    add_pod(north, "bad", "n1", labels=OURS)
+    watching()
+    add_pod(north, "bad", "n1", labels=ours(join(north)))
     ended = {"reason": "Error", "message": "a\0b \ud800 c", "exitCode": 1}
     set_status(north, "bad", containerStatuses=[{"name": "main", "state": {"terminated": ended}}])
-    watching()
-    join(north)
-    row = eventually(lambda: Pod.objects.filter(name="bad").first())
+    row = eventually(lambda: Pod.objects.filter(name="bad").exclude(message="").first())
     assert row.message == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER} c"
 
 
@@ -34,11 +39,11 @@ def test_it_leaves_out_the_one_pod_that_cannot_be_stored_and_says_which(north, w
     watching()
     row = join(north)
     for name in ("good", "bad", "fine"):
-        add_pod(north, name, "n1", labels=OURS)
+        add_pod(north, name, "n1", labels=ours(row))
     eventually(lambda: Pod.objects.count() == 3)
     set_status(north, "bad", containerStatuses=[{"name": "main", "restartCount": 2**70}])
     eventually(lambda: "Pod team/bad" in str(Event.objects.filter(reason="ObjectUnreadable").values_list("message")))
-    add_pod(north, "late", "n1", labels=OURS)
+    add_pod(north, "late", "n1", labels=ours(row))
     eventually(lambda: Pod.objects.filter(name="late").exists())
     assert Pod.objects.get(name="bad").restarts == 0
     assert Node.objects.get().requested["nvidia.com/gpu"] == 4

@@ -19,7 +19,8 @@ FAILOVER = POLICY.replace(
   failover: {application: {decisionConditions: {tolerationSeconds: 30}}, cluster: {purgeMode: Graciously}}""",
 )
 S = timedelta(seconds=1)
-NOW = timezone.now()
+NOW = timezone.now() + timedelta(days=1)
+"""Later than all that the stories write by the real clock."""
 LOST = [{"key": "cluster.karmada.io/unreachable", "value": "", "effect": "NoExecute", "timeAdded": NOW.isoformat()}]
 
 
