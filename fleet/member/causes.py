@@ -48,6 +48,8 @@ def _known(error: BaseException) -> str:
             return "its name cannot be resolved"
         case ConnectionRefusedError():
             return "the connection is refused"
+        case urllib3.exceptions.NewConnectionError():
+            return ""  # a kind of time-out to the library; its text says what it was, such as a private address
         case ConnectionError() | HTTPException():
             return "the connection was closed"
         case TimeoutError() | urllib3.exceptions.TimeoutError():

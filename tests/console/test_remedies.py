@@ -86,7 +86,6 @@ def test_it_suspends_the_job_that_holds_the_slot_with_a_preview(world, page, asi
     dialog = page.get_by_role("dialog", name="Suspend 1 job")
     expect(dialog).to_contain_text("1 can be done")
     dialog.get_by_role("button", name="Suspend").click()
-    dialog.get_by_role("button", name="Close").last.click()
     running(page)
 
 

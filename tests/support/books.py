@@ -57,10 +57,12 @@ def report(name: str, condition: str, *, on: Cluster | None = None, now: datetim
 
 
 def copy(name: str, status: Mapping[str, Any]) -> dict[str, Any]:
-    """What a member has of the current attempt."""
+    """What a member has of the current attempt: the very object that was made, where one was."""
     of = Job.objects.get(name=name)
     labels = {marks.JOB_UID: str(of.uid), marks.ATTEMPT: str(of.attempt)}
-    return {"metadata": {"name": name, "namespace": of.namespace, "labels": labels}, "status": status}
+    uid = Work.objects.filter(job_uid=of.uid, attempt=of.attempt).values_list("object_uid", flat=True).first()
+    metadata = {"name": name, "namespace": of.namespace, "labels": labels, **({"uid": uid} if uid else {})}
+    return {"metadata": metadata, "status": status}
 
 
 def resource(name: str) -> Resource:

@@ -82,7 +82,7 @@ def _pod(work: Work) -> PodSeen:
 def _copy(work: Work, done: bool) -> dict:
     labels = {marks.JOB_UID: str(work.job_uid), marks.ATTEMPT: str(work.attempt)}
     condition = {"type": "Succeeded" if done else "Running", "status": "True"}
-    metadata = {"name": work.name, "namespace": work.namespace, "labels": labels}
+    metadata = {"name": work.name, "namespace": work.namespace, "labels": labels, "uid": work.object_uid}
     return {"metadata": metadata, "status": {"conditions": [condition]}}
 
 
