@@ -49,6 +49,8 @@ class MemberExpired(MemberError):
     """410: the watch or list position is compacted; list again."""
 
 
+_OTHER_OBJECT = "metadata.uid: Invalid value"
+"""How an API server says that a patch with a uid is about another object of the name than the one that is there."""
 _BY_STATUS: dict[int, type[MemberError]] = {
     401: MemberDenied,
     403: MemberDenied,
@@ -65,6 +67,8 @@ def from_answer(status: int, body: bytes) -> MemberError:
     if status == 409:
         kind = MemberExists if reason == "AlreadyExists" else MemberChanged
         return kind(message, status=status, reason=reason)
+    if status == 422 and _OTHER_OBJECT in message:
+        return MemberChanged(message, status=status, reason=reason)
     error = _BY_STATUS.get(status, MemberAway if status >= 500 else MemberRefused)
     return error(message, status=status, reason=reason)
 
