@@ -17,11 +17,5 @@ MEMBER_REQUEST_SECONDS = Histogram(
 WATCH_RESTARTS = Counter(
     "convoy_watch_restarts_total", "Watches of a member that ended with an error and were opened again", ["cluster"]
 )
-WATCH_LAG_SECONDS = Histogram(
-    "convoy_watch_lag_seconds",
-    "Time from a change arriving from a member until it was written to the database",
-    ["cluster"],
-    buckets=_REQUEST_S,
-)
 TASK_SECONDS = Histogram("convoy_task_duration_seconds", "Run time of a background task", ["task"], buckets=_TASK_S)
 RECONCILE_ERRORS = Counter("convoy_reconcile_errors_total", "Background tasks that ended with an exception", ["task"])
