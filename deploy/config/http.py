@@ -25,6 +25,8 @@ class Protocol(HttpToolsProtocol):
     """Between the end of a head and the end of its body."""
     _deadline: asyncio.TimerHandle | None = None
     """When the head, or the body, that is being sent must have ended; none between requests."""
+    _we_were_slow = False
+    """Within the running deadline this side left bytes unread for a while, so that its end says nothing about the sender."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -38,6 +40,7 @@ class Protocol(HttpToolsProtocol):
         if not self._in_request and self._deadline is None:
             self._expect(settings.CONVOY_HEAD_S)
         super().data_received(data)
+        self._we_were_slow |= self.flow.read_paused
         if not self._in_head:
             return
         self._pending += len(data)
@@ -62,12 +65,13 @@ class Protocol(HttpToolsProtocol):
     def _expect(self, within_s: float | None) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
+        self._we_were_slow = self.flow.read_paused
         self._deadline = None if within_s is None else self.loop.call_later(within_s, self._too_slow)
 
     def _too_slow(self) -> None:
-        """Unless it is this side that does not read: the request waits for its turn."""
+        """Unless it was this side that did not read: the request waited for its turn, and has its whole time after that."""
         self._deadline = None
-        if self.flow.read_paused:
+        if self._we_were_slow or self.flow.read_paused:
             return self._expect(settings.CONVOY_BODY_S)
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(_TOO_SLOW)

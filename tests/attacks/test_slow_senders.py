@@ -103,9 +103,11 @@ def test_the_second_request_of_a_connection_has_its_own_time() -> None:
     assert answer.count(b" 200 ") == 2 and answer.count(b" 408 ") == 1
 
 
-def test_it_does_not_hang_up_on_a_body_it_is_slow_to_read_itself() -> None:
+@pytest.mark.parametrize("moment", [0.5, 0.99, 1.0, 1.01, 3.0])
+def test_it_does_not_hang_up_on_a_body_it_is_slow_to_read_itself(moment: float) -> None:
+    """Also where it begins to read just as the sender's time would be over."""
     application, size = Whole(), 3_000_000
-    application.before_s = BODY_S * 3
+    application.before_s = BODY_S * moment
     head = f"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n".encode()
     answer = serving(application, lambda port: sent(port, head, b"x" * size))
     assert answer.endswith(str(size).encode()) and application.cut == 0
