@@ -4,7 +4,7 @@ from fleet import events
 from fleet.models import Cluster
 from fleet.signals import capacity_freed, cluster_changed, detaching
 from jobs.models import Job
-from jobs.services import entitlements, scheduling
+from jobs.services import cycle_requests, entitlements
 from quotas.core.tree import Tree
 from quotas.signals import queue_changed, tree_changed, tree_changing
 
@@ -15,7 +15,7 @@ def on_cluster_changed(cluster_id: int, **_: object) -> None:
 
 def on_capacity_freed(cluster_id: int, **_: object) -> None:
     if Job.objects.filter(state__in=Job.WAITING, suspended=False).exists():
-        scheduling.request()
+        cycle_requests.request()
 
 
 def on_detaching(cluster: Cluster, **_: object) -> str:
@@ -28,7 +28,7 @@ def on_tree_changing(before: Tree | None, after: Tree | None, **_: object) -> st
 
 
 def on_quota_changed(**_: object) -> None:
-    scheduling.request()
+    cycle_requests.request()
 
 
 def connect() -> None:

@@ -17,13 +17,14 @@ from jobs.core import policy as policies
 from jobs.core import shares
 from jobs.core.division import Division
 from jobs.core.failover import BLAMED, Past, excluded_until
+from jobs.core.gang_types import Gang, Promise, Runner
 from jobs.core.placing import asks
 from jobs.core.placing.asks import Ask
 from jobs.core.placing.expecting import Usual
 from jobs.core.placing.facts import Member, Mode, NodeFacts
 from jobs.core.policy import PolicySpec
 from jobs.core.taints import Taint
-from jobs.core.world import Closed, Gang, Promise, Quota, Runner, Site, World
+from jobs.core.world import Closed, Quota, Site, World
 from jobs.kinds import registry
 from jobs.models import Attempt, Binding, ClaimLocation, Job, Policy
 from jobs.snapshot_topology import Whereabouts, whereabouts

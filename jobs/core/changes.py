@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from jobs.core import reasons
+from jobs.core.gang_types import Gang
 from jobs.core.placing.asks import ANY_NAME, NODE_NAME, Demand, NodeClass
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import Cause, Look, explain
@@ -19,7 +20,6 @@ from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.reasons import Amounts, Code
 from jobs.core.remedies import PLACEMENT, Change, JobRef, Kind
 from jobs.core.taints import Taint, Toleration, untolerated
-from jobs.core.world import Gang
 
 _TRIED = 12
 """Jobs whose end is tried, and nodes that are added, at most, one cluster at a time."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from jobs.core.division import Choice, Preference, Strategy, divide
+from jobs.core.gang_types import Gang
 from jobs.core.placing.asks import Demand
 from jobs.core.placing.engine import Engine, Mask
 from jobs.core.placing.explaining import explain as explain_whole
 from jobs.core.placing.facts import Assignment
 from jobs.core.reasons import Code, Verdict
-from jobs.core.world import Gang
 
 _FOR_EVER = datetime.max.replace(tzinfo=UTC)
 

@@ -7,8 +7,8 @@ one that would be first in a common line goes first. Which cluster anybody runs 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from jobs.core.gang_types import Gang
 from jobs.core.reasons import Code, QuotaVerdict
-from jobs.core.world import Gang
 from quotas.core import admission
 from quotas.core.admission import Refused
 from quotas.core.ledger import Ledger

@@ -10,10 +10,10 @@ from typing import Protocol
 from fleet.core import fits
 from fleet.kube.resources import VOLCANO_POD_GROUPS
 from jobs.core.data_placement import elsewhere
+from jobs.core.gang_types import Gang
 from jobs.core.policy import Affinity
 from jobs.core.reasons import Code
 from jobs.core.taints import Taint, untolerated
-from jobs.core.world import Gang
 
 SCHEDULERS = {"volcano": VOLCANO_POD_GROUPS}
 """What a cluster with the scheduler serves, for each of `asks.ADD_ONS`."""

@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
+from jobs.core.gang_types import Gang, Promise
 from jobs.core.placing.facts import Assignment
 from jobs.core.reasons import Reason, Verdict
-from jobs.core.world import Gang, Promise
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from jobs.core import gate
+from jobs.core.gang_types import Gang, Promise, Runner
 from jobs.core.plans import Spot
 from jobs.core.scheduler_places import Places
-from jobs.core.world import Gang, Promise, Quota, Runner
+from jobs.core.world import Quota
 from quotas.core.admission import Refused
 from quotas.core.order import Unit
 

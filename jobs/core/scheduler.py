@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from jobs.core import drain, gate, reasons, scheduler_drain
+from jobs.core.gang_types import Gang, Runner
 from jobs.core.gate import Gate, unit_of
 from jobs.core.plans import Placed, Plan, Spot, Waits
 from jobs.core.promises import Promises, claimants_of
@@ -20,7 +21,7 @@ from jobs.core.scheduler_drain import Runs, nothing_runs
 from jobs.core.scheduler_lines import Line, Lines
 from jobs.core.scheduler_places import Places
 from jobs.core.waiting import held_back
-from jobs.core.world import Gang, Quota, Runner, World
+from jobs.core.world import Quota, World
 from quotas.core.admission import Refused
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit

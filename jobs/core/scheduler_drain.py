@@ -14,6 +14,7 @@ import numpy as np
 
 from jobs.core import drain
 from jobs.core.drain import Drain, Guesses
+from jobs.core.gang_types import Gang, Promise
 from jobs.core.placing.asks import Demand, NodeClass
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.facts import Mode
@@ -23,7 +24,7 @@ from jobs.core.placing.picking import Group
 from jobs.core.placing.states import Vector, minus
 from jobs.core.reasons import Amounts
 from jobs.core.scheduler_places import Kept, Places
-from jobs.core.world import Gang, Promise, Quota
+from jobs.core.world import Quota
 from quotas.core import admission
 
 LOOKED_AT = 50_000

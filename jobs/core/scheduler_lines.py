@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from jobs.core.gang_types import Gang
 from jobs.core.placing.asks import Demand
 from jobs.core.reasons import Reason
-from jobs.core.world import Gang
 from quotas.core.admission import Refused
 from quotas.core.order import Place, Unit
 

@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 
 from jobs.core import division_places
 from jobs.core.drain import Drain
+from jobs.core.gang_types import Gang, Promise, Runner
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import explain
 from jobs.core.placing.facts import Assignment, Member, NodeFacts
 from jobs.core.plans import Spot
 from jobs.core.reasons import Code, Verdict
-from jobs.core.world import Gang, Promise, Runner, Site
+from jobs.core.world import Site
 
 Shape = Hashable
 _FOR_EVER = datetime.max.replace(tzinfo=UTC)

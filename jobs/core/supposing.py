@@ -6,9 +6,10 @@ What then starts is for the cycle to say. The ledger is shared with the world it
 from collections.abc import Iterable
 from dataclasses import replace
 
+from jobs.core.gang_types import Gang
 from jobs.core.placing.facts import NodeFacts
 from jobs.core.reasons import Amounts
-from jobs.core.world import Gang, Site, World
+from jobs.core.world import Site, World
 
 
 def without_cluster(world: World, name: str) -> World:

@@ -11,12 +11,12 @@ from datetime import datetime
 from functools import cached_property
 
 from jobs.core import gate
+from jobs.core.gang_types import Gang, Runner
 from jobs.core.losses import Loss
 from jobs.core.placing.facts import Assignment
 from jobs.core.plans import Plan, Spot
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_lines import Line
-from jobs.core.world import Gang, Runner
 from quotas.core import admission, reclaim
 from quotas.core.ledger import Ledger, Units
 from quotas.core.reclaim import Running, Victim

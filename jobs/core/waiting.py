@@ -1,8 +1,9 @@
 """Why a gang is not even looked at by the scheduler: it has no policy, no quota of its own, or its queue is closed."""
 
 from jobs.core.entitlement import no_leaf
+from jobs.core.gang_types import Gang
 from jobs.core.reasons import Code, QuotaVerdict, Reason
-from jobs.core.world import Gang, Quota
+from jobs.core.world import Quota
 
 INADMISSIBLE = frozenset(
     {

@@ -16,7 +16,7 @@ from fleet.models import Pod
 from jobs import snapshot
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
-from jobs.services import scheduling
+from jobs.services import cycle_requests
 from jobs.services.locks import lock_jobs
 
 _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
@@ -31,7 +31,7 @@ def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     freed = [job for job in ended.defer("manifest") if _over().filter(pk=job.pk).update(charge=None)]
     if freed:
         announce_jobs(freed, now)
-        scheduling.request()
+        cycle_requests.request()
     return len(freed)
 
 

@@ -16,7 +16,7 @@ from jobs.core.faults import Faults
 from jobs.events import CLAIM_LOCATION
 from jobs.kinds.base import Manifest
 from jobs.models import ClaimLocation, Dependent, Job
-from jobs.services import scheduling
+from jobs.services import cycle_requests
 
 CLAIM = "PersistentVolumeClaim"
 
@@ -78,4 +78,4 @@ def _announce(namespace: str, names: Sequence[str], uid: object, now: datetime) 
     moved = journal.Action.MODIFIED
     journal.append([journal.Change(CLAIM_LOCATION, namespace, name, str(uid), moved) for name in names], now)
     if names:
-        scheduling.request()
+        cycle_requests.request()

@@ -34,6 +34,7 @@ from jobs.services import (
     charges,
     claims,
     copies,
+    cycle_requests,
     dependents,
     division,
     member_queues,
@@ -274,7 +275,7 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
             works.release_hold(work.job_uid, work.attempt, clock())
             charges.release(clock(), [work.job_uid])
             scheduling.let_go(clock(), [work.job_uid])
-            scheduling.request()
+            cycle_requests.request()
             announce_works([work], clock())
         else:
             works.give_back(work, clock(), wait_s=0)

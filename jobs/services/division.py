@@ -19,7 +19,7 @@ from jobs.events import announce_jobs, say
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job, Work
-from jobs.services import charges, moves, returns, scheduling, shares, works
+from jobs.services import charges, cycle_requests, moves, returns, shares, works
 from jobs.snapshot import spec_of
 
 _MAY_LEAVE = (*Job.ON_MEMBER, Job.State.MOVING)
@@ -124,7 +124,7 @@ def leave(
         _purge(fresh, attempt, purge, now)
     else:
         _purge(fresh, attempt, PurgeMode.DIRECTLY, now)
-    scheduling.request()
+    cycle_requests.request()
     return True
 
 
@@ -137,7 +137,7 @@ def _write(job: Job, share: Share, now: datetime) -> None:
     job.save(update_fields=shares.SAVED)
     announce_jobs([job], now)
     if job.finished:
-        scheduling.request()
+        cycle_requests.request()
 
 
 def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: bool) -> None:
@@ -155,7 +155,7 @@ def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: 
     say(job, "Failed", reason.message, now, warning=True)
     announce_jobs([job], now)
     charges.release(now, [job.uid])
-    scheduling.request()
+    cycle_requests.request()
 
 
 def _end(

@@ -18,6 +18,7 @@ from jobs.core import division_places, reasons, topology_asked
 from jobs.core import shares as parts
 from jobs.core.changes import Occupant
 from jobs.core.faults import Faults
+from jobs.core.gang_types import Gang
 from jobs.core.placing import asks, preferences
 from jobs.core.placing.asks import Ask, Demand
 from jobs.core.placing.engine import Engine
@@ -28,7 +29,6 @@ from jobs.core.remedies import Change
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_places import Kept
 from jobs.core.topology_speed import Speed
-from jobs.core.world import Gang
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services import remedies, running, topology_speeds

@@ -13,7 +13,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.kinds import registry
 from jobs.models import Binding, Dependent, Job, Policy, Work
-from jobs.services import charges, moves, scheduling, works
+from jobs.services import charges, cycle_requests, moves, works
 
 State = Work.State
 
@@ -44,7 +44,7 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     charges.release(now, [job.uid])
     say(job, "Suspended", f"Suspended by {by}", now)
     announce_jobs([job], now)
-    scheduling.request()
+    cycle_requests.request()
     return job
 
 
@@ -62,7 +62,7 @@ def resume(job: Job, *, by: str, now: datetime) -> Job:
     charges.release(now, [job.uid])
     say(job, "Resumed", f"Resumed by {by}", now)
     announce_jobs([job], now)
-    scheduling.request()
+    cycle_requests.request()
     return job
 
 
@@ -99,7 +99,7 @@ def delete_policy(policy: Policy, *, by: str, now: datetime) -> None:
     for job in waiting:
         job.policy = None
     announce_jobs(waiting, now)
-    scheduling.request()
+    cycle_requests.request()
 
 
 @transaction.atomic

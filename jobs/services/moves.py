@@ -22,7 +22,7 @@ from jobs.core.failover import Outcome, Past, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, say
 from jobs.models import Attempt, DeletedJob, Job, Work
-from jobs.services import charges, scheduling, works
+from jobs.services import charges, cycle_requests, scheduling, works
 from jobs.services.locks import lock_owners
 
 log = get_logger(__name__)
@@ -60,7 +60,7 @@ def leave(
             _purge(job, purge, now)
         say(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
     announce_jobs([job], now)
-    scheduling.request()
+    cycle_requests.request()
     transaction.on_commit(partial(_count_evicted, job, outcome, reason), robust=True)
     return True
 
@@ -125,7 +125,7 @@ def after_removal(work: Work, now: datetime) -> None:
     job = Job.objects.filter(uid=work.job_uid).first()
     if job is not None and job.deleting_at is not None:
         finish_deletion(job, now)
-    scheduling.request()
+    cycle_requests.request()
 
 
 @transaction.atomic
@@ -140,5 +140,5 @@ def finish_deletion(job: Job, now: datetime) -> bool:
     DeletedJob.objects.get_or_create(uid=job.uid, defaults={"at": now})
     if Job.objects.filter(pk=job.pk, deleting_at__isnull=False).delete()[0]:
         events.announce([told], now)
-    scheduling.request()
+    cycle_requests.request()
     return True

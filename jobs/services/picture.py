@@ -16,6 +16,7 @@ from fleet import journal
 from fleet.models import Cluster, Hold, Node
 from fleet.moment import one_moment
 from jobs import snapshot, snapshot_topology
+from jobs.core.gang_types import Promise, Runner
 from jobs.core.losses import Loss
 from jobs.core.plans import Placed
 from jobs.core.policy import PolicySpec
@@ -23,7 +24,6 @@ from jobs.core.reasons import Code
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import Runs
 from jobs.core.scheduler_places import Places
-from jobs.core.world import Promise, Runner
 from jobs.events import CLAIM_LOCATION, WORK
 from jobs.kinds import registry
 from jobs.models import Job

@@ -13,8 +13,9 @@ from django.db import transaction
 
 from jobs import snapshot
 from jobs.core import cycle
+from jobs.core.gang_types import Gang
 from jobs.core.reasons import Reason, Verdict
-from jobs.core.world import Gang, World
+from jobs.core.world import World
 from jobs.models import Job
 from jobs.services import submit
 from jobs.services.submit import Applied

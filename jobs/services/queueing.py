@@ -18,7 +18,7 @@ from jobs import snapshot
 from jobs.core.reasons import Code
 from jobs.events import announce_jobs, say
 from jobs.models import Job
-from jobs.services import scheduling
+from jobs.services import cycle_requests
 from quotas import queries
 from quotas.core.tree import QueuePolicy
 from quotas.models import Queue
@@ -141,7 +141,7 @@ def move(job: Job, leaf: str, *, by: str, now: datetime) -> Job:
     fresh = Job.objects.get(pk=job.pk)
     say(fresh, "MovedToQueue", f"{by} moved it from {job.leaf or 'no queue'} to {leaf}", now)
     announce_jobs([fresh], now)
-    scheduling.request()
+    cycle_requests.request()
     return fresh
 
 

@@ -13,13 +13,14 @@ from typing import Any
 from jobs import snapshot
 from jobs.core import changes, remedies
 from jobs.core.changes import Occupant, ending
+from jobs.core.gang_types import Gang
 from jobs.core.placing.asks import Demand
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.explaining import Look
 from jobs.core.placing.facts import NodeFacts
 from jobs.core.reasons import Amounts, Code
 from jobs.core.remedies import PLACEMENT, REMEDIES, Change, JobRef, Kind
-from jobs.core.world import Gang, Quota
+from jobs.core.world import Quota
 from jobs.models import Job
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge

@@ -9,8 +9,9 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 
 from fleet.models import Hold, Pod
 from jobs import snapshot
+from jobs.core.gang_types import Runner
 from jobs.core.losses import Loss
-from jobs.core.world import Quota, Runner
+from jobs.core.world import Quota
 from jobs.services import population
 
 

@@ -15,23 +15,23 @@ from threading import Lock
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db import transaction
+from django.db.models import Q
 from structlog import get_logger
 
 from fleet import bulk, events
-from fleet.models import Cluster, Hold, Lease, LeaseRequests
+from fleet.models import Cluster, Hold, Lease
 from jobs import metrics, snapshot
 from jobs.core import shares as parts
 from jobs.core import takeback, timeline, topology_placed
+from jobs.core.gang_types import Gang, Runner
 from jobs.core.plans import Placed, Plan, Waits
 from jobs.core.reasons import Code, Reason
 from jobs.core.scheduler import Scheduler
 from jobs.core.takeback import Takeback
-from jobs.core.world import Gang, Runner
 from jobs.events import announce_jobs, line, say
 from jobs.models import Attempt, Binding, Job, Work
-from jobs.services import entitlements, reclaiming, rejections, returns, shares
+from jobs.services import cycle_requests, entitlements, reclaiming, rejections, returns, shares
 from jobs.services.cycle_report import CycleReport
 from jobs.services.picture import Picture
 from jobs.services.rejections import Written
@@ -40,7 +40,6 @@ from quotas.models import Queue, QuotaTree
 
 log = get_logger(__name__)
 
-LEASE = "scheduler"
 _TERM = timedelta(seconds=30)
 _MESSAGES = 8
 """For all that one plan places, or one for each cluster: as many as a worker does at once."""
@@ -50,27 +49,10 @@ _REASON_REFRESH = timedelta(seconds=5)
 """How old the amounts in an unchanged reason may be, so that a thousand waiting jobs are not rewritten each cycle."""
 
 
-def request() -> None:
-    """Asks for a cycle once the transaction commits."""
-    if all(hook is not _want for _, hook, _ in connection.run_on_commit):
-        transaction.on_commit(_want, robust=True)
-
-
-def _want() -> None:
-    if not LeaseRequests.objects.filter(lease=LEASE).update(count=F("count") + 1):
-        LeaseRequests.objects.get_or_create(lease=LEASE, defaults={"count": 1})
-    events.enqueue("jobs.schedule")
-
-
-def requests() -> int:
-    """How many there were so far."""
-    return LeaseRequests.objects.filter(lease=LEASE).values_list("count", flat=True).first() or 0
-
-
 def let_go(now: datetime, uids: Sequence[UUID] | None = None) -> None:
     """Brings those who leave, or these, one step on; a cycle follows when one of them is gone."""
     if reclaiming.advance(now, uids):
-        request()
+        cycle_requests.request()
 
 
 def run(clock: Callable[[], datetime]) -> int:
@@ -83,14 +65,14 @@ def run(clock: Callable[[], datetime]) -> int:
         finally:
             is_ours = _release(epoch)
         placed += more
-        if not is_ours or served == requests():
+        if not is_ours or served == cycle_requests.requests():
             break
     return placed
 
 
 def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tuple[int, int]:
     """How many were placed, and how many requests were there before the last cycle began."""
-    placed, asked, put_off = 0, requests(), 0
+    placed, asked, put_off = 0, cycle_requests.requests(), 0
     while True:
         now = clock()
         report = CycleReport(epoch)
@@ -100,7 +82,7 @@ def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tupl
         report.step("snapshot")
         plan = scheduler.run(now, picture.runs)
         report.step("plan")
-        put_off = put_off + 1 if plan.claimants and put_off < _PUT_OFF and asked != requests() else 0
+        put_off = put_off + 1 if plan.claimants and put_off < _PUT_OFF and asked != cycle_requests.requests() else 0
         orders = takeback.put_off(scheduler) if put_off else _take_back(picture, plan, now)
         plan.waits = _untold(plan.waits, orders, now)
         report.step("preemption")
@@ -121,7 +103,7 @@ def _cycles(picture: Picture, epoch: int, clock: Callable[[], datetime]) -> tupl
         picture.doubt(each for each in plan.placed if each.gang.job_id not in written.placed)
         picture.wrote(written.placed, written.versions)
         placed += len(written.placed)
-        served, asked = asked, requests()
+        served, asked = asked, cycle_requests.requests()
         if not (plan.more or orders.again) and asked == served:
             return placed, served
 
@@ -162,10 +144,11 @@ def _pictures() -> Iterator[Picture]:
 
 def _acquire(holder: str, now: datetime) -> int | None:
     """The epoch of the lease, now ours; None when another one holds it."""
-    lease, _ = Lease.objects.get_or_create(name=LEASE)
+    lease, _ = Lease.objects.get_or_create(name=cycle_requests.LEASE)
     if lease.holder and lease.expires_at and now <= lease.expires_at <= now + 2 * _TERM:
         return None
-    free = Lease.objects.filter(Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * _TERM), name=LEASE)
+    takeable = Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * _TERM)
+    free = Lease.objects.filter(takeable, name=cycle_requests.LEASE)
     epoch = lease.epoch + 1
     ours = free.filter(epoch=lease.epoch).update(holder=holder, epoch=epoch, expires_at=now + _TERM)
     if ours and lease.holder:
@@ -175,7 +158,7 @@ def _acquire(holder: str, now: datetime) -> int | None:
 
 def _release(epoch: int) -> bool:
     """Whether it was ours still: who has it instead knows of every request that was there when it began."""
-    return Lease.objects.filter(name=LEASE, epoch=epoch).update(holder="") == 1
+    return Lease.objects.filter(name=cycle_requests.LEASE, epoch=epoch).update(holder="") == 1
 
 
 def _runners(scheduler: Scheduler) -> Sequence[Runner]:
@@ -190,7 +173,7 @@ def apply(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None)
 
 def _keep(epoch: int, now: datetime) -> bool:
     """Whether the lease is ours, from now on for another term; it stays locked until the transaction ends."""
-    ours = Lease.objects.filter(name=LEASE, epoch=epoch).exclude(holder="")
+    ours = Lease.objects.filter(name=cycle_requests.LEASE, epoch=epoch).exclude(holder="")
     return ours.update(expires_at=now + _TERM) == 1
 
 
@@ -199,7 +182,7 @@ def _reject(written: Written, epoch: int, now: datetime) -> Written | None:
     if not _keep(epoch, now):
         return None
     rejections.tell(list(_locked(written.rejected).values()), written.rejected, now)
-    request()
+    cycle_requests.request()
     return written
 
 
@@ -209,7 +192,7 @@ def _apply(epoch: int, now: datetime, plan: Plan, orders: Takeback | None) -> Wr
     if not _keep(epoch, now):
         return None
     if not _same_tree(plan):
-        request()
+        cycle_requests.request()
         return Written()
     standing = set(Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk", flat=True))
     waiting = _lock(plan, orders)

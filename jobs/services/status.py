@@ -27,7 +27,18 @@ from jobs.events import announce_jobs, announce_works, line
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import DeletedJob, Job, Work
-from jobs.services import accounts, charges, division, health, moves, provenance, returns, scheduling, works
+from jobs.services import (
+    accounts,
+    charges,
+    cycle_requests,
+    division,
+    health,
+    moves,
+    provenance,
+    returns,
+    scheduling,
+    works,
+)
 from jobs.services.locks import lock_owners
 from jobs.services.provenance import Verdict
 
@@ -66,7 +77,7 @@ class News:
             events.record_all(self.lines, self.now)
         announce_jobs(self.changed, self.now, _REPORTED, self.ends)
         if self.ended:
-            scheduling.request()
+            cycle_requests.request()
 
 
 _REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "finished_at", "charge", "reclaim")

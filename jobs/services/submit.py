@@ -28,7 +28,7 @@ from jobs.kinds import registry
 from jobs.kinds.base import Kind, Manifest, Reading
 from jobs.kinds.pods import references
 from jobs.models import Dependent, Job, Policy
-from jobs.services import claims, entitlements, lifecycle, queueing, scheduling
+from jobs.services import claims, cycle_requests, entitlements, lifecycle, queueing
 from quotas.core import reading as quota_trees
 from quotas.core.tree import Tree
 from quotas.models import QuotaTree
@@ -109,7 +109,7 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
         results |= {i: read[i][0].write(read[i][0], by, now) for i in order if i not in results}
         if any(document.kind in policies.KINDS for document, _ in read) or len(fresh) < len(read):
             claim_unclaimed(now)
-        scheduling.request()
+        cycle_requests.request()
     return [results[i] for i in range(len(read))]
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from fleet import events
 from jobs import snapshot
 from jobs.models import DeletedJob, Job, Work
-from jobs.services import charges, expiry, health, moves, returns, scheduling, submit, works
+from jobs.services import charges, cycle_requests, expiry, health, moves, returns, scheduling, submit, works
 
 _LONGEST_PAUSE = timedelta(days=30)
 """After which no worker comes back to make a copy of a job that was deleted."""
@@ -27,7 +27,7 @@ def run(now: datetime) -> None:
     charges.release(now)
     scheduling.let_go(now)
     if snapshot.waiting_jobs().exists():
-        scheduling.request()
+        cycle_requests.request()
 
 
 def _push_due(now: datetime) -> None:
@@ -52,4 +52,4 @@ def cluster_changed(cluster_id: int, now: datetime) -> None:
     for pk in works.make_due(Work.objects.filter(cluster_id=cluster_id), now)[:1000]:
         events.enqueue("jobs.push", pk)
     health.check(now)
-    scheduling.request()
+    cycle_requests.request()

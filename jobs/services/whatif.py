@@ -19,8 +19,9 @@ from fleet.models import Cluster, Node
 from jobs import snapshot
 from jobs.core import cycle, supposing
 from jobs.core.cycle import Plan
+from jobs.core.gang_types import Gang
 from jobs.core.reasons import Reason
-from jobs.core.world import Gang, World
+from jobs.core.world import World
 from jobs.models import Job
 from jobs.services import running, submit
 from quotas.core import reading

@@ -220,11 +220,11 @@ class Load:
     def run(self, patience_s: float, client: subprocess.Popen[bytes]) -> None:
         from django.utils import timezone
 
-        from jobs.services import scheduling
+        from jobs.services import cycle_requests, scheduling
 
         began, served = time.monotonic(), None
         while self.ended < self.shape.jobs and not client.poll() and time.monotonic() - began < patience_s:
-            wanted = scheduling.requests()
+            wanted = cycle_requests.requests()
             if wanted == served:
                 time.sleep(0.004)
             else:

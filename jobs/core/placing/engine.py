@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.core import placement
+from jobs.core.gang_types import Gang, Promise
 from jobs.core.placing import scoring
 from jobs.core.placing.asks import Demand
 from jobs.core.placing.expecting import Expectation, Usual
@@ -24,7 +25,6 @@ from jobs.core.placing.scoring import Shares, Standing
 from jobs.core.placing.states import Vector, minus, trimmed
 from jobs.core.placing.weights import Weights
 from jobs.core.policy import Affinity
-from jobs.core.world import Gang, Promise
 
 _KEPT = 2048
 """Prepared demands and filter masks kept; beyond it they are made anew."""

@@ -13,6 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from jobs.core import placement, reasons
+from jobs.core.gang_types import Gang
 from jobs.core.placing import scoring
 from jobs.core.placing.asks import Demand, NodeClass
 from jobs.core.placing.engine import Engine, Mask
@@ -23,7 +24,6 @@ from jobs.core.placing.picking import Group
 from jobs.core.policy import Affinity
 from jobs.core.reasons import Amounts, Code, Detail, Verdict
 from jobs.core.topology import LEVELS
-from jobs.core.world import Gang
 
 
 class Cause(StrEnum):

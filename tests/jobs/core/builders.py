@@ -3,9 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from jobs.core.gang_types import Gang, Promise
 from jobs.core.placing.facts import Member, NodeFacts
 from jobs.core.policy import PolicySpec
-from jobs.core.world import Gang, Promise, Site, World
+from jobs.core.world import Site, World
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AXIS = ("cpu", "memory", "nvidia.com/gpu", "pods")

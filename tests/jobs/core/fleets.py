@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from random import Random
 
 from jobs.core import takeback
+from jobs.core.gang_types import Gang, Promise, Runner
 from jobs.core.scheduler import Scheduler
-from jobs.core.world import Gang, Promise, Quota, Runner, Site, World
+from jobs.core.world import Quota, Site, World
 from tests.jobs.core.builders import NOON, cluster, gang, node, request
 from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
 from tests.quotas.core.builders import LEND, quota

@@ -8,9 +8,10 @@ from itertools import count
 from random import Random
 
 from jobs.core import takeback
+from jobs.core.gang_types import Gang, Runner
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import Run, Runs
-from jobs.core.world import Gang, Quota, Runner
+from jobs.core.world import Quota
 from tests.jobs.core.builders import NOON, cluster, gang, node
 from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, under
 from tests.quotas.core.builders import quota

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.core import cycle
+from jobs.core.gang_types import Runner
 from jobs.core.policy import PolicySpec
 from jobs.core.reasons import Code
-from jobs.core.world import Closed, Quota, Runner
+from jobs.core.world import Closed, Quota
 from quotas.core.ledger import Ledger
 from tests.jobs.core.builders import NOON, cluster, gang, node, world
 from tests.quotas.core.builders import quota, tree

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from jobs.core.cycle import run
 from jobs.core.division import Division, Preference, Strategy
 from jobs.core.division_spread import Spread
+from jobs.core.gang_types import Gang
 from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.reasons import Code
-from jobs.core.world import Gang
 from tests.jobs.core.builders import NOON, cluster, gang, node, world
 
 AGGREGATED = PolicySpec(division=Strategy())

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from jobs.core import drain
 from jobs.core.drain import Guesses
+from jobs.core.gang_types import Gang, Promise
 from jobs.core.reasons import Code
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_drain import LINGER, Run, Runs
 from jobs.core.scheduler_places import Places
-from jobs.core.world import Gang, Promise
 from tests.jobs.core.builders import NOON, cluster, gang, node
 
 GPUS = 4

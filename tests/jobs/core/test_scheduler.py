@@ -6,11 +6,12 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.core.gang_types import Promise
 from jobs.core.policy import PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.scheduler import Scheduler
 from jobs.core.scheduler_places import Places
-from jobs.core.world import Promise, Quota
+from jobs.core.world import Quota
 from quotas.core.ledger import Charge, Ledger
 from tests.jobs.core.builders import NOON, cluster, gang, node
 from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, mine

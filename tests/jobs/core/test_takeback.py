@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from jobs.core import takeback
+from jobs.core.gang_types import Promise, Runner
 from jobs.core.losses import Loss
 from jobs.core.scheduler import Scheduler
-from jobs.core.world import Promise, Runner
 from tests.jobs.core.builders import NOON, cluster, node, request
 from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
 from tests.quotas.core.builders import quota

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.core import takeback
+from jobs.core.gang_types import Promise, Runner
 from jobs.core.scheduler import Scheduler
-from jobs.core.world import Promise, Runner
 from tests.jobs.core import fleets
 from tests.jobs.core.builders import NOON, cluster, node
 from tests.jobs.core.playing import VirtualFleet

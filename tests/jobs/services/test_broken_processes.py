@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from fleet.models import Lease
 from jobs.models import Work
-from jobs.services import dispatch, scheduling, works
+from jobs.services import cycle_requests, dispatch, scheduling, works
 from tests.support import books
 from tests.support.world import pytorch_job
 
@@ -43,7 +43,7 @@ def test_it_releases_the_schedulers_lease_when_a_cycle_raises():
     books.apply(pytorch_job("train", workers=0))
     with pytest.raises(Broken):
         scheduling.run(breaks_at(2))
-    assert Lease.objects.get(name=scheduling.LEASE).holder == ""
+    assert Lease.objects.get(name=cycle_requests.LEASE).holder == ""
     assert books.cycle() == 1
 
 

@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from jobs import snapshot
+from jobs.core.gang_types import Gang
 from jobs.core.placing.asks import Ask, Demand, Part
 from jobs.core.placing.facts import Member, NodeFacts
-from jobs.core.world import Gang
 from jobs.models import Attempt, ClaimLocation, Job
 from jobs.services import manifests, submit
 from tests.support.books import a_cluster

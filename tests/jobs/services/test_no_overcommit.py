@@ -18,7 +18,7 @@ from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Hold, Lease, Node
 from fleet.services.supply import Supply
 from jobs.models import Job, Work
-from jobs.services import manifests, scheduling, submit
+from jobs.services import cycle_requests, manifests, scheduling, submit
 from jobs.services.picture import Picture
 from jobs.services.status import JobsFollower
 from tests.support.books import APIS, GPU
@@ -204,7 +204,7 @@ def test_a_scheduler_that_lost_its_lease_to_another_writes_nothing_of_its_plan()
     plan = Picture().refresh(at(0)).run(at(0))
     assert plan.placed and scheduling.run(lambda: at(0)) == 0
     second = scheduling.run(lambda: at(31))
-    assert second == len(plan.placed) and Lease.objects.get(name=scheduling.LEASE).epoch > first
+    assert second == len(plan.placed) and Lease.objects.get(name=cycle_requests.LEASE).epoch > first
     assert scheduling.apply(plan, first, at(31)) is None
     assert held_and_seen(member) <= NODES * GPUS and Hold.objects.count() == second
 

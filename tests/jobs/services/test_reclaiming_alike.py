@@ -7,7 +7,7 @@ import yaml
 from django.utils import timezone
 
 from jobs.models import Job
-from jobs.services import scheduling
+from jobs.services import cycle_requests
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
@@ -46,7 +46,7 @@ def reasons(prefix: str) -> list[str]:
 
 def settled() -> None:
     for _ in range(4):
-        scheduling.request()
+        cycle_requests.request()
         books.cycle()
 
 

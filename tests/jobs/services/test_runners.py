@@ -8,8 +8,8 @@ from django.db import transaction
 from fleet import journal
 from fleet.models import Cluster, Hold, Pod
 from jobs import snapshot
+from jobs.core.gang_types import Runner
 from jobs.core.losses import Loss
-from jobs.core.world import Runner
 from jobs.events import announce_jobs
 from jobs.models import Job
 from jobs.services.picture import Picture

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from jobs.core.gang_types import Gang
 from jobs.core.placing.asks import Apart, Ask, Demand, Part, Within
 from jobs.core.placing.engine import Engine
 from jobs.core.placing.facts import Assignment, Member, NodeFacts
-from jobs.core.world import Gang
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 APIS = {"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from fleet.core.prices import Prices
+from jobs.core.gang_types import Promise
 from jobs.core.placing import fleet as placing_fleet
 from jobs.core.placing.asks import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, read
 from jobs.core.placing.explaining import explain
@@ -13,7 +14,7 @@ from jobs.core.placing.weights import Weights
 from jobs.core.policy import Affinity, PolicySpec
 from jobs.core.scheduler_places import Places
 from jobs.core.taints import Taint
-from jobs.core.world import Promise, Site
+from jobs.core.world import Site
 from tests.jobs.core.placing.cast import APIS, GPU, NOON, ask, demand, find, fleet, gang, node, workers
 
 
