@@ -18,8 +18,8 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from fleet import events, journal
+from fleet.db.repeatable_read import one_moment
 from fleet.errors import Forbidden
-from fleet.moment import one_moment
 from fleet.services import access
 
 PING_S = 15.0

@@ -19,7 +19,8 @@ from django.db.models import F
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from fleet import bulk, courier, journal, trail
+from fleet import audit_context, background_sender, journal
+from fleet.db import bulk
 from fleet.models import Event
 from fleet.models.event import event_name, event_space
 
@@ -37,16 +38,16 @@ def announce(changes: Sequence[journal.Change], now: datetime, said: Sequence["L
     if not changes:
         return []
     versions = journal.append([*changes, *_say(said, now)], now)[: len(changes)]
-    trail.changed(changes, now)
+    audit_context.changed(changes, now)
     if has_layer():
         push = partial(_push, list(zip(changes, versions, strict=True)))
-        transaction.on_commit(partial(courier.carry, push), robust=True)
+        transaction.on_commit(partial(background_sender.carry, push), robust=True)
     return versions
 
 
 def enqueue(task: str, *args: object, countdown_s: float = 0.0) -> None:
     """Sends a task by name once the transaction commits. A broker that is away costs nothing but time: sweeps follow."""
-    transaction.on_commit(partial(courier.carry, partial(_send, task, args, countdown_s)), robust=True)
+    transaction.on_commit(partial(background_sender.carry, partial(_send, task, args, countdown_s)), robust=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from django.db import connection, transaction
 from django.db.models import BigIntegerField, Max, Min, Model, QuerySet
 
-from fleet import bulk
+from fleet.db import bulk
 from fleet.models import JournalEntry
 
 _WRITERS = 0x636F6E76

@@ -17,7 +17,7 @@ from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
 from fleet.services import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
-from jobs.services import lifecycle
+from jobs.services.submission import actions as submission_actions
 
 Deed = Callable[..., object]
 
@@ -48,15 +48,15 @@ class JobAdmin(JobsAdmin):
 
     @admin.action(description="Suspend")
     def suspend(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        self._each(request, queryset, "suspend", lifecycle.suspend)
+        self._each(request, queryset, "suspend", submission_actions.suspend)
 
     @admin.action(description="Resume")
     def resume(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        self._each(request, queryset, "resume", lifecycle.resume)
+        self._each(request, queryset, "resume", submission_actions.resume)
 
     @admin.action(description="Delete, with all copies in the members")
     def remove(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        self._each(request, queryset, "delete", lifecycle.delete)
+        self._each(request, queryset, "delete", submission_actions.delete)
 
     def _each(self, request: HttpRequest, queryset: QuerySet[Job], verb: str, deed: Deed) -> None:
         """One refused job does not keep the others from being done."""

@@ -13,10 +13,11 @@ class JobsConfig(AppConfig):
         from fleet.queries import ABOUT
         from jobs import queries, receivers
         from jobs.models import Job
-        from jobs.services import population, rejections, status
+        from jobs.services.follow import status
+        from jobs.services.scheduling import demand_provider, rejections
 
         status.register()
-        population.register()
+        demand_provider.register()
         receivers.connect()
         CHECKS["placements"] = rejections.problem
         ABOUT["cluster"] = lambda name: queries.event_of(Job.objects.filter(cluster__name=name))

@@ -10,7 +10,8 @@ from typing import Protocol
 from django.db import transaction
 from django.db.models import Model
 
-from fleet import bulk, events, journal
+from fleet import events, journal
+from fleet.db import bulk
 from jobs.kinds import registry
 from jobs.models import Job, Work
 

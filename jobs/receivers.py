@@ -4,7 +4,8 @@ from fleet import events
 from fleet.models import Cluster
 from fleet.signals import capacity_freed, cluster_changed, detaching
 from jobs.models import Job
-from jobs.services import cycle_requests, entitlements
+from jobs.services.lifecycle import cycle_requests
+from jobs.services.scheduling import entitlements
 from quotas.core.tree import Tree
 from quotas.signals import queue_changed, tree_changed, tree_changing
 

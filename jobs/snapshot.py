@@ -13,18 +13,18 @@ from django.db.models.functions import Cast
 
 from fleet.core import fits, prices
 from fleet.models import Cluster, Hold, Node, Pod
-from jobs.core import policy as policies
-from jobs.core import shares
-from jobs.core.division import Division
-from jobs.core.failover import BLAMED, Past, excluded_until
-from jobs.core.gang_types import Gang, Promise, Runner
-from jobs.core.placing import asks
-from jobs.core.placing.asks import Ask
-from jobs.core.placing.expecting import Usual
-from jobs.core.placing.facts import Member, Mode, NodeFacts
-from jobs.core.policy import PolicySpec
+from jobs.core.admission.snapshot import Closed, Quota, Site, World
+from jobs.core.division import shares
+from jobs.core.division.replicas import Division
+from jobs.core.failover.rules import BLAMED, Past, excluded_until
+from jobs.core.gang import requirements
+from jobs.core.gang.requirements import Ask
+from jobs.core.gang.types import Gang, Promise, Runner
+from jobs.core.placement.fragmentation_scorer import Usual
+from jobs.core.placement.types import Member, Mode, NodeFacts
+from jobs.core.policies import propagation as policies
+from jobs.core.policies.propagation import PolicySpec
 from jobs.core.taints import Taint
-from jobs.core.world import Closed, Quota, Site, World
 from jobs.kinds import registry
 from jobs.models import Attempt, Binding, ClaimLocation, Job, Policy
 from jobs.snapshot_topology import Whereabouts, whereabouts
@@ -93,7 +93,7 @@ def usual_pods() -> Usual:
     recent = list(Job.objects.order_by("-created_at", "-pk").values_list("roles", flat=True)[:_LEARNED])
     pods: dict[Ask, int] = defaultdict(int)
     for role in (role for roles in recent for role in roles):
-        pods[asks.ask_of_stored(role)] += role["replicas"]
+        pods[requirements.ask_of_stored(role)] += role["replicas"]
     total = sum(pods.values())
     if len(recent) < _LEARNED_FROM or not total:
         return ()
@@ -342,7 +342,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         charged=job["charge"] is not None,
         queued=job["state"] == Job.State.QUEUED,
         uid=str(job["uid"]),
-        needs=asks.of_stored(roles),
+        needs=requirements.of_stored(roles),
         division=division,
         claims=claims,
         bound_to=() if free else tuple((claim, where[claim]) for claim in claims if claim in where),

@@ -9,9 +9,9 @@ from typing import Any
 
 from fleet.errors import FieldFault
 from fleet.models import Cluster, Node
-from jobs.core import topology
-from jobs.core.faults import Faults
-from jobs.core.topology import Domain, Place
+from jobs.core.manifest_fields import Faults
+from jobs.core.topology import network
+from jobs.core.topology.network import Domain, Place
 from jobs.models import Dependent
 
 NAMESPACE = "kube-system"
@@ -31,15 +31,15 @@ class Whereabouts:
     """Of clusters that have their own, by primary key."""
 
     def domain(self, node: Node) -> Domain:
-        return topology.domain(node.labels, self.labels_of(node.cluster_id), self._place(node))
+        return network.domain(node.labels, self.labels_of(node.cluster_id), self._place(node))
 
     def labels_of(self, cluster_id: int) -> Labels:
-        return self.labels.get(cluster_id, topology.LABELS)
+        return self.labels.get(cluster_id, network.LABELS)
 
     def _place(self, node: Node) -> Place | None:
         if not self.tables:
             return None
-        of_all = self.tables.get(topology.ENTRY, {}).get(node.address)
+        of_all = self.tables.get(network.ENTRY, {}).get(node.address)
         return self.tables.get(self.names.get(node.cluster_id, ""), {}).get(node.address, of_all)
 
 
@@ -48,18 +48,18 @@ def whereabouts() -> Whereabouts:
     names, own = {}, {}
     for pk, name, annotations in rows:
         names[pk] = name
-        if topology.OWN_LABELS in (annotations or {}):
-            own[pk] = topology.labels_of(annotations)
+        if network.OWN_LABELS in (annotations or {}):
+            own[pk] = network.labels_of(annotations)
     return Whereabouts(tables(), names, own)
 
 
 def tables() -> dict[str, dict[str, Place]]:
     """The table by entry. Lines that are none were told about when it was applied, and do not count."""
-    row = Dependent.objects.filter(kind="ConfigMap", namespace=NAMESPACE, name=topology.TABLE).first()
+    row = Dependent.objects.filter(kind="ConfigMap", namespace=NAMESPACE, name=network.TABLE).first()
     data = row.manifest.get("data") if row else None
     if not isinstance(data, dict):
         return {}
-    return {entry: topology.read(text, f"data.{entry}", Faults()) for entry, text in sorted(data.items())}
+    return {entry: network.read(text, f"data.{entry}", Faults()) for entry, text in sorted(data.items())}
 
 
 def faults_of(manifest: Mapping[str, Any]) -> list[FieldFault]:
@@ -69,10 +69,10 @@ def faults_of(manifest: Mapping[str, Any]) -> list[FieldFault]:
         return []
     faults = Faults()
     for entry, text in faults.mapping(manifest.get("data"), "data").items():
-        topology.read(text, f"data.{entry}", faults)
+        network.read(text, f"data.{entry}", faults)
     return faults.found
 
 
 def concerns(kind: str, namespace: str, name: str) -> bool:
     """Whether a change of this object may have moved nodes."""
-    return (kind, namespace, name) == ("ConfigMap", NAMESPACE, topology.TABLE)
+    return (kind, namespace, name) == ("ConfigMap", NAMESPACE, network.TABLE)

@@ -5,19 +5,21 @@ from uuid import UUID
 from celery import shared_task
 from django.utils import timezone
 
-from jobs.services import dispatch, health, scheduling
-from jobs.services import sweep as sweeping
+from jobs.services.dispatch import dispatcher
+from jobs.services.follow import health
+from jobs.services.follow import sweep as sweeping
+from jobs.services.scheduling import loop
 
 
 @shared_task(name="jobs.schedule")
 def schedule() -> None:
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
 
 
 @shared_task(name="jobs.push")
 def push(*work_ids: int) -> None:
     for work_id in work_ids:
-        dispatch.push(work_id, timezone.now)
+        dispatcher.push(work_id, timezone.now)
 
 
 @shared_task(name="jobs.check_health")
@@ -27,7 +29,7 @@ def check_health() -> None:
 
 @shared_task(name="jobs.reclaim")
 def reclaim(job_uid: str) -> None:
-    scheduling.let_go(timezone.now(), [UUID(job_uid)])
+    loop.let_go(timezone.now(), [UUID(job_uid)])
 
 
 @shared_task(name="jobs.sweep")

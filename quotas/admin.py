@@ -16,7 +16,7 @@ from django.utils import timezone
 from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
 from quotas.models import Queue, QuotaGrant, QuotaRevision, QuotaTree
-from quotas.services import leads, queues, scopes
+from quotas.services import queues, scopes, team_leads
 
 State = Queue.State
 
@@ -96,10 +96,10 @@ class QuotaGrantAdmin(RoleAdmin):
         return self.has_add_permission(request)
 
     def save_model(self, request: HttpRequest, obj: QuotaGrant, form: Any, change: bool) -> None:
-        leads.save(obj)
+        team_leads.save(obj)
 
     def delete_model(self, request: HttpRequest, obj: QuotaGrant) -> None:
-        leads.take_back(QuotaGrant.objects.filter(pk=obj.pk))
+        team_leads.take_back(QuotaGrant.objects.filter(pk=obj.pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[QuotaGrant]) -> None:
-        leads.take_back(queryset)
+        team_leads.take_back(queryset)

@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from quotas.core import reading
+from quotas.core import parsing
 from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
 
@@ -19,7 +19,7 @@ def tree() -> Tree | None:
 
 def parsed(found: QuotaTree) -> Tree:
     """Raises ValueError for a stored tree that the rules of today refuse: without a limit is not what was meant."""
-    read = reading.read(found.manifest)
+    read = parsing.read(found.manifest)
     if read.tree is None:
         told = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults)
         raise ValueError(f"the stored {found} is not valid any more: {told}")

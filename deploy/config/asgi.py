@@ -18,7 +18,7 @@ from django.urls import get_resolver, path, re_path  # noqa: E402
 
 from deploy.config.http import behind  # noqa: E402
 from deploy.config.wsgi import application as plain  # noqa: E402
-from fleet import pauses  # noqa: E402
+from fleet import gc_tuning  # noqa: E402
 from fleet.api.limits import refusal, sort  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
 from fleet.limits import Limited  # noqa: E402
@@ -40,4 +40,4 @@ _router = ProtocolTypeRouter(
 application = behind(settings.CONVOY_TRUSTED_PROXIES, Limited(_router, settings.CONVOY_LIMITS, sort, refusal))
 
 _ = get_resolver().url_patterns  # every view is loaded now, not with the first request
-pauses.shorten()
+gc_tuning.shorten()

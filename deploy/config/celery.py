@@ -10,7 +10,7 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from deploy.config import metrics as exporter
 from deploy.config.celery_heartbeat import WorkerHeartbeat
-from fleet import metrics, pauses
+from fleet import gc_tuning, metrics
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
 
@@ -30,7 +30,7 @@ def _say_so_at_once(**_: object) -> None:
 
 @worker_ready.connect
 def _look_no_more_at_code(**_: object) -> None:
-    pauses.shorten()
+    gc_tuning.shorten()
 
 
 @beat_init.connect

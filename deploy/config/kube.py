@@ -16,7 +16,7 @@ from django.utils import timezone  # noqa: E402
 from uvicorn import Config, Server  # noqa: E402
 
 from deploy.config.http import Protocol, behind  # noqa: E402
-from fleet import pauses  # noqa: E402
+from fleet import gc_tuning  # noqa: E402
 from fleet.kubeapi import pki  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
 from fleet.kubeapi.clusters import Clusters  # noqa: E402
@@ -62,7 +62,7 @@ def main() -> int:
         call_command("ensure_admin")
         call_command("write_kubeconfig", server=f"https://{given.host}:{given.port}")
     running = server(given.port, given.host)
-    pauses.shorten()
+    gc_tuning.shorten()
     running.run()
     return 0 if running.started else 1
 

@@ -130,7 +130,7 @@ def _simulator(plan: Plan) -> Spec:
     folder.mkdir(mode=0o700, exist_ok=True)
     return Spec(
         "simulator",
-        _python("-m", "fleet.simulator.main", "--home", str(folder), "--config", str(FLEET_FILE)),
+        _python("-m", "simulator.main", "--home", str(folder), "--config", str(FLEET_FILE)),
         probes.serves_kubeconfigs(folder, plan.simulated),
         _env(plan) | {"CONVOY_FLEET_FILE": str(plan.home / "run" / "fleet.json")},
         death_signal=signal.SIGTERM,

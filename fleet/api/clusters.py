@@ -27,7 +27,7 @@ from fleet.api.serializers import (
     NodeSerializer,
 )
 from fleet.models import Cluster, Event, Node
-from fleet.services import access, clusters, examining, rehearsing
+from fleet.services import access, clusters, join_preflight, rehearsing
 
 
 @extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))
@@ -84,7 +84,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         given = JoinSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         wanted = given.validated_data
-        checks = examining.examine(wanted["name"], wanted["kubeconfig"], wanted["context"])
+        checks = join_preflight.examine(wanted["name"], wanted["kubeconfig"], wanted["context"])
         return Response(ChecksSerializer({"ok": all(each.ok for each in checks), "checks": checks}).data)
 
     @extend_schema(request=ClusterChangeSerializer, responses=ClusterDetailSerializer)

@@ -8,7 +8,7 @@ database, no wire, and nothing of jobs.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fleet.core.sightings import Amounts, Key, NodeSeen, PodSeen
+from fleet.core.observed import Amounts, Key, NodeSeen, PodSeen
 
 Stand = tuple[NodeSeen, Amounts]
 """A node and the sum of what the pods on it ask."""

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fleet.audit_context import Asking
 from fleet.kubeapi.catalog import Target
 from fleet.kubeapi.request import Request
 from fleet.services import audit
 from fleet.services.proxying import Call
-from fleet.trail import Asking
 
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from fleet import journal
+from fleet.db.repeatable_read import one_moment
 from fleet.kube.status import KubeError, expired
 from fleet.kubeapi.feed import Feed, InThread
 from fleet.kubeapi.kinds import Change, Kind, Object
 from fleet.kubeapi.lists import Wanted, too_large
 from fleet.kubeapi.request import encoded
 from fleet.kubeapi.tables import table
-from fleet.moment import one_moment
 
 _BOOKMARK_S = 10.0
 LONGEST_S = 3600

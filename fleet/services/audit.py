@@ -1,6 +1,6 @@
 """The audit of writes: what each looked like before and after, those that were refused, and how long all that is kept.
 
-Doors say who is asking with `asking`; what changes meanwhile is written down by `fleet.trail`. A request that changes
+Doors say who is asking with `asking`; what changes meanwhile is written down by `fleet.audit_context`. A request that changes
 nothing and is not refused leaves nothing. What is new is written down as it is made; before and after of a change when the
 request is over, so a process that dies in between leaves the line without them.
 """
@@ -17,12 +17,12 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.utils import timezone
 
-from fleet import bulk
+from fleet.audit_context import Asking, current
+from fleet.db import bulk
 from fleet.errors import ConvoyError
 from fleet.kube.status import KubeError
 from fleet.models import AuditEntry
 from fleet.models.encrypted import EncryptedJSONField
-from fleet.trail import Asking, current
 
 KEEP = timedelta(days=180)
 LARGEST = 32 * 1024

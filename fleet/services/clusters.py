@@ -18,8 +18,8 @@ from fleet.errors import Conflict, FieldFault, InvalidInput, NotFound, invalid
 from fleet.member import addresses, kubeconfig
 from fleet.member.client import Access
 from fleet.models import Cluster
-from fleet.services import links, probing
-from fleet.services.probing import Findings
+from fleet.services import member_clients, member_facts
+from fleet.services.member_facts import Findings
 
 Taint = Mapping[str, str]
 _HEALTH_TAINTS = (health.NOT_READY_TAINT, health.UNREACHABLE_TAINT)
@@ -57,7 +57,7 @@ def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str,
         )
     with transaction.atomic():
         row = _locked(cluster)
-        row.access, row.server = links.stored(access), access.server
+        row.access, row.server = member_clients.stored(access), access.server
         row.member_uid = findings.member_uid or row.member_uid
         take(row, findings, now)
         _changed(row, "CredentialsRenewed", f"{by} renewed the credentials", now, "access", "server", "member_uid")
@@ -75,8 +75,8 @@ def read(kubeconfig_text: str, context: str = "") -> Access:
 
 def probe(access: Access) -> Findings:
     """What the member says; refused when it lets us do too little to be of use."""
-    findings = probing.probe(access)
-    lacking = probing.missing_essentials(findings)
+    findings = member_facts.probe(access)
+    lacking = member_facts.missing_essentials(findings)
     if lacking:
         detail = f"the cluster lacks or does not allow: {', '.join(lacking)}"
         raise InvalidInput(f"kubeconfig: {detail}", (FieldFault("kubeconfig", detail),))
@@ -215,7 +215,7 @@ def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], 
     row = Cluster(
         name=name,
         server=access.server,
-        access=links.stored(access),
+        access=member_clients.stored(access),
         member_uid=findings.member_uid,
         labels=labels,
         state=Cluster.State.READY,

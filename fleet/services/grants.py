@@ -7,11 +7,11 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from fleet.audit_context import current
 from fleet.errors import Conflict, NotFound, invalid
 from fleet.kube import names
 from fleet.models import Grant, Token
 from fleet.services import access, audit
-from fleet.trail import current
 
 Role = Grant.Role
 

@@ -21,8 +21,8 @@ from fleet.member import discovery
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberDenied, MemberError, MemberMissing
 from fleet.models import Cluster
-from fleet.services import clusters, links, pictures, probing
-from fleet.services.probing import Findings
+from fleet.services import clusters, member_clients, member_facts, pictures
+from fleet.services.member_facts import Findings
 
 log = get_logger(__name__)
 
@@ -92,7 +92,7 @@ def _looks(rows: list[Cluster]) -> list[Look]:
 
 def _look_at(row: Cluster) -> Look:
     try:
-        client = links.client(row, timeout_s=LOOK_S)
+        client = member_clients.client(row, timeout_s=LOOK_S)
     except MemberDenied as e:
         return Look(False, False, health.CREDENTIALS_UNREADABLE, e.message[:500])
     return look(client)
@@ -174,7 +174,7 @@ def _discoveries(rows: list[Cluster]) -> list[tuple[Cluster, Findings]]:
     if not rows:
         return []
     pool = ThreadPoolExecutor(min(_AT_ONCE, len(rows)))
-    asked = {row.pk: pool.submit(partial(_ask, links.access_of(row), row.apis)) for row in rows}
+    asked = {row.pk: pool.submit(partial(_ask, member_clients.access_of(row), row.apis)) for row in rows}
     wait(asked.values(), timeout=ASK_S)
     pool.shutdown(wait=False, cancel_futures=True)
     done = [(row, asked[row.pk]) for row in rows if asked[row.pk].done() and not asked[row.pk].cancelled()]
@@ -183,9 +183,9 @@ def _discoveries(rows: list[Cluster]) -> list[tuple[Cluster, Findings]]:
 
 def _ask(access: Access, before: discovery.Apis) -> Findings | None:
     try:
-        client = links.connect(access, timeout_s=LOOK_S)
+        client = member_clients.connect(access, timeout_s=LOOK_S)
         try:
-            return probing.ask(client, before)
+            return member_facts.ask(client, before)
         finally:
             client.close()
     except MemberError as e:

@@ -11,7 +11,7 @@ from fleet.errors import Forbidden, InvalidInput, NotFound, Unavailable
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
 from fleet.models import Cluster
-from fleet.services import access, links
+from fleet.services import access, member_clients
 
 CONNECT_S = 5.0
 PLAIN_IDLE_S = 60.0
@@ -121,7 +121,7 @@ def open_answer(
     target = call.path + (f"?{query}" if query else "")
     idle_s = STREAM_IDLE_S if lasting else PLAIN_IDLE_S
     try:
-        client = links.client(cluster, timeout_s=CONNECT_S)
+        client = member_clients.client(cluster, timeout_s=CONNECT_S)
         answer = client.passing(call.method, target, headers, body, idle_s=idle_s)
     except MemberError as e:
         raise Unavailable(f"cluster {cluster.name}: {e.message}") from e

@@ -8,7 +8,7 @@ from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 
 from fleet.errors import TooLarge
-from jobs.services.manifests import MAX_BYTES
+from jobs.services.submission.manifests import MAX_BYTES
 
 _DRAINED = 32 * 1024 * 1024
 """A refused body is still read up to here, so that its sender hears the answer and not a reset connection."""
@@ -16,7 +16,7 @@ _CHUNK = 64 * 1024
 
 
 class Manifests(BaseParser):
-    """YAML or JSON, left as bytes for `jobs.services.manifests`."""
+    """YAML or JSON, left as bytes for `jobs.services.submission.manifests`."""
 
     media_type = "application/yaml"
 

@@ -12,9 +12,9 @@ from rest_framework.views import APIView
 from fleet.api.clusters import visible
 from fleet.api.permissions import SignedIn
 from fleet.services import access
-from jobs.core.lifecycle import Action
+from jobs.core.failover.lifecycle import Action
 from jobs.models import Job
-from jobs.services import bulk
+from jobs.services.submission import bulk
 
 
 class BulkSerializer(serializers.Serializer[Any]):

@@ -14,7 +14,7 @@ from fleet.services import access
 from jobs.api.bodies import PARSERS
 from jobs.api.manifests import MANIFESTS, allowed_documents
 from jobs.api.serializers import ReasonSerializer
-from jobs.services import dry_runs
+from jobs.services.submission import dry_runs
 
 
 @extend_schema_field({"type": "string", "enum": ["Starts", "Reclaims", "Waits"]})

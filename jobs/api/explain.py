@@ -17,10 +17,10 @@ from fleet.errors import NotFound
 from fleet.services import access
 from jobs.api.placement import SpeedSerializer
 from jobs.api.serializers import QuotaVerdictSerializer, ReasonSerializer
-from jobs.core import remedies
-from jobs.core.placing.explaining import Cause
+from jobs.core.explain import remedies
+from jobs.core.placement.explaining import Cause
 from jobs.models import Job
-from jobs.services import explaining
+from jobs.services.inspect import explaining
 from quotas.services import scopes
 
 

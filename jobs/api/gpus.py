@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from fleet.api.permissions import ByRole, Guarded
 from fleet.models import Cluster
 from fleet.services import access
-from jobs.services import gpu_map, topology_shown
+from jobs.services.inspect import gpu_links, gpu_map
 
 
 class PodOnNodeSerializer(serializers.Serializer[Any]):
@@ -114,5 +114,5 @@ class NodeDevicesView(Guarded, APIView):
     def get(self, request: Request, name: str, node: str) -> Response:
         """How the GPUs of one node are linked and which pod has which, asked of its cluster now."""
         cluster = get_object_or_404(Cluster.objects.all(), name=name)
-        found = topology_shown.of_node(cluster, node, access.visible_namespaces(request.user))
+        found = gpu_links.of_node(cluster, node, access.visible_namespaces(request.user))
         return Response(NodeDevicesSerializer(found).data)

@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from jobs.core.timeline import Gate, Owner, Passage
-from jobs.services.history import Timeline
+from jobs.core.explain.timeline import Gate, Owner, Passage
+from jobs.services.inspect.history import Timeline
 
 
 class SliceSerializer(serializers.Serializer[Any]):

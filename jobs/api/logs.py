@@ -15,7 +15,7 @@ from rest_framework import serializers
 
 from fleet import connections
 from fleet.errors import ConvoyError, Unavailable
-from jobs.services.logs import Log
+from jobs.services.inspect.logs import Log
 
 FOLLOWERS = 32
 """Logs that one web process follows at a time."""

@@ -17,7 +17,7 @@ from fleet.services import access
 from jobs.api.bodies import PARSERS, refuse_forms
 from jobs.api.serializers import AppliedListSerializer, DeletedListSerializer
 from jobs.models import Dependent, Job, Policy
-from jobs.services import lifecycle, manifests, submit
+from jobs.services.submission import actions, manifests, submit
 from quotas.models import QuotaTree
 from quotas.services import trees
 
@@ -85,11 +85,11 @@ def _delete(document: Document, by: str, now: datetime) -> dict[str, str]:
     if job := Job.objects.filter(**key).first():
         if job.deleting_at is not None:
             return {**key, "action": "deleting"}
-        return {**key, "action": "deleted" if lifecycle.delete(job, by=by, now=now) else "deleting"}
+        return {**key, "action": "deleted" if actions.delete(job, by=by, now=now) else "deleting"}
     if policy := Policy.objects.filter(**key).first():
-        lifecycle.delete_policy(policy, by=by, now=now)
+        actions.delete_policy(policy, by=by, now=now)
     elif dependent := Dependent.objects.filter(**key).first():
-        lifecycle.delete_dependent(dependent, by=by, now=now)
+        actions.delete_dependent(dependent, by=by, now=now)
     elif kind == QuotaTree.kind and QuotaTree.objects.filter(namespace=namespace, name=name).exists():
         trees.delete(name, by=by, now=now)
     else:

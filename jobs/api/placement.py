@@ -11,9 +11,10 @@ from rest_framework.views import APIView
 
 from fleet.api.permissions import ByRole, Guarded
 from fleet.errors import FieldFault, InvalidInput
-from jobs.core import topology, topology_speed
+from jobs.core.topology import network
+from jobs.core.topology import speed as topology_speed
 from jobs.models import Job
-from jobs.services import topology_speeds
+from jobs.services.inspect import speeds
 
 
 class SpeedSerializer(serializers.Serializer[Any]):
@@ -53,7 +54,7 @@ def placement_of(job: Job) -> dict[str, Any] | None:
     kept = binding.placement
     nodes = {role: [{"node": node, "pods": pods} for node, pods in runs] for role, runs in kept["nodes"].items()}
     chosen = {"gpus": kept.get("gpus") or {}, "ring_gbs": kept.get("ring_gbs") or 0.0}
-    shown = {**kept, **chosen, "nodes": nodes, "speed": topology_speeds.of_placed(job, kept)}
+    shown = {**kept, **chosen, "nodes": nodes, "speed": speeds.of_placed(job, kept)}
     return dict(PlacementSerializer(shown).data)
 
 
@@ -90,7 +91,7 @@ def _training(asked: dict[str, Any]) -> topology_speed.Training:
         for name in ("step_seconds", "gradient_bytes"):
             if not isfinite(asked[name]):
                 raise InvalidInput(f"{name} is no number", (FieldFault(name, "must be a finite number"),))
-        step = topology.Step(asked["step_seconds"], asked["gradient_bytes"])
+        step = network.Step(asked["step_seconds"], asked["gradient_bytes"])
         return topology_speed.Training(step)
     found = topology_speed.MODELS.get(str(asked.get("model", "")).lower())
     if found is None:

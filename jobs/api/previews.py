@@ -13,7 +13,7 @@ from fleet.api.permissions import SignedIn
 from jobs.api.bodies import PARSERS
 from jobs.api.manifests import MANIFESTS, allowed_documents
 from jobs.api.serializers import AppliedSerializer, GangRoleSerializer, ReasonSerializer, ShortSerializer
-from jobs.services import previews
+from jobs.services.submission import previews
 
 
 class OutlookSerializer(serializers.Serializer[Any]):

@@ -9,7 +9,7 @@ from django.db.models import Count
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from jobs import snapshot
-from jobs.core.waiting import INADMISSIBLE
+from jobs.core.admission.inadmissible import INADMISSIBLE
 from quotas import queries
 from quotas.core import amounts
 from quotas.services import usage

@@ -16,7 +16,7 @@ from fleet.api.permissions import ByRole, Guarded
 from fleet.services import access
 from jobs.api.views import UID
 from jobs.models import Job
-from jobs.services import estimates, queue_moves, queueing
+from jobs.services.scheduling import estimates, queue_moves, queueing
 from quotas import queries
 
 _ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH, description="of the job")

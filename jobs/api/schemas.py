@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from fleet.api.permissions import SignedIn
 from fleet.kube import fields
-from jobs.services import vocabulary
+from jobs.services.submission import schema_completion
 
 
 class KnownKindSerializer(serializers.Serializer[Any]):
@@ -59,7 +59,7 @@ class KindsView(APIView):
     @extend_schema(operation_id="schemas", responses=KnownKindsSerializer)
     def get(self, request: Request) -> Response:
         """The kinds whose manifests ``apply`` takes."""
-        return Response(KnownKindsSerializer({"results": vocabulary.kinds()}).data)
+        return Response(KnownKindsSerializer({"results": schema_completion.kinds()}).data)
 
 
 class PlaceView(APIView):
@@ -70,4 +70,4 @@ class PlaceView(APIView):
         """What may be written at one place of a manifest."""
         query = PlaceQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        return Response(PlaceSerializer(vocabulary.place(**query.validated_data)).data)
+        return Response(PlaceSerializer(schema_completion.place(**query.validated_data)).data)

@@ -7,11 +7,11 @@ from rest_framework import serializers
 
 from fleet.models import Pod
 from jobs.api.placement import PlacementSerializer, placement_of
-from jobs.core.lifecycle import Action
-from jobs.core.shares import ShareState
+from jobs.core.division.shares import ShareState
+from jobs.core.failover.lifecycle import Action
 from jobs.kinds import registry
 from jobs.models import Attempt, Binding, Dependent, Job, Policy
-from jobs.services import lifecycle
+from jobs.services.submission import actions as submission_actions
 
 
 class ShortSerializer(serializers.Serializer[Any]):
@@ -104,7 +104,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
     @extend_schema_field(ActionsSerializer)
     def get_actions(self, job: Job) -> dict[str, dict[str, Any]]:
-        refusals = {action.value: lifecycle.allowed(job, action) for action in Action}
+        refusals = {action.value: submission_actions.allowed(job, action) for action in Action}
         return {name: {"allowed": not why, "reason": why} for name, why in refusals.items()}
 
 

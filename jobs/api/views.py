@@ -34,7 +34,8 @@ from jobs.api.serializers import (
     PolicySerializer,
 )
 from jobs.models import Binding, Dependent, Job, Policy
-from jobs.services import history, lifecycle, logs
+from jobs.services.inspect import history, logs
+from jobs.services.submission import actions
 
 UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _HEAVY = ("manifest", "status", "waited")
@@ -84,19 +85,19 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         job = self.get_object()
         shown = JobDetailSerializer(job).data
         now = timezone.now()
-        gone = lifecycle.delete(job, by=request.user.get_username(), now=now)
+        gone = actions.delete(job, by=request.user.get_username(), now=now)
         return Response({**shown, "deleting_at": now} if gone else self._fresh(), status=202)
 
     @extend_schema(request=None, responses={202: JobDetailSerializer}, parameters=[_ID])
     @action(detail=True, methods=["post"])
     def suspend(self, request: Request, id: str) -> Response:
-        lifecycle.suspend(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        actions.suspend(self.get_object(), by=request.user.get_username(), now=timezone.now())
         return Response(self._fresh(), status=202)
 
     @extend_schema(request=None, responses={202: JobDetailSerializer}, parameters=[_ID])
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, id: str) -> Response:
-        lifecycle.resume(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        actions.resume(self.get_object(), by=request.user.get_username(), now=timezone.now())
         return Response(self._fresh(), status=202)
 
     @extend_schema(parameters=[GroupsQuery], responses=GroupsSerializer)
@@ -207,7 +208,7 @@ class PolicyViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, v
     @extend_schema(responses={204: None}, parameters=[_ID])
     def destroy(self, request: Request, id: str) -> Response:
         """Placed jobs run on; waiting ones wait for another policy."""
-        lifecycle.delete_policy(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        actions.delete_policy(self.get_object(), by=request.user.get_username(), now=timezone.now())
         return Response(status=204)
 
 
@@ -254,5 +255,5 @@ class DependentViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[D
 
     @extend_schema(responses={204: None}, parameters=[_ID])
     def destroy(self, request: Request, id: str) -> Response:
-        lifecycle.delete_dependent(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        actions.delete_dependent(self.get_object(), by=request.user.get_username(), now=timezone.now())
         return Response(status=204)

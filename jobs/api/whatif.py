@@ -13,8 +13,9 @@ from fleet.api.permissions import SignedIn
 from fleet.errors import invalid
 from fleet.services import access
 from jobs.api.serializers import ReasonSerializer
-from jobs.services import manifests, whatif
-from jobs.services.whatif import NewNodes, NewQuota, Suppose
+from jobs.services.inspect import whatif
+from jobs.services.inspect.whatif import NewNodes, NewQuota, Suppose
+from jobs.services.submission import manifests
 
 
 class NewNodesSerializer(serializers.Serializer[Any]):

@@ -57,7 +57,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What is kept of a verdict with the decision it led to; `jobs.core.placing.explaining.Look` says what each means."""
+    """What is kept of a verdict with the decision it led to; `jobs.core.placement.explaining.Look` says what each means."""
 
     cause: str = ""
     role: str = ""

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from fleet.errors import FieldFault
 from fleet.kube.resources import Resource
-from jobs.core.faults import Faults, Manifest
+from jobs.core.manifest_fields import Faults, Manifest
 
 __all__ = [
     "AccountRights",

@@ -170,7 +170,7 @@ def _policy() -> Document:
 
 
 def _override() -> Document:
-    """What `jobs.core.overrides` does not do it refuses by its name."""
+    """What `jobs.core.policies.overrides` does not do it refuses by its name."""
     change = _text("What is done.", "add", "remove", "replace")
     anything = {"description": "The value.", "x-kubernetes-preserve-unknown-fields": True}
     image = _object(

@@ -18,8 +18,8 @@ from fleet.kube.resources import Resource
 from fleet.kubeapi.kinds import Change, Column, Object, RowKind, stamp
 from fleet.kubeapi.tables import AGE
 from fleet.models import Cluster
-from jobs.core import shares as parts
-from jobs.core.shares import ShareState
+from jobs.core.division import shares as parts
+from jobs.core.division.shares import ShareState
 from jobs.events import WORK, work_name
 from jobs.kinds import registry
 from jobs.models import Binding, Job, Work

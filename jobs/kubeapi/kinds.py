@@ -11,7 +11,7 @@ from fleet.kube.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_
 from fleet.kubeapi.fleet_kinds import namespaces_of
 from fleet.kubeapi.kinds import Column, Exact, Key, Kind, Object, Write, head, stamp
 from fleet.kubeapi.tables import AGE
-from jobs.core import policy as policies
+from jobs.core.policies import propagation as policies
 from jobs.kinds import registry, schemas
 from jobs.kinds.base import Phase
 from jobs.kubeapi import printing
@@ -19,7 +19,7 @@ from jobs.kubeapi.decisions import Bindings, Works
 from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
 from jobs.models import Dependent, Job, Policy
-from jobs.services import lifecycle
+from jobs.services.submission import actions
 
 NAMESPACES_IN_USE = tuple(namespaces_of(model.objects.all()) for model in (Job, Policy, Dependent))
 
@@ -61,7 +61,7 @@ class Jobs(ManifestKind):
 
     def delete(self, name: str, write: Write) -> bool:
         job = self.one(name, write)
-        return job.deleting_at is None and lifecycle.delete(job, by=write.by, now=write.now)
+        return job.deleting_at is None and actions.delete(job, by=write.by, now=write.now)
 
 
 _ORDER = ("Complete", "Succeeded", "Failed", "Suspended", "Restarting", "Running", "Created")
@@ -148,7 +148,7 @@ class Policies(ManifestKind):
         return rendered(row, self.served.resource.api_version)
 
     def delete(self, name: str, write: Write) -> bool:
-        lifecycle.delete_policy(self.one(name, write), by=write.by, now=write.now)
+        actions.delete_policy(self.one(name, write), by=write.by, now=write.now)
         return True
 
 
@@ -171,7 +171,7 @@ class Dependents(ManifestKind):
         return rendered(row, self.served.resource.api_version)
 
     def delete(self, name: str, write: Write) -> bool:
-        lifecycle.delete_dependent(self.one(name, write), by=write.by, now=write.now)
+        actions.delete_dependent(self.one(name, write), by=write.by, now=write.now)
         return True
 
 

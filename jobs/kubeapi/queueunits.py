@@ -16,7 +16,7 @@ from fleet.kubeapi.tables import AGE
 from jobs.kinds import registry
 from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
-from jobs.services import estimates, queue_moves, queueing
+from jobs.services.scheduling import estimates, queue_moves, queueing
 from quotas.core.amounts import quantity
 from quotas.core.estimate import Estimate
 

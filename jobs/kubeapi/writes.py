@@ -1,4 +1,4 @@
-"""Kinds whose writes are manifests handed to `jobs.services.submit`, as every other door does."""
+"""Kinds whose writes are manifests handed to `jobs.services.submission.submit`, as every other door does."""
 
 import json
 from functools import cached_property
@@ -9,7 +9,7 @@ from fleet.kube import crds, structural
 from fleet.kube.schemas import Schema
 from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
 from jobs.kinds import schemas
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 
 WRITABLE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 

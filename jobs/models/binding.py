@@ -19,7 +19,7 @@ class Binding(models.Model):
     explanation = models.JSONField(default=list, blank=True)
     """``[{cluster, fits, code, message, ...}]`` for every cluster looked at, best first."""
     placement = models.JSONField(default=dict, blank=True)
-    """Its nodes in the order of ranks and the network domains they share, as `jobs.core.topology_placed` keeps it."""
+    """Its nodes in the order of ranks and the network domains they share, as `jobs.core.placement.placed_topology` keeps it."""
     scheduled_at = models.DateTimeField(null=True, blank=True)
     former_policy = models.JSONField(null=True, blank=True)
     """Manifest of the policy it was placed by, once that is deleted: in force until another policy selects the job."""

@@ -65,7 +65,7 @@ class Job(models.Model):
     charge = models.JSONField(null=True, blank=True)
     """What its leaf is charged for it, `quotas.core.amounts.of_job`; null: not charged. The ledger is the sum of these."""
     reclaim = models.JSONField(null=True, blank=True)
-    """While it makes room, and until it is placed again: for whom, why, until when; see `jobs.services.reclaiming`."""
+    """While it makes room, and until it is placed again: for whom, why, until when; `jobs.services.scheduling.preemption`."""
     policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
 
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
@@ -74,7 +74,7 @@ class Job(models.Model):
     reason_code = CodeField(max_length=64, null=True, blank=True, editable=False)
     """Follows ``reason``: lists narrow and count by it without reading what else is in the row."""
     waited = models.JSONField(default=list, blank=True)
-    """``[[owner, since]]``: in whose hands it was while it waited, as `jobs.core.timeline.entered` keeps it."""
+    """``[[owner, since]]``: in whose hands it was while it waited, as `jobs.core.explain.timeline.entered` keeps it."""
     suspended = models.BooleanField(default=False)
     cluster = models.ForeignKey(
         "fleet.Cluster", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs_here"
@@ -82,7 +82,7 @@ class Job(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     """The number of the latest attempt: the fencing token on everything sent."""
     shares = models.JSONField(default=list, blank=True)
-    """Of a job that is divided, who has how much: `jobs.core.shares`; empty: it runs whole, on ``cluster``."""
+    """Of a job that is divided, who has how much: `jobs.core.division.shares`; empty: it runs whole, on ``cluster``."""
     status = models.JSONField(default=dict, blank=True)
     """The member's ``.status`` of the current attempt."""
 

@@ -61,7 +61,7 @@ class CodeField(models.CharField):  # type: ignore[type-arg]
 
     descriptor_class = _Code
     follows = "reason"
-    """For `fleet.bulk`: written whenever that is."""
+    """For `fleet.db.bulk`: written whenever that is."""
 
 
 class JobRows(models.QuerySet[Any]):

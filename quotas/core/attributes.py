@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from fleet.kube import names
-from quotas.core import limits
+from quotas.core import validation
 from quotas.core.amounts import told
-from quotas.core.limits import Fault, Limits
 from quotas.core.tree import Attributes, OutsideJobs, PreemptPolicy
+from quotas.core.validation import Fault, Limits
 
 LENDLIMIT = "alibabacloud.com/lendlimit"
 WEIGHT = "weight"
@@ -76,7 +76,7 @@ def _lendlimit(value: object, least: Limits, faults: list[Fault]) -> Limits | No
     if not isinstance(body, dict):
         faults.append((LENDLIMIT, 'must be JSON such as \'{"cpu": 2, "memory": "4Gi"}\''))
         return None
-    lent, wrong = limits.read(body)
+    lent, wrong = validation.read(body)
     faults += [(LENDLIMIT, f"{resource} {detail}") for resource, detail in wrong]
     for resource, amount in lent.items():
         if amount > least.get(resource, 0):

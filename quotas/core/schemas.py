@@ -7,7 +7,7 @@ trees refuses it. What stands elsewhere is dropped as it is of any kind.
 from typing import Any
 
 from fleet.kube import schemas
-from quotas.core.reading import DEEPEST
+from quotas.core.parsing import DEEPEST
 
 Document = dict[str, Any]
 _AMOUNTS = {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}}

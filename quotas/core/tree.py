@@ -1,7 +1,7 @@
 """The quota tree as frozen values: who is promised what (min), who may have how much (max), and which leaf a job belongs to.
 
 Everything is keyed by the full path, ``root/team/leaf``: short names repeat. A tree that exists here is valid; reading one
-and refusing it is `quotas.core.reading`'s business. Knows nothing of what is in use.
+and refusing it is `quotas.core.parsing`'s business. Knows nothing of what is in use.
 """
 
 from collections import defaultdict

@@ -11,14 +11,14 @@ from fleet.kube.resources import Resource
 from fleet.kubeapi.kinds import Column, Kind, Object, RowKind, Write, head, stamp
 from fleet.kubeapi.tables import AGE
 from quotas import queries
-from quotas.core import reading, schemas
+from quotas.core import parsing, schemas
 from quotas.core.amounts import quantity
 from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaTree
 from quotas.services import queues, trees, usage
 
 _FULL_NAME = "kube-queue/quota-fullname"
-_GROUP, _VERSION = reading.API_VERSION.split("/")
+_GROUP, _VERSION = parsing.API_VERSION.split("/")
 TREES = Resource(_GROUP, _VERSION, "elasticquotatrees", QuotaTree.kind)
 QUEUES = Resource("scheduling.x-k8s.io", "v1alpha1", "queues", Queue.kind)
 SOURCE = "kubectl"
@@ -131,7 +131,7 @@ def _parent(path: str) -> str:
 
 def namespaces() -> Iterable[str]:
     """Where the tree and its queues are."""
-    return (reading.NAMESPACE, Queue.namespace) if queries.row() else ()
+    return (parsing.NAMESPACE, Queue.namespace) if queries.row() else ()
 
 
 def kinds() -> list[Kind]:

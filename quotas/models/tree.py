@@ -1,4 +1,4 @@
-"""The quota tree as applied. What it means is read from the manifest by `quotas.core.reading`."""
+"""The quota tree as applied. What it means is read from the manifest by `quotas.core.parsing`."""
 
 import uuid
 

@@ -12,11 +12,11 @@ from django.db import transaction
 
 from fleet.errors import Forbidden
 from quotas import queries, signals
-from quotas.core import reading
-from quotas.core.effect import Effect
+from quotas.core import parsing
+from quotas.core.impact import Effect
 from quotas.core.tree import Tree
 from quotas.models import QuotaTree
-from quotas.services import edits, effects, scopes, usage
+from quotas.services import edits, impact, scopes, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def of_changes(changes: list[dict[str, Any]], *, by: str, now: datetime | None) 
 
 def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -> Preview:
     """Without ``now`` the jobs are not asked: quick, and silent about them."""
-    row, read = queries.row(), reading.read(manifest)
+    row, read = queries.row(), parsing.read(manifest)
     before = row.manifest if row else {}
     faults = [PlacedFault(*edits.place_of(manifest, each.field), each.detail) for each in read.faults]
     touched, refusals = scopes.touched(before, manifest), _forbidden(by, row, manifest)
@@ -66,7 +66,7 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -
         found,
         refusals=[*vetoes, *refusals],
         warnings=[*read.warnings, *usage.outside_warnings(read.tree, outside)],
-        effect=effects.of(old, read.tree, now),
+        effect=impact.of(old, read.tree, now),
         outside=outside,
     )
 

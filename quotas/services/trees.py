@@ -14,11 +14,12 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from fleet import bulk, events, journal
+from fleet import events, journal
+from fleet.db import bulk
 from fleet.errors import Conflict, InvalidInput, NotFound
 from fleet.services import audit
 from quotas import queries, signals
-from quotas.core import reading
+from quotas.core import parsing
 from quotas.core.naming import queue_name
 from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
@@ -91,7 +92,7 @@ def revert(generation: int, saving: Saving) -> Applied:
 def valid(manifest: Mapping[str, Any]) -> tuple[Tree, tuple[str, ...]]:
     """The tree and its warnings; raises `InvalidInput` with every fault."""
     _check_storable(manifest)
-    read = reading.read(manifest)
+    read = parsing.read(manifest)
     if read.tree is None:
         told = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults[:5])
         more = f" (and {len(read.faults) - 5} more)" if len(read.faults) > 5 else ""
@@ -172,7 +173,7 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
         scopes.require_edits(by, None, manifest)
         _ask_others(None, tree)
         _take_queues()
-        row = QuotaTree(namespace=reading.NAMESPACE, name=name, manifest=manifest, created_at=now, changed_by=by)
+        row = QuotaTree(namespace=parsing.NAMESPACE, name=name, manifest=manifest, created_at=now, changed_by=by)
         row.generation = queries.last_generation() + 1
         [row.resource_version] = events.announce([change(row, Action.ADDED)], now)
         row.save(force_insert=True)

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from quotas import queries
-from quotas.core import reading
+from quotas.core import parsing
 from quotas.core.tree import OutsideJobs
 from quotas.models import Queue, QuotaTree
 from quotas.services import edits, scopes, usage
@@ -74,7 +74,7 @@ def of(row: QuotaTree, user: Any) -> TreeView:
         created_at=row.created_at,
         changed_by=row.changed_by,
         manifest=row.manifest,
-        warnings=reading.read(row.manifest).warnings,
+        warnings=parsing.read(row.manifest).warnings,
         nodes=nodes,
         outside_jobs=OutsideJobs.WAIT if tree.outside_jobs_wait else OutsideJobs.RUN,
         outside=usage.outside(),

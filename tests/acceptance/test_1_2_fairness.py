@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from jobs.core.placing.weights import Weights
-from jobs.services import scheduling
-from tests.jobs.core.placing.cast import NOON, fleet, gang, node, workers
+from jobs.core.policies.weights import Weights
+from jobs.services.scheduling import loop
+from tests.jobs.core.placement.cast import NOON, fleet, gang, node, workers
 from tests.support import books
 from tests.support.quotas import GPU, apply_tree, gpus, leaf
 from tests.support.world import pytorch_job
@@ -24,7 +24,7 @@ def test_1_2_7_of_equal_jobs_of_two_users_no_one_has_more_than_a_gang_more_than_
     for room in range(4, 34, 2):
         node = cluster.nodes.get()
         cluster.nodes.update(allocatable={**node.allocatable, GPU: room})
-        scheduling._kept.clear()
+        loop._kept.clear()
         books.cycle()
         used = [books.used(f"root/{user}")[GPU] for user in ("ada", "sam")]
         assert sum(used) == room and abs(used[0] - used[1]) <= 2

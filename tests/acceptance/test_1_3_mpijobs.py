@@ -5,7 +5,7 @@ import yaml
 
 from fleet.models import Pod
 from jobs.kinds import registry
-from jobs.services import logs
+from jobs.services.inspect import logs
 from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
 
 pytestmark = pytest.mark.django_db(transaction=True)

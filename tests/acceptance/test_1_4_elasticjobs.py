@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.simulator.disturbance import Fault
 from jobs.kinds import registry
+from simulator.fault_parser import Fault
 from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,7 +16,7 @@ from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.models import QuotaGrant, QuotaRevision
-from quotas.services import documents, effects, trees, usage
+from quotas.services import documents, impact, trees, usage
 from tests.conftest import person
 from tests.console.conftest import CHROMIUM, PATIENCE_MS, QUIET
 from tests.quotas.core.builders import manifest, quota
@@ -156,7 +156,7 @@ def test_it_simulates_who_gains_and_who_is_taken_back(visit, monkeypatch):
     charge = [Charge("root/vision/night", {GPU: 3})] * 2
     running = [Running(f"PyTorchJob night/j{i}", each, 0, NOON) for i, each in enumerate(charge)]
     waiting = [Unit("PyTorchJob speech/tts", "speech/tts", Charge("root/speech", {GPU: 4}), 0, NOON)]
-    monkeypatch.setattr(effects, "_sources", [lambda tree: (running, waiting)])
+    monkeypatch.setattr(impact, "_sources", [lambda tree: (running, waiting)])
     monkeypatch.setattr(usage, "_admitted", [lambda: charge])
     page = visit("ada")
     expect(row(page, "night")).to_contain_text("6 used")

@@ -7,8 +7,8 @@ import yaml
 from playwright.sync_api import expect
 
 from fleet.models import Cluster, Node
-from fleet.simulator.controllers.life import Shape
-from fleet.simulator.member import SimulatedMember
+from simulator.controller_manager import Shape
+from simulator.member import SimulatedMember
 from tests.console.test_stories import north, sign_in
 from tests.support.world import pytorch_job
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from fleet.simulator.disturbance import Fault
+from simulator.fault_parser import Fault
 from tests.console.conftest import PATIENCE_MS
 from tests.console.test_jobs import open_job
 from tests.console.test_stories import north, sign_in

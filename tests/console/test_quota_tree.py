@@ -16,7 +16,7 @@ from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.models import Queue, QuotaGrant
-from quotas.services import effects, trees, usage
+from quotas.services import impact, trees, usage
 from tests.conftest import person
 from tests.console.conftest import CHROMIUM, PATIENCE_MS, QUIET
 from tests.console.test_admin_quotas import session_of
@@ -69,7 +69,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """night runs two jobs of 3 GPUs, 5 of them borrowed; speech waits for 4."""
     running = [Running(f"PyTorchJob night/j{i}", each, 0, NOON) for i, each in enumerate(NIGHT)]
     waiting = [Unit("PyTorchJob speech/tts", "speech/tts", TTS, 0, NOON)]
-    monkeypatch.setattr(effects, "_sources", [lambda tree: (running, waiting)])
+    monkeypatch.setattr(impact, "_sources", [lambda tree: (running, waiting)])
     monkeypatch.setattr(usage, "_admitted", [lambda: NIGHT])
     monkeypatch.setattr(usage, "_waiting", [lambda: [TTS]])
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from fleet.simulator import disturbance
-from fleet.simulator.faults_control import ControlServer
+from simulator import fault_parser
+from simulator.faults_control import ControlServer
 from tests.console.test_stories import sign_in
 from tests.support.world import POLICY, pytorch_job
 
@@ -60,7 +60,7 @@ def simulator(world, demo, settings, tmp_path_factory):
     settings.CONVOY_HEARTBEAT_GRACE_S = settings.CONVOY_CLUSTER_TOLERATION_S = 0.5
     for name in world.members:
         (home / f"{name}.kubeconfig").touch()
-    control = ControlServer(home, lambda name, words: world.members[name].disturb(disturbance.parse(words)))
+    control = ControlServer(home, lambda name, words: world.members[name].disturb(fault_parser.parse(words)))
     control.start()
     yield
     control.stop()

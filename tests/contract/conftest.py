@@ -17,7 +17,7 @@ from fleet.management.commands.write_kubeconfig import kubeconfig
 from fleet.member.client import Access, MemberClient
 from fleet.models import Token
 from fleet.services.access import TOKEN_LENGTH, TOKEN_PREFIX, digest
-from fleet.simulator.apiserver.server import ApiServer
+from simulator.apiserver.server import ApiServer
 from tests.conftest import person
 from tests.contract.target import Target, config_map, until
 from tests.realkube.control_plane import RealControlPlane, needs_realkube

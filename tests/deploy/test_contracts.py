@@ -10,9 +10,18 @@ import pytest
 from deploy.bootstrap.home import ROOT
 
 SKELETON = {
-    "fleet": ["api", "core", "kube", "management", "member", "models", "services", "simulator"],
+    "fleet": ["api", "core", "kube", "kubeapi", "management", "member", "models", "services"],
     "quotas": ["core"],
-    "jobs": ["core", "kinds", "models", "services", "api"],
+    "jobs": [
+        "core/placement",
+        "core/scheduling",
+        "kinds",
+        "models",
+        "services/lifecycle",
+        "services/scheduling",
+        "api",
+    ],
+    "simulator": ["machinery", "operators"],
     "frontend": ["cli"],
     "deploy": ["bootstrap", "supervisor", "config"],
 }
@@ -48,8 +57,13 @@ def test_the_skeleton_keeps_every_contract(house: Path) -> None:
         ("jobs/core/x", "jobs.kinds", "Floors of jobs"),
         ("jobs/core/x", "django", "The pure floors know no framework and no network"),
         ("quotas/core/x", "redis", "The pure floors know no framework and no network"),
+        ("jobs/core/placement/x", "jobs.core.scheduling", "Floors of jobs.core"),
+        ("jobs/services/lifecycle/x", "jobs.services.scheduling", "Stages of jobs.services"),
+        ("jobs/services/x", "jobs.models", "Stages of jobs.services"),
+        ("simulator/machinery/x", "simulator.operators", "Floors of the simulator"),
+        ("simulator/operators/x", "fleet.models", "The simulator knows a member's API and nothing of the fleet"),
         ("jobs/services/x", "kubernetes", "Only fleet.member speaks to a member's API"),
-        ("jobs/services/x", "fleet.simulator", "Product code never imports the simulator"),
+        ("jobs/services/x", "simulator", "Product code never imports the simulator"),
         ("frontend/cli/x", "jobs.core", "The command line speaks HTTP only"),
         ("deploy/bootstrap/x", "yaml", "The bootstrap and the supervisor need nothing installed"),
     ],

@@ -10,7 +10,7 @@ import yaml
 
 from deploy.bootstrap import up
 from deploy.demo import bundle
-from fleet.simulator import shape
+from simulator import shape
 
 
 def load(name: str) -> dict:

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import Job, Work
-from jobs.services import dispatch, scheduling
+from jobs.services.dispatch import dispatcher
+from jobs.services.scheduling import loop
 from tests.faults.test_kill_at_every_step import Killer, recover
 from tests.flows.test_division import BY_ROOM, copies, sweep_job
 from tests.support.world import World
@@ -38,9 +39,9 @@ def test_it_sends_every_share_once_whatever_line_a_worker_dies_at(members, kille
     members.apply(BY_ROOM)
     for line in range(1, 1000):
         members.apply(sweep_job(f"sweep-{line}", pods=6))
-        assert scheduling.run(timezone.now) == 1
+        assert loop.run(timezone.now) == 1
         first, second = Work.objects.filter(name=f"sweep-{line}").order_by("attempt")
-        dispatch.push(second.pk, timezone.now)
+        dispatcher.push(second.pk, timezone.now)
         outcome = killer.ask(first.pk, line)
         recover(first)
         if outcome == "done":

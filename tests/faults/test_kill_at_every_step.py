@@ -14,7 +14,9 @@ from django.db import connection
 from django.utils import timezone
 
 from jobs.models import Job, Work
-from jobs.services import dispatch, lifecycle, scheduling
+from jobs.services.dispatch import dispatcher
+from jobs.services.scheduling import loop
+from jobs.services.submission import actions
 from tests.support.world import POLICY, World, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,7 +68,7 @@ def member(transactional_db, tmp_path):
 def placed(world: World, name: str) -> Work:
     job = pytorch_job(name, config_map="settings")
     world.apply(POLICY, CONFIG, job)
-    assert scheduling.run(timezone.now) == 1
+    assert loop.run(timezone.now) == 1
     return Work.objects.get(name=name)
 
 
@@ -75,7 +77,7 @@ def recover(work: Work) -> None:
     Work.objects.filter(pk=work.pk).exclude(claim="").update(claimed_at=timezone.now() - timedelta(hours=1))
     for _ in range(20):
         Work.objects.filter(pk=work.pk).update(due_at=timezone.now())
-        dispatch.push(work.pk, timezone.now)
+        dispatcher.push(work.pk, timezone.now)
         now = Work.objects.filter(pk=work.pk).first()
         if now is None or now.state == Work.State.APPLIED:
             return
@@ -109,8 +111,8 @@ def test_it_leaves_nothing_whatever_line_the_withdrawing_worker_dies_at(member, 
     def works():
         for i in range(1000):
             work = placed(member, f"job-{i}")
-            dispatch.push(work.pk, timezone.now)
-            lifecycle.delete(Job.objects.get(name=work.name), by="test", now=timezone.now())
+            dispatcher.push(work.pk, timezone.now)
+            actions.delete(Job.objects.get(name=work.name), by="test", now=timezone.now())
             yield work
 
     steps = every_step(killer, works())

@@ -10,7 +10,8 @@ from fleet import journal
 from fleet.models import Cluster, Hold, Identity
 from jobs.kinds import registry
 from jobs.models import DeletedJob, Job, Work
-from jobs.services import copies, provenance
+from jobs.services.dispatch import member_objects
+from jobs.services.lifecycle import provenance
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,7 +92,7 @@ def stray(world, name: str, fleet: str) -> None:
     """A copy of a job that was deleted, as a worker may make it that outlived its claim."""
     kind, cluster = registry.of("kubeflow.org/v1", "PyTorchJob"), Cluster.objects.get()
     body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name, "namespace": "default"}}
-    body["metadata"]["labels"] = copies.labels(fleet, str(JOB), 1)
+    body["metadata"]["labels"] = member_objects.labels(fleet, str(JOB), 1)
     made = {**body, "spec": NOTHING}
     provenance.put_marks(kind, made, Work(job_uid=JOB, attempt=1, cluster=cluster))
     world.clients["north"].create("/apis/kubeflow.org/v1/namespaces/default/pytorchjobs", made)

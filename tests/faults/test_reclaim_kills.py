@@ -12,7 +12,10 @@ from django.utils import timezone
 
 from fleet.models import Event, Hold, Lease
 from jobs.models import Job, Work
-from jobs.services import dispatch, scheduling, sweep, works
+from jobs.services.dispatch import dispatcher
+from jobs.services.follow import sweep
+from jobs.services.lifecycle import works
+from jobs.services.scheduling import loop
 from tests.faults.test_kill_at_every_step import Killer
 from tests.support import books
 from tests.support.books import GPU
@@ -52,7 +55,7 @@ def borrow_and_claim(number: int) -> Job:
     books.apply(job(f"victim-{number}", "b"))
     assert books.cycle() == 1
     victim = books.job(f"victim-{number}")
-    dispatch.push(Work.objects.get(job_uid=victim.uid).pk, timezone.now)
+    dispatcher.push(Work.objects.get(job_uid=victim.uid).pk, timezone.now)
     Job.objects.filter(pk=victim.pk).update(state=Job.State.RUNNING, started_at=timezone.now())
     books.apply(job(f"mine-{number}", "a"))
     return victim
@@ -67,8 +70,8 @@ def recover(number: int) -> None:
         sweep.run(timezone.now())
         Work.objects.filter(state__in=works.ACTIONABLE).update(due_at=timezone.now())
         for pk in Work.objects.filter(state__in=works.ACTIONABLE).values_list("pk", flat=True):
-            dispatch.push(pk, timezone.now)
-        scheduling.run(timezone.now)
+            dispatcher.push(pk, timezone.now)
+        loop.run(timezone.now)
         if books.job(f"mine-{number}").state == Job.State.DISPATCHED:
             return
 
@@ -90,7 +93,7 @@ def forget(member: World, number: int) -> None:
     member.delete(f"victim-{number}")
     member.delete(f"mine-{number}")
     for work in Work.objects.filter(state__in=works.ACTIONABLE):
-        dispatch.push(work.pk, timezone.now)
+        dispatcher.push(work.pk, timezone.now)
 
 
 def test_it_ends_every_reclaim_alike_whatever_step_the_worker_dies_at(member, killer):

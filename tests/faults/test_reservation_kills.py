@@ -9,7 +9,9 @@ from fleet.kube.resources import RESERVATIONS
 from fleet.models import Cluster
 from fleet.services import clusters
 from jobs.models import Job, Work
-from jobs.services import dispatch, lifecycle, scheduling
+from jobs.services.dispatch import dispatcher
+from jobs.services.scheduling import loop
+from jobs.services.submission import actions
 from tests.faults.test_kill_at_every_step import Killer, every_step, recover
 from tests.support.world import POLICY, World, pytorch_job
 
@@ -39,7 +41,7 @@ def member(transactional_db, tmp_path):
 
 def placed(world: World, name: str) -> Work:
     world.apply(POLICY, pytorch_job(name, workers=PODS - 1))
-    assert scheduling.run(timezone.now) == 1
+    assert loop.run(timezone.now) == 1
     return Work.objects.get(name=name)
 
 
@@ -64,7 +66,7 @@ def grant(world: World) -> None:
 def reserved(world: World, name: str) -> Work:
     """One whose room is made and granted, and whose copy is to be sent next."""
     work = placed(world, name)
-    dispatch.push(work.pk, timezone.now)
+    dispatcher.push(work.pk, timezone.now)
     grant(world)
     due(work)
     return work
@@ -80,7 +82,7 @@ def finish(world: World, work: Work) -> None:
     """What the next workers do, while the member grants what is asked."""
     for _ in range(3):
         due(work)
-        dispatch.push(work.pk, timezone.now)
+        dispatcher.push(work.pk, timezone.now)
         grant(world)
 
 
@@ -111,7 +113,7 @@ def test_nothing_stays_held_for_a_job_deleted_after_its_worker_died_at_any_line(
         line += 1
         work = placed(member, "job")
         outcome = killer.ask(work.pk, line)
-        lifecycle.delete(Job.objects.get(), by="test", now=timezone.now())
+        actions.delete(Job.objects.get(), by="test", now=timezone.now())
         recover(work)
         assert (held(member), member.copies()) == ({}, {"north": []}), line
         assert not Job.objects.exists()
@@ -122,8 +124,8 @@ def test_nothing_stays_held_whatever_line_the_withdrawing_worker_dies_at(member,
     def works():
         for i in range(1000):
             work = reserved(member, f"job-{i}")
-            dispatch.push(work.pk, timezone.now)
-            lifecycle.delete(Job.objects.get(name=work.name), by="test", now=timezone.now())
+            dispatcher.push(work.pk, timezone.now)
+            actions.delete(Job.objects.get(name=work.name), by="test", now=timezone.now())
             yield work
 
     steps = every_step(killer, works())

@@ -14,7 +14,7 @@ from django.utils import timezone
 from fleet.models import Grant
 from fleet.services import access
 from jobs.models import Dependent, Job, Policy
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 from quotas.models import Queue
 from tests.conftest import client_of, person
 from tests.support.world import POLICY, pytorch_job

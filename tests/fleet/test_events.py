@@ -5,7 +5,7 @@ import logging
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from fleet import courier, events, journal
+from fleet import background_sender, events, journal
 
 CHANGE = journal.Change("Job", "default", "j", "uid", journal.Action.ADDED)
 
@@ -25,7 +25,7 @@ class Layer:
 
 def tell(layer, monkeypatch) -> None:
     monkeypatch.setattr(events, "get_channel_layer", lambda: layer)
-    carrier = courier.Courier()
+    carrier = background_sender.Courier()
     carrier.carry(lambda: events._push([(CHANGE, 7)]))
     carrier.stop()
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 from kubernetes import client, config
 
-from fleet.simulator.disturbance import Fault
+from simulator.fault_parser import Fault
 from tests.support.amc import Amc, cells
 from tests.support.kubectl import served
 

@@ -11,10 +11,11 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Event
 from fleet.services import health as cluster_health
-from fleet.services import links
-from fleet.simulator.apiserver import ApiServer
+from fleet.services import member_clients
 from jobs.models import Attempt, EvictionWindow, Job, Work
-from jobs.services import health, scheduling, sweep
+from jobs.services.follow import health, sweep
+from jobs.services.scheduling import loop
+from simulator.apiserver import ApiServer
 from tests.support import books
 from tests.support.world import POLICY, pytorch_job
 
@@ -27,7 +28,7 @@ class Fleet:
 
     def __init__(self, server: ApiServer, members: int, spare: int = 0) -> None:
         self.server, self.start = server, timezone.now()
-        access = links.stored(server.access())
+        access = member_clients.stored(server.access())
         names = [f"m{i:03}" for i in range(members + spare)]
         with transaction.atomic():
             for name in names:
@@ -35,7 +36,7 @@ class Fleet:
                     access=access, state_reason="ClusterReady", discovered_at=self.start
                 )
             books.apply(POLICY, *(pytorch_job(f"job-{i}", workers=0, gpus=8) for i in range(members)))
-        scheduling._kept.clear()
+        loop._kept.clear()
         assert books.cycle() == members
         Work.objects.update(state=Work.State.APPLIED, applied_at=self.start)
         Job.objects.update(state=Job.State.RUNNING, started_at=self.start)
@@ -52,7 +53,7 @@ class Fleet:
     def lose(self, *jobs: str) -> list[str]:
         """Cuts off the members of these jobs alone; their names."""
         names = list(Cluster.objects.filter(jobs_here__name__in=jobs).values_list("name", flat=True))
-        access = {**links.stored(self.server.access()), "server": NOWHERE}
+        access = {**member_clients.stored(self.server.access()), "server": NOWHERE}
         for row in Cluster.objects.filter(name__in=names):
             row.access = access
             row.save(update_fields=["access"])
@@ -60,14 +61,14 @@ class Fleet:
 
     def restore(self) -> None:
         for row in Cluster.objects.all():
-            row.access = links.stored(self.server.access())
+            row.access = member_clients.stored(self.server.access())
             row.save(update_fields=["access"])
 
 
 @pytest.fixture
 def fleet(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_health, "DISCOVER_EVERY", timedelta(days=999))
-    monkeypatch.setattr(links, "_clients", {})
+    monkeypatch.setattr(member_clients, "_clients", {})
     server = ApiServer("member", tmp_path / "member")
     server.start()
     yield lambda members, spare=0: Fleet(server, members, spare)

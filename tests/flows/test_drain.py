@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.core import drain
+from jobs.core.admission import backfill_policy
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(drain, "PATIENCE", 0.0)
+    monkeypatch.setattr(backfill_policy, "PATIENCE", 0.0)
 
 
 def one_node(name: str, duration: str) -> str:

@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from fleet.models import Event, Pod
 from fleet.services import clusters
-from fleet.simulator.controllers.life import Shape
-from fleet.simulator.disturbance import Fault
-from fleet.simulator.member import SimulatedMember
 from jobs.models import Work
-from jobs.services import lifecycle
+from jobs.services.submission import actions
+from simulator.controller_manager import Shape
+from simulator.fault_parser import Fault
+from simulator.member import SimulatedMember
 from tests.support.isolation import needs_isolation
 from tests.support.quotas import GPU, PLENTY, apply_tree, gpus, leaf
 from tests.support.world import POLICY as POLICY_OF_PYTORCH
@@ -128,7 +128,7 @@ def test_deleting_a_job_that_is_being_suspended_removes_it(world):
     world.apply(POLICY, elastic_job(saves=True))
     world.expect("llama", "Running")
     world.suspend("llama")
-    lifecycle.delete(world.job("llama"), by="test", now=timezone.now())
+    actions.delete(world.job("llama"), by="test", now=timezone.now())
     world.until(lambda: world.pods("north") == [] and not Work.objects.exists(), "nothing is left")
 
 

@@ -11,7 +11,7 @@ from fleet.models import Cluster, Event
 from fleet.services import clusters
 from fleet.services import health as cluster_health
 from jobs.models import Attempt, Job, Work
-from jobs.services import health, sweep
+from jobs.services.follow import health, sweep
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

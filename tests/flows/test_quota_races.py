@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from fleet.errors import Conflict
 from jobs.models import Job
-from jobs.services import sweep
+from jobs.services.follow import sweep
 from quotas import queries
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota

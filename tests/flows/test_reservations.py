@@ -53,7 +53,7 @@ def test_the_pods_of_a_job_take_what_was_held_for_them_one_by_one(world):
 
 
 def test_a_gang_that_the_member_cannot_hold_whole_holds_nothing_and_goes_to_the_next(world, monkeypatch):
-    monkeypatch.setattr("jobs.services.reservations.PATIENCE", timedelta(seconds=2))
+    monkeypatch.setattr("jobs.services.dispatch.reservations.PATIENCE", timedelta(seconds=2))
     reserving(world, "north", 2, 2)
     world.member("south", 2, 2)
     kept_by_others(world, "north", 2)

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 
-from fleet.services import links
+from fleet.services import member_clients
 from jobs.models import Binding
-from jobs.services import topology_gpus
+from jobs.services.dispatch import gpu_sets
 from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
 from tests.acceptance.test_1_3_mpijobs import mpi_job
 from tests.acceptance.test_1_3_topology import by_links, gpus_of, linked
@@ -38,7 +38,7 @@ def test_many_who_decide_at_once_decide_alike_and_once(world):
 
     def settle(_: int) -> dict[str, list[int]]:
         try:
-            return topology_gpus.settle(links.client(job.cluster), job, job.attempt, job.cluster)
+            return gpu_sets.settle(member_clients.client(job.cluster), job, job.attempt, job.cluster)
         finally:
             connections.close_all()
 

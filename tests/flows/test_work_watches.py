@@ -9,7 +9,7 @@ from fleet.models import JournalEntry
 from jobs.events import announce_works
 from jobs.kubeapi.decisions import Works
 from jobs.models import Work
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

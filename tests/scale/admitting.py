@@ -22,7 +22,7 @@ from typing import Any
 import django
 import httpx
 
-from fleet import pauses
+from fleet import gc_tuning
 
 AT_ONCE = 100
 """Jobs in one request, at most."""
@@ -79,7 +79,7 @@ def prepare(shape: Shape) -> str:
 
     from fleet.models import Cluster
     from fleet.services import access
-    from jobs.services import manifests, submit
+    from jobs.services.submission import manifests, submit
     from quotas.services import trees
     from tests.quotas.core.builders import manifest, quota
     from tests.support.world import POLICY
@@ -198,7 +198,7 @@ class Members:
 
     def end_those_whose_time_is_over(self, now: datetime) -> int:
         from jobs.kinds import registry
-        from jobs.services.status import JobsFollower
+        from jobs.services.follow.status import JobsFollower
 
         over: dict[int, list[dict[str, Any]]] = defaultdict(list)
         while self.running and self.running[0][0] <= now:
@@ -220,7 +220,8 @@ class Load:
     def run(self, patience_s: float, client: subprocess.Popen[bytes]) -> None:
         from django.utils import timezone
 
-        from jobs.services import cycle_requests, scheduling
+        from jobs.services.lifecycle import cycle_requests
+        from jobs.services.scheduling import loop
 
         began, served = time.monotonic(), None
         while self.ended < self.shape.jobs and not client.poll() and time.monotonic() - began < patience_s:
@@ -228,7 +229,7 @@ class Load:
             if wanted == served:
                 time.sleep(0.004)
             else:
-                scheduling.run(timezone.now)
+                loop.run(timezone.now)
                 served, self.cycles = wanted, self.cycles + 1
             self._look()
 
@@ -247,14 +248,14 @@ def _leave(now: datetime) -> None:
     """Whoever is taken back from stops at once."""
     from fleet.models import Hold
     from jobs.models import Work
-    from jobs.services import scheduling
+    from jobs.services.scheduling import loop
 
     stopping = Work.objects.filter(state__in=[Work.State.SUSPENDING, Work.State.WITHDRAWING])
     uids = list(stopping.values_list("job_uid", flat=True))
     if uids:
         stopping.update(state=Work.State.GONE)
         Hold.objects.filter(job_uid__in=uids).update(released_at=now)
-        scheduling.let_go(now)
+        loop.let_go(now)
 
 
 def result(load: Load, began: datetime, submitted_s: float) -> Report:
@@ -295,7 +296,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     django.setup()
-    pauses.shorten()
+    gc_tuning.shorten()
     match sys.argv[1]:
         case "members":
             play_members()

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.core.placing.asks import Ask, Demand, Part
-from jobs.core.placing.engine import Engine
-from jobs.core.placing.facts import Assignment, Member, NodeFacts
-from jobs.core.placing.weights import Weights
-from jobs.core.policy import PolicySpec
-from jobs.core.scheduler import Scheduler
-from jobs.core.scheduler_drain import Run, Runs
-from jobs.core.scheduler_places import Places
-from tests.jobs.core.placing.cast import APIS, GPU, NOON, gang
+from jobs.core.admission.placement_cache import Places
+from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.placement.engine import Engine
+from jobs.core.placement.types import Assignment, Member, NodeFacts
+from jobs.core.policies.propagation import PolicySpec
+from jobs.core.policies.weights import Weights
+from jobs.core.scheduling.backfill_reservation import Run, Runs
+from jobs.core.scheduling.scheduler import Scheduler
+from tests.jobs.core.placement.cast import APIS, GPU, NOON, gang
 
 WHOLE = 8
 Tick = Callable[[], None]

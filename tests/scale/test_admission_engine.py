@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from deploy.bootstrap.home import ROOT
-from quotas.core import estimate, reclaim, turns
+from quotas.core import estimate, fair_share, reclaim
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
-from quotas.core.reading import read
+from quotas.core.parsing import read
 from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 from tests.quotas.core.builders import LEND, NOON, manifest, quota
@@ -81,7 +81,7 @@ def seconds(prepare: Callable[[], Callable[[], object]]) -> float:
 def passes(found: Tree) -> float:
     def prepare() -> Callable[[], object]:
         ledger, waiting = Ledger(found), jobs(found)
-        return lambda: turns.plan(ledger, waiting)
+        return lambda: fair_share.plan(ledger, waiting)
 
     return seconds(prepare)
 
@@ -100,7 +100,7 @@ def reclaims(found: Tree) -> float:
 def estimates(found: Tree) -> float:
     """What runs is what the engine let in; half of the rest waits, and every queue has finished jobs to look at."""
     ledger = Ledger(found)
-    made = turns.plan(ledger, jobs(found))
+    made = fair_share.plan(ledger, jobs(found))
     running = [Running(each.id, each.charge, each.priority, NOON) for each in made.admitted]
     waiting = [unit for unit, _ in made.waits[:10_000]]
     ran = {leaf.path: [60.0 + i for i in range(50)] for leaf in found.leaves}

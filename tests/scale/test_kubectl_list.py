@@ -36,7 +36,7 @@ with transaction.atomic():
 
 
 def rows() -> Iterator[object]:
-    """As `jobs.services.submit` writes them, with what kubectl notes on what it applies."""
+    """As `jobs.services.submission.submit` writes them, with what kubectl notes on what it applies."""
     from jobs.models import Job
 
     began = datetime.now(UTC) - timedelta(days=3)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.core.placing.asks import Ask, Demand, Part
-from jobs.core.placing.engine import Engine
-from jobs.core.placing.facts import Member, NodeFacts
-from jobs.core.policy import PolicySpec
-from tests.jobs.core.placing.cast import APIS, GPU, NOON, gang
+from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.placement.engine import Engine
+from jobs.core.placement.types import Member, NodeFacts
+from jobs.core.policies.propagation import PolicySpec
+from tests.jobs.core.placement.cast import APIS, GPU, NOON, gang
 
 pytestmark = pytest.mark.bench
 GI = 2**30

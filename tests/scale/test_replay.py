@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.progress import Progress
 
-from jobs.core import drain
+from jobs.core.admission import backfill_policy
 from tests.scale import replaying
 from tests.scale.replaying import Job, Tick
 
@@ -87,7 +87,7 @@ def test_it_queues_less_than_the_best_known_fleet_rules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if variant == "no_drain":
-        monkeypatch.setattr(drain, "PATIENCE", NEVER)
+        monkeypatch.setattr(backfill_policy, "PATIENCE", NEVER)
     jobs, began = replaying.trace(folder), time.process_time()
     sizes = replaying.homes(folder) if name == "F15" else FOUR
     yard = replaying.fleet(jobs, sizes, known=variant == "known_run_times", tick=bar(len(jobs)))

@@ -156,7 +156,7 @@ def write(seconds: float) -> None:
     from fleet import events, journal
     from jobs.events import change
     from jobs.models import Dependent, Job
-    from jobs.services import lifecycle, submit
+    from jobs.services.submission import actions, submit
 
     dice, began, count = random.Random(5), time.monotonic(), 0  # noqa: S311
     while (passed := time.monotonic() - began) < seconds:
@@ -175,7 +175,7 @@ def write(seconds: float) -> None:
         if dice.random() < 0.3:
             job = dice.choice(list(Job.objects.filter(namespace=NAMESPACE)))
             journal.compact(KEEP)
-            lifecycle.delete(job, by="bench", now=timezone.now())
+            actions.delete(job, by="bench", now=timezone.now())
             new = manifest(PYTORCH_JOBS, job.name)
             new["metadata"]["namespace"] = NAMESPACE
             submit.apply([new], by="bench", now=timezone.now())

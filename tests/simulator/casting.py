@@ -8,9 +8,9 @@ from typing import Any
 
 from fleet.kube.resources import JOBS, PODS, PYTORCH_JOBS, Resource
 from fleet.member.client import MemberClient
-from fleet.simulator.controllers.life import Shape
-from fleet.simulator.controllers.nodes import Pool
-from fleet.simulator.member import SimulatedMember
+from simulator.controller_manager import Shape
+from simulator.member import SimulatedMember
+from simulator.node.nodes import Pool
 
 NAMESPACE = "default"
 FAST = 50.0

@@ -10,10 +10,10 @@ import yaml
 
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway
-from fleet.simulator import fault
-from fleet.simulator.faults_control import ControlServer, send
-from fleet.simulator.main import Fleet
-from fleet.simulator.shape import parse
+from simulator import fault
+from simulator.faults_control import ControlServer, send
+from simulator.main import Fleet
+from simulator.shape import parse
 from tests.simulator.casting import until
 
 CONFIG = """
@@ -26,7 +26,7 @@ members:
 
 def start(home: Path, *more: str) -> subprocess.Popen[str]:
     (home / "fleet.yaml").write_text(CONFIG)
-    command = [sys.executable, "-m", "fleet.simulator.main", "--home", str(home), "--config", str(home / "fleet.yaml")]
+    command = [sys.executable, "-m", "simulator.main", "--home", str(home), "--config", str(home / "fleet.yaml")]
     return subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -58,7 +58,7 @@ def test_it_says_so_when_no_simulator_runs(tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.processes
 def test_it_ends_with_words_when_the_file_makes_no_sense(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text("members: 3")
-    command = [sys.executable, "-m", "fleet.simulator.main", "--home", str(tmp_path), "--config"]
+    command = [sys.executable, "-m", "simulator.main", "--home", str(tmp_path), "--config"]
     done = subprocess.run([*command, str(tmp_path / "fleet.yaml")], capture_output=True, text=True, timeout=15)
     assert (done.returncode, "at least one member" in done.stderr) == (2, True)
 

@@ -8,8 +8,8 @@ import pytest
 from fleet.kube.resources import CONFIG_MAPS, JOBS, NODES, POD_GROUPS, PODS, PYTORCH_JOBS, SERVICES
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway
-from fleet.simulator.disturbance import BadFault, parse
-from fleet.simulator.member import SimulatedMember
+from simulator.fault_parser import BadFault, parse
+from simulator.member import SimulatedMember
 from tests.simulator.casting import (
     NAMESPACE,
     batch_job,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.simulator.controllers.life import Shape
-from fleet.simulator.controllers.nodes import Pool
-from fleet.simulator.member import SimulatedMember
+from simulator.controller_manager import Shape
+from simulator.member import SimulatedMember
+from simulator.node.nodes import Pool
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
 POD = """

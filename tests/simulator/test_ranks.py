@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.simulator.controllers.ranks import wished
+from simulator.scheduler.ranks import wished
 
 
 def pod(index: int, text: str = "a*2 b", **labels: str) -> dict:

@@ -12,8 +12,9 @@ from fleet.models import Cluster, Hold
 from jobs import snapshot
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services import manifests, scheduling, submit
-from jobs.services.status import JobsFollower
+from jobs.services.follow.status import JobsFollower
+from jobs.services.scheduling import loop
+from jobs.services.submission import manifests, submit
 from tests.quotas.core.builders import quota
 from tests.support.world import POLICY
 
@@ -36,7 +37,7 @@ def apply(*texts: str) -> None:
 
 
 def cycle() -> int:
-    return scheduling.run(timezone.now)
+    return loop.run(timezone.now)
 
 
 def job(name: str) -> Job:

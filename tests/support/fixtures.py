@@ -9,7 +9,7 @@ import pytest
 from celery.contrib.testing.worker import start_worker
 
 from deploy.config.celery import app
-from fleet.services.watching import Watchtower
+from fleet.services.watch_manager import Watchtower
 from tests.support.world import Beat, World
 
 

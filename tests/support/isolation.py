@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.simulator.controllers.isolation import Isolation, Policy, View
+from simulator.node.isolation import Isolation, Policy, View
 
 
 def _fault() -> str:

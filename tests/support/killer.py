@@ -39,7 +39,7 @@ def main() -> None:
 def _try(work_id: int, line: int) -> None:
     from django.utils import timezone
 
-    from jobs.services import dispatch
+    from jobs.services.dispatch import dispatcher
 
     seen: set[tuple[str, int]] = set()
 
@@ -53,7 +53,7 @@ def _try(work_id: int, line: int) -> None:
         return trace
 
     sys.settrace(trace)
-    dispatch.push(work_id, timezone.now)
+    dispatcher.push(work_id, timezone.now)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@ from datetime import timedelta
 from django.utils import timezone
 
 from fleet.models import Hold
-from jobs.core import shares
-from jobs.core.shares import ShareState
+from jobs.core.division import shares
+from jobs.core.division.shares import ShareState
 from jobs.kinds import registry
 from jobs.kinds.base import Phase
 from jobs.models import Job, Work
-from jobs.services import dispatch, works
+from jobs.services.dispatch import dispatcher
+from jobs.services.lifecycle import works
 
 _ENDED = (Phase.SUCCEEDED, Phase.FAILED)
 
@@ -34,7 +35,7 @@ def remove_copies() -> None:
     for pk in Work.objects.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True):
         claimed = works.claim(pk, now)
         assert claimed is not None
-        dispatch._gone(claimed, now)
+        dispatcher._gone(claimed, now)
 
 
 def _ended(job: Job) -> set[int]:

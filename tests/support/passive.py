@@ -12,10 +12,11 @@ from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient, Object
 from fleet.models import Cluster
 from fleet.services import clusters
-from fleet.simulator.apiserver.server import ApiServer
-from fleet.simulator.member import define
-from jobs.services import dispatch, works
-from jobs.services.status import JobsFollower
+from jobs.services.dispatch import dispatcher
+from jobs.services.follow.status import JobsFollower
+from jobs.services.lifecycle import works
+from simulator.apiserver.server import ApiServer
+from simulator.member import define
 
 CLAIM = timedelta(seconds=40)
 """Longer than a claim lasts."""
@@ -50,7 +51,7 @@ class PassiveMember:
         for turn in range(6):
             moment = (now or timezone.now()) + turn * CLAIM
             for pk in list(works.due(moment).order_by("attempt").values_list("pk", flat=True)):
-                dispatch.push(pk, lambda moment=moment: moment)
+                dispatcher.push(pk, lambda moment=moment: moment)
             self.collect_garbage(resource)
 
 

@@ -65,15 +65,16 @@ def take_back(victim: UUID) -> None:
     from django.utils import timezone
 
     from jobs.models import Work
-    from jobs.services import dispatch, scheduling
+    from jobs.services.dispatch import dispatcher
+    from jobs.services.scheduling import loop
 
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
     for _ in range(2):
-        dispatch.push(Work.objects.get(job_uid=victim).pk, timezone.now)
-        scheduling.let_go(timezone.now())
-    scheduling.run(timezone.now)
+        dispatcher.push(Work.objects.get(job_uid=victim).pk, timezone.now)
+        loop.let_go(timezone.now())
+    loop.run(timezone.now)
     for pk in Work.objects.filter(state=Work.State.PENDING).values_list("pk", flat=True):
-        dispatch.push(pk, timezone.now)
+        dispatcher.push(pk, timezone.now)
 
 
 if __name__ == "__main__":

@@ -14,16 +14,20 @@ from django.db import connections
 from django.utils import timezone
 
 from fleet.core import marks
-from fleet.core.sightings import Mark, NodeSeen, OwnPod, PodSeen
+from fleet.core.observed import Mark, NodeSeen, OwnPod, PodSeen
 from fleet.errors import Conflict, NotFound
 from fleet.models import Cluster
 from fleet.services import clusters
 from fleet.services import health as cluster_health
-from fleet.services.supply import Supply
+from fleet.services.node_pod_sync import Supply
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services import dispatch, lifecycle, scheduling, sweep, works
-from jobs.services.status import JobsFollower
+from jobs.services.dispatch import dispatcher
+from jobs.services.follow import sweep
+from jobs.services.follow.status import JobsFollower
+from jobs.services.lifecycle import works
+from jobs.services.scheduling import loop
+from jobs.services.submission import actions
 
 NODE = {"cpu": 10**6, "memory": 2**50, "nvidia.com/gpu": 64, "pods": 10**4}
 _RUNS_FOR = 3
@@ -122,14 +126,14 @@ class Rush:
             connections.close_all()
 
     def _schedule(self, _: random.Random) -> Callable[[], object]:
-        return lambda: scheduling.run(timezone.now)
+        return lambda: loop.run(timezone.now)
 
     def _push(self, dice: random.Random) -> Callable[[], object]:
         def step() -> None:
             due = list(works.due(timezone.now()).values_list("pk", flat=True)[:30])
             dice.shuffle(due)
             for pk in due:
-                dispatch.push(pk, timezone.now)
+                dispatcher.push(pk, timezone.now)
 
         return step
 
@@ -156,12 +160,12 @@ class Rush:
 
     def _use(self, dice: random.Random) -> Callable[[], object]:
         """Users, who suspend, resume and delete."""
-        deeds = [lifecycle.suspend, lifecycle.suspend, lifecycle.delete]
+        deeds = [actions.suspend, actions.suspend, actions.delete]
 
         def step() -> None:
             jobs = list(Job.objects.exclude(state__in=Job.FINISHED).order_by("?")[:5])
             for job in jobs:
-                deed = lifecycle.resume if job.suspended else dice.choice(deeds)
+                deed = actions.resume if job.suspended else dice.choice(deeds)
                 try:
                     deed(job, by="sam", now=timezone.now())
                 except (Conflict, NotFound):

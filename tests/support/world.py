@@ -17,11 +17,12 @@ from fleet.member.client import MemberClient
 from fleet.models import Cluster, Event
 from fleet.services import clusters
 from fleet.services import health as cluster_health
-from fleet.simulator.controllers.life import Shape
-from fleet.simulator.controllers.nodes import Pool
-from fleet.simulator.member import SimulatedMember
 from jobs.models import Job
-from jobs.services import lifecycle, manifests, submit, sweep
+from jobs.services.follow import sweep
+from jobs.services.submission import actions, manifests, submit
+from simulator.controller_manager import Shape
+from simulator.member import SimulatedMember
+from simulator.node.nodes import Pool
 
 PATIENCE_S = 30.0
 
@@ -98,13 +99,13 @@ class World:
         return Job.objects.select_related("cluster").get(name=name)
 
     def suspend(self, name: str) -> None:
-        lifecycle.suspend(self.job(name), by="test", now=timezone.now())
+        actions.suspend(self.job(name), by="test", now=timezone.now())
 
     def resume(self, name: str) -> None:
-        lifecycle.resume(self.job(name), by="test", now=timezone.now())
+        actions.resume(self.job(name), by="test", now=timezone.now())
 
     def delete(self, name: str) -> None:
-        lifecycle.delete(self.job(name), by="test", now=timezone.now())
+        actions.delete(self.job(name), by="test", now=timezone.now())
 
     def until(self, holds: Callable[[], bool], told: str, *, patience_s: float = PATIENCE_S) -> None:
         deadline = time.monotonic() + patience_s

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from fleet import pauses
-from fleet.services.watching import Watchtower
+from fleet import gc_tuning
+from fleet.services.watch_manager import Watchtower
 
 
 class Command(BaseCommand):
@@ -18,5 +18,5 @@ class Command(BaseCommand):
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        pauses.shorten()
+        gc_tuning.shorten()
         Watchtower(stop, random.Random()).run()  # noqa: S311

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from fleet.models import Cluster
-from fleet.simulator.controllers.life import Shape
-from fleet.simulator.member import SimulatedMember
+from simulator.controller_manager import Shape
+from simulator.member import SimulatedMember
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/clusters/"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.core.capacity import Ledger
-from fleet.core.sightings import NodeSeen, PodSeen
+from fleet.core.observed import NodeSeen, PodSeen
 
 NODES = ("n1", "n2", "n3")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.utils import timezone
 
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 from tests.support.kubectl import served
 from tests.support.world import pytorch_job
 

@@ -23,7 +23,7 @@ from fleet.kubeapi.lists import Wanted
 from fleet.kubeapi.watching import Watch
 from jobs.kubeapi.kinds import kinds
 from jobs.models import Job
-from jobs.services import lifecycle, manifests, submit
+from jobs.services.submission import actions, manifests, submit
 from tests.support import postgres
 from tests.support.between import after_each_look_at
 from tests.support.world import pytorch_job
@@ -43,7 +43,7 @@ def apply(text: str) -> None:
 
 
 def delete() -> None:
-    lifecycle.delete(Job.objects.get(name="llama"), by="test", now=timezone.now())
+    actions.delete(Job.objects.get(name="llama"), by="test", now=timezone.now())
 
 
 CHANGES: dict[str, tuple[bool, Callable[[], None]]] = {

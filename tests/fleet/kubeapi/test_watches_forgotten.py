@@ -12,7 +12,7 @@ from fleet import journal
 from fleet.kube.resources import CONFIG_MAPS
 from fleet.member.errors import MemberError
 from jobs.models import Dependent
-from jobs.services import lifecycle, manifests, submit
+from jobs.services.submission import actions, manifests, submit
 from tests.fleet.kubeapi.test_watching import until
 from tests.support.kubectl import client_of, served
 
@@ -31,7 +31,7 @@ def apply(*texts: str) -> None:
 def change_and_forget() -> None:
     """At once, so that no reader comes between: of these changes only the last is remembered."""
     apply(config_map("made"), config_map("kept", "2"))
-    lifecycle.delete_dependent(Dependent.objects.get(name="lost"), by="test", now=timezone.now())
+    actions.delete_dependent(Dependent.objects.get(name="lost"), by="test", now=timezone.now())
     apply(config_map("last"))
     journal.compact(1)
 

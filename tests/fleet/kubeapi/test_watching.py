@@ -13,7 +13,7 @@ from fleet import events, journal
 from fleet.kube.resources import EVENTS, PYTORCH_JOBS
 from fleet.member.errors import MemberError
 from jobs.models import Job
-from jobs.services import lifecycle, manifests, submit
+from jobs.services.submission import actions, manifests, submit
 from tests.support.kubectl import client_of, served
 from tests.support.world import pytorch_job
 
@@ -26,7 +26,7 @@ def apply(text: str) -> None:
 
 
 def delete(name: str) -> None:
-    lifecycle.delete(Job.objects.get(name=name), by="test", now=timezone.now())
+    actions.delete(Job.objects.get(name=name), by="test", now=timezone.now())
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from django.utils import timezone
 from fleet import signals
 from fleet.kube.resources import CRDS, NAMESPACES, NODES, PODS
 from fleet.member.client import MemberClient
-from fleet.services import clusters, following, links
-from fleet.services.watching import Watchtower
-from fleet.simulator.apiserver import ApiServer
+from fleet.services import clusters, event_handlers, member_clients
+from fleet.services.watch_manager import Watchtower
+from simulator.apiserver import ApiServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,8 +62,8 @@ def north(members):
 @pytest.fixture(autouse=True)
 def only_own_followers(monkeypatch):
     """Other apps' followers are not what is tested here; and links of former servers are of no use."""
-    monkeypatch.setattr(following, "_followers", [])
-    monkeypatch.setattr(links, "_clients", {})
+    monkeypatch.setattr(event_handlers, "_followers", [])
+    monkeypatch.setattr(member_clients, "_clients", {})
     for signal in (signals.cluster_changed, signals.capacity_freed, signals.detaching):
         monkeypatch.setattr(signal, "receivers", [])
 

@@ -111,7 +111,7 @@ def test_it_leaves_no_line_for_reading_or_for_what_the_fleet_does_itself(as_admi
 
 @pytest.fixture
 def world_of_one_change(db):
-    from jobs.services import manifests, submit
+    from jobs.services.submission import manifests, submit
 
     submit.apply(manifests.parse(POLICY.encode()), by="the fleet", now=timezone.now())
 

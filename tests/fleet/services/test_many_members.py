@@ -5,7 +5,7 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.services import links
+from fleet.services import member_clients
 from tests.fleet.services.conftest import add_node, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,7 +16,7 @@ def test_it_watches_24_members_with_few_connections(north, watching):
     """One server under many names, so that they are cheap."""
     now = timezone.now()
     add_node(north, "n1")
-    access = links.stored(north.access())
+    access = member_clients.stored(north.access())
     for number in range(MEMBERS):
         name = f"m{number}"
         Cluster.objects.create(name=name, access=access, state="Ready", state_since=now, joined_at=now)

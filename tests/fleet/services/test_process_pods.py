@@ -8,7 +8,7 @@ from django.test import Client
 
 from fleet.models import Cluster
 from fleet.services import process_pods
-from fleet.simulator.controllers.isolation import Policy
+from simulator.node.isolation import Policy
 
 
 @pytest.fixture

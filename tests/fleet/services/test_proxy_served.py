@@ -15,7 +15,7 @@ from fleet.kube.resources import PODS
 from fleet.kubeapi import pki
 from fleet.member.client import Access
 from fleet.models import AuditEntry, Cluster, Grant
-from fleet.services import clusters, links
+from fleet.services import clusters, member_clients
 from tests.conftest import person
 from tests.fleet.services.conftest import api, eventually
 from tests.support.kubectl import served
@@ -119,7 +119,7 @@ def listener(transactional_db, tmp_path):
     thread = threading.Thread(target=http.serve_forever, daemon=True)
     thread.start()
     server = f"https://127.0.0.1:{http.server_port}"
-    known = links.stored(Access(server, made.authority.read_text(), "of-the-fleet"))
+    known = member_clients.stored(Access(server, made.authority.read_text(), "of-the-fleet"))
     Cluster.objects.create(name="recorded", server=server, access=known, state_since=now, joined_at=now)
     yield http
     http.shutdown()

@@ -7,7 +7,7 @@ import pytest
 from fleet.core import marks
 from fleet.kube.resources import PODS, PYTORCH_JOBS
 from fleet.models import Cluster, Event, Node, Pod
-from fleet.services import following, signing
+from fleet.services import event_handlers, signing
 from tests.fleet.services.conftest import add_node, add_pod, api, eventually, join, serve
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,7 +76,7 @@ class Choosy:
 
 def test_it_hands_over_what_is_sound_when_one_object_is_not(north, watching):
     follower = Choosy()
-    following.register(follower)
+    event_handlers.register(follower)
     serve(north, PYTORCH_JOBS)
     for name, number in (("a", "1"), ("b", "no number"), ("c", "3"), ("d", "4")):
         body = {"metadata": {"name": name, "namespace": "team", "labels": OURS}, "spec": {"n": number}}

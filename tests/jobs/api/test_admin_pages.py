@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.models import Job
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 from tests.support.world import POLICY, pytorch_job
 
 CIPHERTEXT = "gAAAA"

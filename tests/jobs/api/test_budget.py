@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Event
 from jobs.models import Binding, Job
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 from tests.support.world import POLICY, pytorch_job
 
 ROOT = Path(settings.ROOT)

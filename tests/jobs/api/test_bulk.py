@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from jobs.models import Job
-from jobs.services import bulk
+from jobs.services.submission import bulk
 from tests.jobs.api.test_jobs import submitted
 
 pytestmark = pytest.mark.django_db

@@ -4,9 +4,11 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster, Hold, Pod
-from jobs.core import drain
+from jobs.core.admission import backfill_policy
 from jobs.models import Binding, Job
-from jobs.services import explaining, manifests, scheduling, submit
+from jobs.services.inspect import explaining
+from jobs.services.scheduling import loop
+from jobs.services.submission import manifests, submit
 from tests.support.books import a_cluster
 from tests.support.world import POLICY, pytorch_job
 
@@ -26,7 +28,7 @@ def explained(client, job: Job):
 def test_it_tells_what_is_short_and_what_would_mend_it(as_admin):
     a_cluster("north", gpus=4)
     job = submitted("llama", gpus=4)
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
     told = explained(as_admin, job)
     assert (told["outcome"], told["never"], told["reason"]["code"]) == ("Waits", True, "NoClusterFits")
     [north] = told["clusters"]
@@ -70,7 +72,7 @@ def test_it_tells_what_was_decided_of_a_job_that_has_its_place(as_admin):
     a_cluster("north", gpus=8)
     a_cluster("small", gpus=1)
     job = submitted("llama")
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
     told = explained(as_admin, job)
     assert (told["outcome"], told["cluster"]) == ("Placed", "north")
     assert [(each["cluster"], each["chosen"]) for each in told["clusters"]] == [("north", True), ("small", False)]
@@ -82,7 +84,7 @@ def test_it_keeps_the_score_by_part_and_what_stood_in_the_way_with_the_decision(
     a_cluster("small", gpus=1)
     job = submitted("llama")
     before = explained(as_admin, job)["clusters"]
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
     kept = ("cause", "role", "nodes", "never", "parts", "short", "score")
     north, small = before
     told = explained(as_admin, job)["clusters"]
@@ -91,15 +93,15 @@ def test_it_keeps_the_score_by_part_and_what_stood_in_the_way_with_the_decision(
 
 
 def test_it_tells_for_whom_nodes_are_kept_and_until_when(as_admin, monkeypatch):
-    monkeypatch.setattr(drain, "PATIENCE", 0.0)
+    monkeypatch.setattr(backfill_policy, "PATIENCE", 0.0)
     a_cluster("north", gpus=8)
     submitted("whisper", workers=0, gpus=6)
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
     submitted("big", workers=0, gpus=8)
     [told] = explained(as_admin, job := submitted("llama", workers=0, gpus=1, duration="9h"))["clusters"]
     assert (told["code"], told["cause"], told["held"][0]["job"]) == ("KeptForGang", "Kept", "default/big")
     assert "keeps 1 node for default/big until it starts, expected at " in told["message"] and told["held"][0]["until"]
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
     job.refresh_from_db()
     assert [each["code"] for each in job.reason["clusters"]] == ["KeptForGang"]
 

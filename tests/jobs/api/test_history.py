@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import Job
-from jobs.services import lifecycle
+from jobs.services.submission import actions
 from tests.jobs.api.test_jobs import submitted, url
 from tests.support.fixtures import unswept, worker, world
 from tests.support.world import POLICY, pytorch_job
@@ -26,8 +26,8 @@ def test_it_tells_whose_hands_a_waiting_job_is_in(as_admin):
 @pytest.mark.django_db
 def test_it_tells_a_suspension_and_its_end(as_admin):
     job, now = submitted("a"), timezone.now()
-    lifecycle.suspend(job, by="t", now=now + timedelta(seconds=5))
-    lifecycle.resume(job, by="t", now=now + timedelta(seconds=9))
+    actions.suspend(job, by="t", now=now + timedelta(seconds=5))
+    actions.resume(job, by="t", now=now + timedelta(seconds=9))
     assert [owner for owner, _ in Job.objects.get().waited] == ["suspended", "queue"]
 
 

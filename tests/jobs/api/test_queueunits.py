@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from fleet.models import Grant
 from jobs.models import Job
-from jobs.services import estimates, manifests, submit
+from jobs.services.scheduling import estimates
+from jobs.services.submission import manifests, submit
 from quotas.models import Queue, QuotaGrant
 from quotas.services import trees
 from tests.conftest import client_of, person

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Grant
 from jobs.models import Job
-from jobs.services import lifecycle, manifests, submit
+from jobs.services.submission import actions, manifests, submit
 from quotas.models import Queue
 from quotas.services import queues, trees
 from tests.conftest import client_of, person
@@ -172,7 +172,7 @@ def test_it_lists_a_namespace_that_has_no_quota(as_admin):
 def test_it_resumes_a_suspended_job_and_says_who_may(as_admin):
     a_cluster()
     job = submitted("llama")
-    lifecycle.suspend(job, by="test", now=timezone.now())
+    actions.suspend(job, by="test", now=timezone.now())
     job.refresh_from_db()
     assert kinds(as_admin, job) == ["Resume"]
     [change] = told(client_of(person("vic", (Grant.Role.VIEWER, "default"))), job)

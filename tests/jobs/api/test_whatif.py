@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from fleet.models import AuditEntry, Cluster, Event, Node
 from jobs.models import Job
-from jobs.services import scheduling
+from jobs.services.scheduling import loop
 from tests.support.books import a_cluster, apply
 from tests.support.quotas import apply_tree, leaf
 from tests.support.world import POLICY, pytorch_job
@@ -36,7 +36,7 @@ def test_it_tells_where_a_job_would_start_and_keeps_nothing(as_admin):
 def test_it_tells_where_the_jobs_of_a_lost_cluster_would_go(as_admin):
     a_cluster("north", gpus=3)
     apply(pytorch_job("llama"))
-    assert scheduling.run(timezone.now) == 1
+    assert loop.run(timezone.now) == 1
     assert told(as_admin, lose_cluster="north") == {"llama": ("Runs", "Waits", "")}
     a_cluster("south", gpus=3)
     assert told(as_admin, lose_cluster="north") == {"llama": ("Runs", "Starts", "south")}
@@ -46,7 +46,7 @@ def test_it_tells_where_the_jobs_of_a_lost_cluster_would_go(as_admin):
 def test_it_tells_what_more_nodes_would_start(as_admin):
     a_cluster("north", gpus=1)
     apply(pytorch_job("llama"))
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
     assert told(as_admin, add_nodes={"cluster": "north", "count": 1}) == {}
     assert told(as_admin, add_nodes={"cluster": "north", "count": 2}) == {"llama": ("Waits", "Starts", "north")}
     offered = {"cpu": "8", "memory": "8Gi", "nvidia.com/gpu": "2", "example.com/nic": "1"}
@@ -59,7 +59,7 @@ def test_it_tells_what_a_raised_quota_would_start(as_admin):
     a_cluster("north", gpus=8)
     apply_tree(leaf("vision", "default", max={"nvidia.com/gpu": 2}))
     apply(pytorch_job("llama"))
-    scheduling.run(timezone.now)
+    loop.run(timezone.now)
     path = "root/vision"
     assert told(as_admin, raise_quota={"path": path, "max": {"nvidia.com/gpu": 3}}) == {
         "llama": ("Waits", "Starts", "north")

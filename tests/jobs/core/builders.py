@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from jobs.core.gang_types import Gang, Promise
-from jobs.core.placing.facts import Member, NodeFacts
-from jobs.core.policy import PolicySpec
-from jobs.core.world import Site, World
+from jobs.core.admission.snapshot import Site, World
+from jobs.core.gang.types import Gang, Promise
+from jobs.core.placement.types import Member, NodeFacts
+from jobs.core.policies.propagation import PolicySpec
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AXIS = ("cpu", "memory", "nvidia.com/gpu", "pods")

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
-from jobs.core import takeback
-from jobs.core.gang_types import Gang, Promise, Runner
-from jobs.core.scheduler import Scheduler
-from jobs.core.world import Quota, Site, World
+from jobs.core.admission.snapshot import Quota, Site, World
+from jobs.core.gang.types import Gang, Promise, Runner
+from jobs.core.preemption import planner
+from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core.builders import NOON, cluster, gang, node, request
-from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
+from tests.jobs.core.scheduling.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
 from tests.quotas.core.builders import LEND, quota
 
 LEAVES = "abc"
@@ -44,7 +44,7 @@ class Fleet:
         self._depart(now)
         runners, scheduler = list(self.running.values()), Scheduler.of(self.world())
         plan = scheduler.run(now)
-        made = takeback.plan(scheduler, plan, lambda: runners, now)
+        made = planner.plan(scheduler, plan, lambda: runners, now)
         for each in plan.placed:
             self._start(each.gang, each.spot.promise(("run", each.gang.job_id)), now)
         for each in made.taken:

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from itertools import count
 from random import Random
 
-from jobs.core import takeback
-from jobs.core.gang_types import Gang, Runner
-from jobs.core.scheduler import Scheduler
-from jobs.core.scheduler_drain import Run, Runs
-from jobs.core.world import Quota
+from jobs.core.admission.snapshot import Quota
+from jobs.core.gang.types import Gang, Runner
+from jobs.core.preemption import planner
+from jobs.core.scheduling.backfill_reservation import Run, Runs
+from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core.builders import NOON, cluster, gang, node
-from tests.jobs.core.test_cycle_quotas import GPU, PLENTY, a_quota, under
+from tests.jobs.core.scheduling.test_cycle_quotas import GPU, PLENTY, a_quota, under
 from tests.quotas.core.builders import quota
 
 GPUS = 8
@@ -106,7 +106,7 @@ class VirtualFleet:
             self.kept_for.add(self.scheduler.places.kept.gang.job_id)
         runners = list(self.running.values())
         for _ in range(2):  # by what is known, and by what is read anew
-            orders = takeback.plan(self.scheduler, plan, lambda: runners, self.time)
+            orders = planner.plan(self.scheduler, plan, lambda: runners, self.time)
         self.scheduler.mark_no_targets(orders.no_targets)
         for placed in plan.placed:
             self._start(placed)
@@ -156,7 +156,7 @@ class VirtualFleet:
         self._vacate(runner)
         self.runs.guesses.learn(self.gangs[job].leaf, self.gangs[job].devices, self._lasting[job])
 
-    def _evict(self, taken: takeback.Taken) -> None:
+    def _evict(self, taken: planner.Taken) -> None:
         runner = self.running.pop(taken.runner.job_id)
         until = self.time + timedelta(seconds=self.grace)
         order = {"leaves_for": taken.claimant.job_id, "goes_to": taken.goes_to, "ordered_at": self.time, "until": until}

@@ -3,10 +3,10 @@
 import pytest
 import yaml
 
-from jobs.core import overrides, policy
-from jobs.core.overrides_apply import CannotOverride, Override, overridden
-from jobs.core.placement import barred
-from jobs.core.placing.facts import Member
+from jobs.core.placement.filters import barred
+from jobs.core.placement.types import Member
+from jobs.core.policies import overrides, propagation
+from jobs.core.policies.overrides_apply import CannotOverride, Override, overridden
 from jobs.core.reasons import Code
 from jobs.core.taints import Taint
 from jobs.kinds import registry
@@ -140,7 +140,7 @@ def test_it_selects_target_clusters_as_documented(target: str, meant: bool) -> N
 def test_it_tolerates_cluster_taints_as_documented(toleration: str, taint: Taint, tolerated: bool) -> None:
     placement = {"clusterTolerations": [yaml.safe_load(toleration)]}
     selects = [{"apiVersion": "batch/v1", "kind": "Job"}]
-    spec = policy.read({"spec": {"resourceSelectors": selects, "placement": placement}}, KNOWN)
+    spec = propagation.read({"spec": {"resourceSelectors": selects, "placement": placement}}, KNOWN)
     asking = gang(api_version="batch/v1", kind="Job", policy=spec)
     tainted = Member("member1", taints=(taint,), apis=APIS)
     refused = barred(asking, tainted, spec.affinities[0])

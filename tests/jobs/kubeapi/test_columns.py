@@ -7,7 +7,7 @@ import yaml
 from django.utils import timezone
 
 from jobs.models import Job
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 from tests.support.kubectl import served
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from kubernetes.watch import Watch
 
 from fleet import journal
 from jobs.models import Job
-from jobs.services import lifecycle, manifests, submit
+from jobs.services.submission import actions, manifests, submit
 from tests.support.kubectl import served
 from tests.support.world import POLICY
 
@@ -84,8 +84,8 @@ def test_the_end_of_one_is_no_news_to_who_watches_the_other(door):
     apply(*twins())
     api = config.new_client_from_config(str(door.file))
     version = journal.head()
-    lifecycle.delete(of("batch"), by="test", now=timezone.now())
-    lifecycle.suspend(of("batch.volcano.sh"), by="test", now=timezone.now())
+    actions.delete(of("batch"), by="test", now=timezone.now())
+    actions.suspend(of("batch.volcano.sh"), by="test", now=timezone.now())
     watch, asked = Watch(), {"resource_version": str(version), "timeout_seconds": 5}
     events = watch.stream(client.CustomObjectsApi(api).list_cluster_custom_object, *VOLCANO, **asked)
     assert next(events)["type"] == "MODIFIED"

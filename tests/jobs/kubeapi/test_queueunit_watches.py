@@ -8,7 +8,7 @@ from kubernetes.watch import Watch
 from fleet import journal
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
-from jobs.services import lifecycle, manifests, submit
+from jobs.services.submission import actions, manifests, submit
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support.kubectl import served
@@ -51,7 +51,7 @@ def test_it_tells_what_was_there_and_what_went(api):
     submitted("first", "second")
     assert told(api, 0, 2) == [("ADDED", "first-pytorchjob"), ("ADDED", "second-pytorchjob")]
     version = journal.head()
-    lifecycle.delete(Job.objects.get(name="first"), by="test", now=timezone.now())
+    actions.delete(Job.objects.get(name="first"), by="test", now=timezone.now())
     submitted("third")
     assert told(api, version, 2) == [("DELETED", "first-pytorchjob"), ("MODIFIED", "third-pytorchjob")]
 
@@ -80,5 +80,5 @@ def test_it_tells_that_the_works_of_a_job_are_gone_that_was_deleted_between_the_
     known = client.CustomObjectsApi(api).list_cluster_custom_object(*kind)
     version = int(known["metadata"]["resourceVersion"])
     Work.objects.all().delete()
-    lifecycle.delete(job, by="test", now=now)
+    actions.delete(job, by="test", now=now)
     assert ("DELETED", known["items"][0]["metadata"]["name"]) in told(api, version, 1, kind)

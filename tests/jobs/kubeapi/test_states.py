@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import Job
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 from tests.support.kubectl import served
 from tests.support.world import POLICY, pytorch_job
 

@@ -7,7 +7,9 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from jobs.models import Attempt, Work
-from jobs.services import dispatch, health, lifecycle
+from jobs.services.dispatch import dispatcher
+from jobs.services.follow import health
+from jobs.services.submission import actions
 from tests.jobs.services.test_requeued import THROUGH_QUEUE, cycle, north, running
 from tests.support import books, laws
 from tests.support.books import GPU
@@ -22,11 +24,11 @@ def policy(request):
 
 
 def suspend() -> None:
-    lifecycle.suspend(books.job("llama"), by="ada", now=timezone.now())
+    actions.suspend(books.job("llama"), by="ada", now=timezone.now())
 
 
 def resume() -> None:
-    lifecycle.resume(books.job("llama"), by="ada", now=timezone.now())
+    actions.resume(books.job("llama"), by="ada", now=timezone.now())
 
 
 def ended_once() -> bool:
@@ -75,7 +77,7 @@ def test_nobody_is_blamed_for_a_copy_that_waits_until_an_older_one_is_gone(polic
     resume()
     Work.objects.update(state="Withdrawing")
     assert cycle() == 1
-    dispatch.push(Work.objects.get(attempt=2).pk, timezone.now)
+    dispatcher.push(Work.objects.get(attempt=2).pk, timezone.now)
     later = timezone.now() + timedelta(seconds=10 * settings.CONVOY_START_TIMEOUT_S)
     assert health.check(later) == 0
     assert books.job("llama").reason["code"] == "WaitingForPurge"

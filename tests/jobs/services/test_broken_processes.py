@@ -8,7 +8,9 @@ from django.utils import timezone
 
 from fleet.models import Lease
 from jobs.models import Work
-from jobs.services import cycle_requests, dispatch, scheduling, works
+from jobs.services.dispatch import dispatcher
+from jobs.services.lifecycle import cycle_requests, works
+from jobs.services.scheduling import loop
 from tests.support import books
 from tests.support.world import pytorch_job
 
@@ -42,7 +44,7 @@ def test_it_releases_the_schedulers_lease_when_a_cycle_raises():
     books.a_cluster()
     books.apply(pytorch_job("train", workers=0))
     with pytest.raises(Broken):
-        scheduling.run(breaks_at(2))
+        loop.run(breaks_at(2))
     assert Lease.objects.get(name=cycle_requests.LEASE).holder == ""
     assert books.cycle() == 1
 
@@ -53,7 +55,7 @@ def test_it_gives_a_claim_back_when_a_push_raises():
     books.cycle()
     work = Work.objects.get()
     with pytest.raises(Broken):
-        dispatch.push(work.pk, breaks_at(2))
+        dispatcher.push(work.pk, breaks_at(2))
     work.refresh_from_db()
     assert work.claim == "" and "error" in work.message
     assert works.due(work.due_at).filter(pk=work.pk).exists()

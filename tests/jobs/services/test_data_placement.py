@@ -10,11 +10,13 @@ from fleet.kube.resources import PYTORCH_JOBS, VOLUME_CLAIMS
 from fleet.models import Cluster
 from fleet.services import clusters
 from jobs import snapshot
-from jobs.core.failover import Outcome, PurgeMode
+from jobs.core.division.shares import Share
+from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
-from jobs.core.shares import Share
 from jobs.models import ClaimLocation, Job
-from jobs.services import explaining, lifecycle, moves
+from jobs.services.inspect import explaining
+from jobs.services.lifecycle import failover
+from jobs.services.submission import actions
 from tests.support import books
 from tests.support.passive import passive_member
 from tests.support.world import POLICY, pytorch_job
@@ -83,12 +85,12 @@ def where(name: str) -> str:
 
 
 def suspend(name: str, *members) -> None:
-    lifecycle.suspend(books.job(name), by="test", now=timezone.now())
+    actions.suspend(books.job(name), by="test", now=timezone.now())
     go(*members)
 
 
 def resume(name: str, *members) -> None:
-    lifecycle.resume(books.job(name), by="test", now=timezone.now())
+    actions.resume(books.job(name), by="test", now=timezone.now())
     go(*members)
 
 
@@ -146,7 +148,7 @@ def test_two_jobs_placed_at_once_on_two_clusters_do_not_both_start_with_the_clai
 def test_it_waits_for_a_lost_cluster_that_has_its_data_and_says_so(north, south):
     start_on_north(north)
     lose("north")
-    moves.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now())
+    failover.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now())
     go(south)
     waiting = books.job("llama")
     assert where("llama") == ""
@@ -161,7 +163,7 @@ def test_it_waits_for_a_lost_cluster_that_has_its_data_and_says_so(north, south)
 def test_its_policy_may_let_it_run_anywhere(north, south, when):
     start_on_north(north, *([policy(**ANYWHERE)] if when == "before" else []))
     lose("north")
-    moves.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now())
+    failover.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now())
     go(south)
     if when == "while it waits":
         assert where("llama") == ""
@@ -200,7 +202,7 @@ def test_claims_on_two_clusters_are_both_named(north, south):
 def test_it_is_free_again_when_its_claim_was_deleted_with_its_last_job(north, south):
     start_on_north(north, claim(**{"convoy.dev/retention": "Delete"}))
     books.apply(claim(**{"convoy.dev/retention": "Delete"}))
-    lifecycle.delete(books.job("llama"), by="test", now=timezone.now())
+    actions.delete(books.job("llama"), by="test", now=timezone.now())
     go(north)
     assert not ClaimLocation.objects.exists()
     books.apply(job("llama", "ckpt"))
@@ -212,7 +214,7 @@ def test_a_waiting_job_is_free_when_the_claim_proves_to_be_gone_from_the_cluster
     start_on_north(north)
     north.client.delete(VOLUME_CLAIMS.path("default", "ckpt"))
     gone = Reason(Code.APPLICATION_UNHEALTHY, "failed")
-    moves.leave(books.job("llama"), Outcome.LOST, gone, timezone.now(), purge=PurgeMode.DIRECTLY)
+    failover.leave(books.job("llama"), Outcome.LOST, gone, timezone.now(), purge=PurgeMode.DIRECTLY)
     north.work(PYTORCH_JOBS)
     go(south)
     assert where("llama") == "south"
@@ -221,7 +223,7 @@ def test_a_waiting_job_is_free_when_the_claim_proves_to_be_gone_from_the_cluster
 def test_a_waiting_job_is_free_when_the_cluster_of_its_claim_is_detached(north, south):
     start_on_north(north)
     lose("north")
-    moves.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now())
+    failover.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now())
     go(south)
     assert where("llama") == ""
     clusters.detach(Cluster.objects.get(name="north"), by="test", now=timezone.now())

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from jobs.models import Job
-from jobs.services import scheduling
+from jobs.services.scheduling import loop
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
@@ -48,7 +48,7 @@ def test_it_places_the_job_within_min_and_not_the_big_gang_that_would_borrow(wai
     books.apply(job("a5", "a"), job("a6", "a"), job("big", "b", workers=3))
     long_ago = timezone.now() - timedelta(seconds=waited_s)
     Job.objects.filter(name="big").update(queued_at=long_ago)
-    scheduling._kept.clear()
+    loop._kept.clear()
     books.cycle()
     assert books.job("big").state == books.job("a5").state == "Queued"
     books.end("a0")

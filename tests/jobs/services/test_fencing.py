@@ -8,11 +8,13 @@ from django.utils import timezone
 from fleet.kube.resources import POD_GROUPS, PYTORCH_JOBS
 from fleet.member.errors import MemberChanged
 from fleet.models import Identity
-from jobs.core.failover import Outcome, PurgeMode
+from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services import copies, dispatch, lifecycle, moves, works
+from jobs.services.dispatch import dispatcher, member_objects
+from jobs.services.lifecycle import failover, works
+from jobs.services.submission import actions
 from tests.support import books
 from tests.support.passive import CLAIM as LATE
 from tests.support.passive import passive_member
@@ -56,7 +58,7 @@ def sending() -> Work:
 
 def move(member) -> None:
     """The job leaves its attempt, and the next one is sent to the same cluster."""
-    moves.leave(
+    failover.leave(
         books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now(), purge=PurgeMode.DIRECTLY
     )
     member.work(PYTORCH_JOBS)
@@ -67,7 +69,7 @@ def move(member) -> None:
 def resume_late(work: Work) -> None:
     """The paused worker goes on where it stopped, by its own clock."""
     with pytest.raises(works.ClaimLost):
-        dispatch._act(work, Job.objects.get(), lambda: timezone.now() + LATE)
+        dispatcher._act(work, Job.objects.get(), lambda: timezone.now() + LATE)
 
 
 def attempt_of(found) -> str:
@@ -83,7 +85,7 @@ def test_a_late_withdrawal_leaves_the_newer_attempt_alone(member, north):
     move(member)
     uid = north.get(PATH)["metadata"]["uid"]
     assert attempt_of(north.get(PATH)) == "2"
-    dispatch._act(late, Job.objects.get(), lambda: timezone.now() + LATE)
+    dispatcher._act(late, Job.objects.get(), lambda: timezone.now() + LATE)
     assert north.get(PATH)["metadata"]["uid"] == uid
     assert Work.objects.get(attempt=2).state == "Applied"
 
@@ -100,7 +102,7 @@ def test_a_late_sender_leaves_the_newer_attempt_alone(member, north):
 
 def test_a_late_sender_makes_nothing_for_a_suspended_job(member, north):
     late = sending()
-    lifecycle.suspend(books.job("llama"), by="test", now=timezone.now())
+    actions.suspend(books.job("llama"), by="test", now=timezone.now())
     member.work(PYTORCH_JOBS, timezone.now() + LATE)
     resume_late(late)
     assert member.items(PYTORCH_JOBS) == []
@@ -108,9 +110,9 @@ def test_a_late_sender_makes_nothing_for_a_suspended_job(member, north):
 
 def test_a_copy_made_late_for_a_suspended_job_is_removed(member, north):
     late = sending()
-    lifecycle.suspend(books.job("llama"), by="test", now=timezone.now())
+    actions.suspend(books.job("llama"), by="test", now=timezone.now())
     member.work(PYTORCH_JOBS, timezone.now() + LATE)
-    body = copies.manifest(
+    body = member_objects.manifest(
         registry.of(late.api_version, late.kind), books.job("llama").manifest, labels(late.job_uid, 1)
     )
     north.create(PYTORCH_JOBS.path("default"), body)
@@ -120,13 +122,13 @@ def test_a_copy_made_late_for_a_suspended_job_is_removed(member, north):
 
 
 def labels(uid, attempt):
-    return copies.labels(Identity.here(), str(uid), attempt)
+    return member_objects.labels(Identity.here(), str(uid), attempt)
 
 
 def test_a_copy_that_is_switched_on_again_under_a_suspended_job_is_suspended(member, north):
     placed()
     member.work(PYTORCH_JOBS)
-    lifecycle.suspend(books.job("llama"), by="test", now=timezone.now())
+    actions.suspend(books.job("llama"), by="test", now=timezone.now())
     member.work(PYTORCH_JOBS)
     assert Work.objects.get().state == "Suspended"
     north.merge_patch(PATH, {"spec": {"runPolicy": {"suspend": False}}})
@@ -161,13 +163,13 @@ def test_a_copy_that_ended_with_its_job_stays(member, north):
 def test_it_compares_the_order_of_attempts(member, north):
     work = placed()
     uid, kind = str(work.job_uid), registry.of(work.api_version, work.kind)
-    newer = copies.manifest(kind, books.job("llama").manifest, labels(uid, 3))
-    older = copies.manifest(kind, books.job("llama").manifest, labels(uid, 2))
-    copies.create(north, PYTORCH_JOBS, newer, uid, 3)
-    with pytest.raises(copies.Superseded):
-        copies.create(north, PYTORCH_JOBS, older, uid, 2)
-    assert copies.remove(north, PYTORCH_JOBS, "default", "llama", uid, 2)
-    assert not copies.suspend(north, PYTORCH_JOBS, kind, "default", "llama", uid, 2)
+    newer = member_objects.manifest(kind, books.job("llama").manifest, labels(uid, 3))
+    older = member_objects.manifest(kind, books.job("llama").manifest, labels(uid, 2))
+    member_objects.create(north, PYTORCH_JOBS, newer, uid, 3)
+    with pytest.raises(member_objects.Superseded):
+        member_objects.create(north, PYTORCH_JOBS, older, uid, 2)
+    assert member_objects.remove(north, PYTORCH_JOBS, "default", "llama", uid, 2)
+    assert not member_objects.suspend(north, PYTORCH_JOBS, kind, "default", "llama", uid, 2)
     assert not north.get(PATH)["metadata"].get("deletionTimestamp")
     assert not north.get(PATH)["spec"].get("runPolicy", {}).get("suspend")
 
@@ -186,5 +188,5 @@ def test_it_deletes_only_what_it_judged(member, north):
     found = north.get(PATH)
     north.merge_patch(PATH, {"metadata": {"labels": {"convoy.dev/attempt": "7"}}})
     with pytest.raises(MemberChanged):
-        copies._delete(north, PATH, found)
+        member_objects._delete(north, PATH, found)
     assert attempt_of(north.get(PATH)) == "7"

@@ -14,11 +14,11 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from jobs import snapshot
-from jobs.core.gang_types import Gang
-from jobs.core.placing.asks import Ask, Demand, Part
-from jobs.core.placing.facts import Member, NodeFacts
+from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.gang.types import Gang
+from jobs.core.placement.types import Member, NodeFacts
 from jobs.models import Attempt, ClaimLocation, Job
-from jobs.services import manifests, submit
+from jobs.services.submission import manifests, submit
 from tests.support.books import a_cluster
 from tests.support.world import POLICY, pytorch_job
 

@@ -13,14 +13,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fleet.core import marks
-from fleet.core.sightings import Mark, NodeSeen, OwnPod, PodSeen
+from fleet.core.observed import Mark, NodeSeen, OwnPod, PodSeen
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Hold, Lease, Node
-from fleet.services.supply import Supply
+from fleet.services.node_pod_sync import Supply
 from jobs.models import Job, Work
-from jobs.services import cycle_requests, manifests, scheduling, submit
-from jobs.services.picture import Picture
-from jobs.services.status import JobsFollower
+from jobs.services.follow.status import JobsFollower
+from jobs.services.lifecycle import cycle_requests
+from jobs.services.scheduling import loop
+from jobs.services.scheduling.cache import Picture
+from jobs.services.submission import manifests, submit
 from tests.support.books import APIS, GPU
 from tests.support.world import POLICY, pytorch_job
 
@@ -141,7 +143,7 @@ def play(members: list[Member], steps: int, each: Callable[[int], None] = lambda
     for second in range(0, steps * STEP_S, STEP_S):
         each(second)
         before = [held_and_seen(member) for member in members]
-        scheduling.run(lambda second=second: at(second))
+        loop.run(lambda second=second: at(second))
         for member, was in zip(members, before, strict=True):
             now = held_and_seen(member)
             assert now <= NODES * GPUS or now == was, (member.row.name, second, now)
@@ -155,9 +157,9 @@ def done() -> int:
 
 @pytest.fixture(autouse=True)
 def no_picture_of_before():
-    scheduling._kept.clear()
+    loop._kept.clear()
     yield
-    scheduling._kept.clear()
+    loop._kept.clear()
 
 
 def test_in_a_burst_of_a_thousand_gangs_whose_pods_take_a_minute_to_be_bound():
@@ -170,7 +172,7 @@ def test_in_a_burst_of_a_thousand_gangs_whose_pods_take_a_minute_to_be_bound():
 def test_when_a_new_scheduler_takes_over_before_every_cycle():
     members = [Member(name) for name in ("north", "south")]
     burst(60)
-    play(members, 40, lambda second: scheduling._kept.clear())
+    play(members, 40, lambda second: loop._kept.clear())
     assert done() >= 40
 
 
@@ -200,12 +202,12 @@ def test_in_members_that_get_pods_from_elsewhere(lag_s):
 def test_a_scheduler_that_lost_its_lease_to_another_writes_nothing_of_its_plan():
     member = Member("north")
     burst(40)
-    first = scheduling._acquire("first", at(0))
+    first = loop._acquire("first", at(0))
     plan = Picture().refresh(at(0)).run(at(0))
-    assert plan.placed and scheduling.run(lambda: at(0)) == 0
-    second = scheduling.run(lambda: at(31))
+    assert plan.placed and loop.run(lambda: at(0)) == 0
+    second = loop.run(lambda: at(31))
     assert second == len(plan.placed) and Lease.objects.get(name=cycle_requests.LEASE).epoch > first
-    assert scheduling.apply(plan, first, at(31)) is None
+    assert loop.apply(plan, first, at(31)) is None
     assert held_and_seen(member) <= NODES * GPUS and Hold.objects.count() == second
 
 
@@ -213,7 +215,7 @@ def test_two_plans_of_the_same_moment_are_written_once():
     member = Member("north")
     burst(40)
     plans = [Picture().refresh(at(0)).run(at(0)) for _ in range(2)]
-    epoch = scheduling._acquire("one", at(0))
-    won = [scheduling.apply(plan, epoch, at(0)).placed for plan in plans]
+    epoch = loop._acquire("one", at(0))
+    won = [loop.apply(plan, epoch, at(0)).placed for plan in plans]
     assert len(won[0]) == len(plans[0].placed) > 0 and won[1] == set()
     assert held_and_seen(member) <= NODES * GPUS

@@ -4,10 +4,11 @@ import pytest
 from django.utils import timezone
 
 from fleet.errors import Conflict
-from jobs.core.failover import Outcome
+from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job, Work
-from jobs.services import lifecycle, manifests, moves, submit
+from jobs.services.lifecycle import failover
+from jobs.services.submission import actions, manifests, submit
 from quotas.models import QuotaTree
 from quotas.services import previews, trees, usage
 from tests.quotas.core.builders import manifest, quota
@@ -150,15 +151,15 @@ def test_a_tree_that_lists_every_namespace_has_nothing_outside_it():
 
 
 def fails_over(job: Job) -> None:
-    moves.leave(job, Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, "north did not run all pods"), timezone.now())
+    failover.leave(job, Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, "north did not run all pods"), timezone.now())
 
 
 def is_suspended_and_resumed(job: Job) -> None:
-    lifecycle.suspend(job, by="system", now=timezone.now())
+    actions.suspend(job, by="system", now=timezone.now())
     books.gone(job.name)
     for work in Work.objects.filter(job_uid=job.uid):
-        moves.after_removal(work, timezone.now())
-    lifecycle.resume(books.job(job.name), by="system", now=timezone.now())
+        failover.after_removal(work, timezone.now())
+    actions.resume(books.job(job.name), by="system", now=timezone.now())
 
 
 @pytest.mark.parametrize("leaves", [fails_over, is_suspended_and_resumed])

@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from fleet.models import Event
 from jobs.models import Job, Policy, Work
-from jobs.services import health, lifecycle, submit, sweep
+from jobs.services.follow import health, sweep
+from jobs.services.submission import actions, submit
 from jobs.snapshot import spec_of
 from tests.support import books
 from tests.support.world import POLICY, pytorch_job
@@ -33,7 +34,7 @@ def running():
 
 
 def delete() -> None:
-    lifecycle.delete_policy(Policy.objects.get(), by="ada", now=timezone.now())
+    actions.delete_policy(Policy.objects.get(), by="ada", now=timezone.now())
 
 
 def test_it_says_how_many_jobs_the_deletion_concerns(running):

@@ -8,11 +8,14 @@ from django.utils import timezone
 from fleet.core import health as cluster_health
 from fleet.core.health import Health
 from fleet.models import Cluster, Event, Hold
-from jobs.core.failover import Outcome, PurgeMode
+from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
-from jobs.services import health, lifecycle, moves, reclaiming, scheduling, sweep
-from jobs.services.status import JobsFollower
+from jobs.services.follow import health, sweep
+from jobs.services.follow.status import JobsFollower
+from jobs.services.lifecycle import failover
+from jobs.services.scheduling import loop, preemption
+from jobs.services.submission import actions
 from quotas.models import Queue
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
@@ -67,8 +70,8 @@ def lost(policy: str = THROUGH_QUEUE) -> Job:
 
 def cycle() -> int:
     """One that reads everything anew: these tests change rows without a line in the journal."""
-    scheduling._kept.clear()
-    return scheduling.run(timezone.now)
+    loop._kept.clear()
+    return loop.run(timezone.now)
 
 
 def works() -> dict[int, str]:
@@ -126,7 +129,7 @@ def test_it_believes_a_copy_that_has_succeeded_meanwhile(policy):
 def test_it_believes_a_success_whatever_the_job_left_for(policy):
     job = running(policy)
     slow = Reason(Code.WAITING_FOR_PODS, "north did not run all pods")
-    moves.leave(job, Outcome.FAILED, slow, timezone.now())
+    failover.leave(job, Outcome.FAILED, slow, timezone.now())
     books.report("llama", "Running")
     assert books.job("llama").state in Job.WAITING
     books.report("llama", "Succeeded")
@@ -180,7 +183,7 @@ def test_it_takes_back_the_quota_of_a_job_that_waits_for_a_lost_cluster():
     cycle()
     assert books.job("llama").state == "Reclaiming", (books.job("llama").state, books.job("owner").reason)
     later = timezone.now() + timedelta(minutes=2)
-    reclaiming.advance(later)
+    preemption.advance(later)
     assert books.job("llama").charge is None and books.job("llama").state == "Queued"
     assert works()[1] == "Suspending"
 
@@ -188,7 +191,7 @@ def test_it_takes_back_the_quota_of_a_job_that_waits_for_a_lost_cluster():
 @pytest.mark.parametrize("verb", ["suspend", "delete"])
 def test_it_can_be_suspended_and_deleted_meanwhile(policy, verb):
     lost(policy)
-    getattr(lifecycle, verb)(books.job("llama"), by="ada", now=timezone.now())
+    getattr(actions, verb)(books.job("llama"), by="ada", now=timezone.now())
     north(Cluster.State.READY)
     books.report("llama", "Running")
     assert works() == {1: "Suspending" if verb == "suspend" else "Withdrawing"}
@@ -200,8 +203,8 @@ def test_it_can_be_suspended_and_deleted_meanwhile(policy, verb):
 
 def test_it_resumes_in_its_queue_and_not_by_the_copy_of_a_lost_cluster(policy):
     lost(policy)
-    lifecycle.suspend(books.job("llama"), by="ada", now=timezone.now())
-    lifecycle.resume(books.job("llama"), by="ada", now=timezone.now())
+    actions.suspend(books.job("llama"), by="ada", now=timezone.now())
+    actions.resume(books.job("llama"), by="ada", now=timezone.now())
     north(Cluster.State.READY)
     books.report("llama", "Running")
     assert books.job("llama").state == "Queued" and works() == {1: "Withdrawing"}
@@ -225,14 +228,14 @@ def test_it_hears_that_the_copy_was_deleted_while_its_job_waits(policy):
 
 def test_it_purges_at_once_only_when_the_policy_says_directly(policy):
     job = running(policy)
-    moves.leave(job, Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now(), purge=PurgeMode.DIRECTLY)
+    failover.leave(job, Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now(), purge=PurgeMode.DIRECTLY)
     assert works() == {1: "Withdrawing"}
 
 
 def test_it_keeps_for_a_person_what_the_policy_says_never_to_purge(policy):
     running(policy)
     books.report("llama", "Failed") if "failover" in policy else Job.objects.update(state="Backoff")
-    moves.leave(
+    failover.leave(
         books.job("llama"), Outcome.FAILED, Reason(Code.FAILED, "exit 1"), timezone.now(), purge=PurgeMode.NEVER
     )
     assert works() == {1: "Kept"} and Hold.objects.get().released_at is not None

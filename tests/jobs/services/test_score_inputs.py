@@ -7,10 +7,11 @@ import yaml
 from django.utils import timezone
 
 from jobs import snapshot
-from jobs.core import policy as policies
-from jobs.core.placing.preferences import PARTS
+from jobs.core.policies import propagation as policies
+from jobs.core.policies.preferences import PARTS
 from jobs.models import Attempt, Binding, Job
-from jobs.services import manifests, scheduling, submit
+from jobs.services.scheduling import loop
+from jobs.services.submission import manifests, submit
 from tests.support.books import a_cluster, apply, cycle, job
 from tests.support.world import POLICY, pytorch_job
 
@@ -134,7 +135,7 @@ def test_a_running_scheduler_hears_of_failures_between_cycles():
     failed("east", 3, timedelta())
     later = timezone.now() + timedelta(minutes=1)
     apply(pytorch_job("whisper", workers=0))
-    scheduling.run(lambda: later)
+    loop.run(lambda: later)
     assert job("whisper").cluster.name == "west"
 
 

@@ -6,11 +6,13 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster, Hold
-from jobs.core.failover import Outcome
+from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
-from jobs.services import dispatch, division, health, moves, works
-from jobs.services.status import JobsFollower
+from jobs.services.dispatch import dispatcher
+from jobs.services.follow import health
+from jobs.services.follow.status import JobsFollower
+from jobs.services.lifecycle import division, failover, works
 from quotas.services import trees
 from tests.flows.test_division import BY_ROOM, sweep_job
 from tests.quotas.core.builders import manifest, quota
@@ -86,7 +88,7 @@ def is_refused():
     on_member()
     Work.objects.update(state=Work.State.SENDING)
     work = works.claim(Work.objects.get().pk, timezone.now())
-    dispatch._refused(work, books.job("llama"), "quota exceeded", timezone.now())
+    dispatcher._refused(work, books.job("llama"), "quota exceeded", timezone.now())
 
 
 def loses_its_copy_too_often():
@@ -102,7 +104,7 @@ def spent_its_attempts_before_its_cluster_was_lost():
     now = timezone.now()
     Attempt.objects.create(job=job, number=0, cluster_name="south", placed_at=now, ended_at=now, outcome="Failed")
     Cluster.objects.update(state=Cluster.State.UNKNOWN)
-    moves.leave(books.job("llama"), Outcome.LOST, LOST, now)
+    failover.leave(books.job("llama"), Outcome.LOST, LOST, now)
 
 
 def spent_its_attempts_while_a_copy_is_kept():
@@ -121,7 +123,7 @@ def succeeds_while_it_makes_room():
 def succeeded_while_its_cluster_was_lost():
     on_member()
     report("Running")
-    moves.leave(books.job("llama"), Outcome.LOST, LOST, timezone.now())
+    failover.leave(books.job("llama"), Outcome.LOST, LOST, timezone.now())
     report("Succeeded")
 
 

@@ -8,7 +8,7 @@ from quotas import signals
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.reclaim import Running
-from quotas.services import effects, usage
+from quotas.services import impact, usage
 from tests.quotas.api.test_tree import START, TREE, as_lead, edit, tree
 
 __all__ = ["as_lead", "tree"]
@@ -28,7 +28,7 @@ def crowd(monkeypatch):
     def waits_for(cores):
         running = [Running(f"b-{n}", charge("b", n), 0, NOON) for n in (4, 5)]
         waiting = [Unit("default/a-1", "a-1", charge("a", cores), 0, NOON)]
-        monkeypatch.setattr(effects, "_sources", [lambda tree: (running, waiting)])
+        monkeypatch.setattr(impact, "_sources", [lambda tree: (running, waiting)])
 
     return waits_for
 

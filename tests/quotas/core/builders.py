@@ -6,7 +6,7 @@ from typing import Any
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
-from quotas.core.reading import read
+from quotas.core.parsing import read
 from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotas.core import turns
+from quotas.core import fair_share
 from quotas.core.admission import Admitted, Code, ask, most
 from quotas.core.amounts import MAX_JOBS
 from quotas.core.ledger import Ledger
@@ -124,8 +124,8 @@ def test_it_admits_every_promise_while_nobody_borrows(data):
 def test_it_answers_for_every_job_once_and_always_the_same(data):
     tree = data.draw(forests.trees())
     waiting = data.draw(forests.units(tree))
-    one = turns.plan(Ledger(tree), waiting)
-    two = turns.plan(Ledger(tree), data.draw(st.permutations(waiting)))
+    one = fair_share.plan(Ledger(tree), waiting)
+    two = fair_share.plan(Ledger(tree), data.draw(st.permutations(waiting)))
     assert names(one.admitted) == names(two.admitted)
     assert sorted(names([*one.admitted, *(unit for unit, _ in one.waits)])) == sorted(names(waiting))
 
@@ -135,11 +135,14 @@ def test_it_answers_for_every_job_once_and_always_the_same(data):
 def test_it_leaves_nobody_waiting_who_would_fit_unless_behind(data):
     tree = data.draw(forests.trees())
     ledger = Ledger(tree)
-    made = turns.plan(ledger, data.draw(forests.units(tree)))
+    made = fair_share.plan(ledger, data.draw(forests.units(tree)))
     for unit, reason in made.waits:
-        assert isinstance(reason, turns.Behind) or not isinstance(says(ledger, unit.charge), Admitted)
+        assert isinstance(reason, fair_share.Behind) or not isinstance(says(ledger, unit.charge), Admitted)
     assert (
-        turns.plan(ledger, [unit for unit, reason in made.waits if not isinstance(reason, turns.Behind)]).admitted == []
+        fair_share.plan(
+            ledger, [unit for unit, reason in made.waits if not isinstance(reason, fair_share.Behind)]
+        ).admitted
+        == []
     )
 
 
@@ -149,7 +152,7 @@ def test_it_orders_as_the_slow_tournament_does(data):
     tree = data.draw(forests.trees())
     waiting = data.draw(forests.units(tree))
     ledger, running = Ledger(tree), []
-    given_out = turns.Turns(ledger, waiting)
+    given_out = fair_share.Turns(ledger, waiting)
     left = [
         unit
         for unit in waiting

@@ -11,7 +11,7 @@ import pytest
 
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge, Ledger
-from quotas.core.settling import Job, settle
+from quotas.core.simulation import Job, settle
 from tests.quotas.core.builders import NOON, quota, tree, unit
 from tests.quotas.core.forests import RESOURCES
 

@@ -11,7 +11,7 @@ from quotas.core import admission, reclaim
 from quotas.core.admission import Admitted, Bound, Code, ask
 from quotas.core.amounts import MAX_JOBS
 from quotas.core.ledger import Ledger
-from quotas.core.settling import Job, settle
+from quotas.core.simulation import Job, settle
 from quotas.core.tree import PreemptPolicy, QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import NOON

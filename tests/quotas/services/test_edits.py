@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet.errors import InvalidInput, NotFound
-from quotas.core import reading
+from quotas.core import parsing
 from quotas.services import edits
 from tests.quotas.core.builders import manifest, quota
 
@@ -58,7 +58,7 @@ def test_it_answers_whatever_is_asked_of_it(changes):
         after = edits.changed(START, changes)
     except (InvalidInput, NotFound):
         return
-    for fault in reading.read(after).faults:
+    for fault in parsing.read(after).faults:
         edits.place_of(after, fault.field)
 
 
@@ -66,6 +66,6 @@ def test_it_answers_whatever_is_asked_of_it(changes):
 @given(spec=ANYTHING, root=ANYTHING)
 def test_it_finds_the_node_of_any_fault_of_any_document(spec, root):
     for each in ({**START, "spec": spec}, {**START, "spec": {"root": root}}):
-        for fault in reading.read(each).faults:
+        for fault in parsing.read(each).faults:
             edits.place_of(each, fault.field)
         list(edits.walk(each))

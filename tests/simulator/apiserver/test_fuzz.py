@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fleet.kube.resources import CONFIG_MAPS, CRDS, JOBS, NODES, PODS, Resource
 from fleet.member.client import MemberClient
-from fleet.simulator.apiserver.server import ApiServer
+from simulator.apiserver.server import ApiServer
 from tests.contract.target import config_map, job, pod
 
 STYLES = [

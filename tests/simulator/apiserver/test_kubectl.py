@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fleet.kube import crds
-from fleet.simulator.apiserver.server import ApiServer
+from simulator.apiserver.server import ApiServer
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
 POD = """

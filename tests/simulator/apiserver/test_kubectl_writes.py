@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.simulator.apiserver.server import ApiServer
+from simulator.apiserver.server import ApiServer
 
 KUBECTL = Path(sys.executable).with_name("kubectl")
 CONFIG = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: '1'}}"

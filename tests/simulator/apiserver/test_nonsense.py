@@ -8,7 +8,7 @@ import pytest
 
 from fleet.kube.resources import CONFIG_MAPS, CRDS, JOBS, PODS, SERVICES
 from fleet.member.client import MemberClient
-from fleet.simulator.apiserver.server import ApiServer
+from simulator.apiserver.server import ApiServer
 from tests.contract.target import Target, definition, pod
 
 MAPS, A_POD = CONFIG_MAPS.path("default"), PODS.path("default", "a")

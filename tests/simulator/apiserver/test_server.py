@@ -14,7 +14,7 @@ import pytest
 from fleet.kube.resources import CONFIG_MAPS, PODS
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberAway, MemberError, MemberExpired
-from fleet.simulator.apiserver.server import ApiServer
+from simulator.apiserver.server import ApiServer
 from tests.contract.target import config_map, pod
 
 MAPS = CONFIG_MAPS.path("default")
@@ -152,7 +152,7 @@ def test_it_gives_each_change_a_version_of_its_own(server: ApiServer, client: Me
 WRITER = """
 import sys, time
 from pathlib import Path
-from fleet.simulator.apiserver.server import ApiServer
+from simulator.apiserver.server import ApiServer
 server = ApiServer("north", Path(sys.argv[1]))
 server.start()
 print("ready", flush=True)

@@ -1,0 +1,1 @@
+"""Database helpers that know nothing of what the rows mean."""

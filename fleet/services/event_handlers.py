@@ -1,0 +1,86 @@
+"""Who wants to hear what members say about the objects we made there.
+
+The watcher (`fleet.services.watch_manager`) calls every follower with batches; the fleet itself knows no job. All calls are
+repeated when a transaction has to be tried again, so they must be idempotent, and they may not call a member.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from fleet.core.observed import Mark
+from fleet.kube.resources import Resource
+
+Key = tuple[UUID, int]
+"""A job's uid and the number of an attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountNeeds:
+    """What pods of a kind's jobs do through their member's API as a ServiceAccount, and must be allowed to."""
+
+    kind: Resource
+    owner: str
+    """Which part of the jobs, in words."""
+    account: str
+    namespace: str
+    rights: tuple[tuple[str, Resource], ...]
+
+
+class Follower(Protocol):
+    def resources(self) -> list[Resource]:
+        """The kinds to watch for objects that carry our job label."""
+
+    def pod_role(self, resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
+        """Role and index of a pod whose owner is of that kind."""
+
+    def account_needs(self) -> list[AccountNeeds]:
+        """Of the namespaces in which such jobs are, or usually are."""
+
+    def observed(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
+        """Objects that are new or different."""
+
+    def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
+        """Objects that were deleted, as they last were."""
+
+    def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
+        """A whole list was asked for at ``asked``, and these were in it."""
+
+    def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
+        """Of pods without a genuine mark, by (whose, namespace), those that were made before there were marks."""
+
+    def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
+        """The `Pod` rows of these attempts are different now."""
+
+
+_followers: list[Follower] = []
+
+
+def register(follower: Follower) -> None:
+    _followers.append(follower)
+
+
+def everybody() -> tuple[Follower, ...]:
+    return tuple(_followers)
+
+
+def unmarked(cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
+    """Those that any follower vouches for."""
+    return {claim for follower in _followers for claim in follower.unmarked(cluster_id, claims)}
+
+
+def resources() -> list[Resource]:
+    """All kinds that anybody follows, each once."""
+    return list(dict.fromkeys(resource for follower in _followers for resource in follower.resources()))
+
+
+def account_needs() -> list[AccountNeeds]:
+    return [needs for follower in _followers for needs in follower.account_needs()]
+
+
+def pod_role(resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
+    """What the first follower that knows the kind says."""
+    answers = (follower.pod_role(resource_kind, labels) for follower in _followers)
+    return next((answer for answer in answers if answer != ("", 0)), ("", 0))

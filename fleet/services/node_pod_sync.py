@@ -1,0 +1,294 @@
+"""Writes what a watched member shows into rows: nodes with what is asked of them, our own pods, and holds that end.
+
+One `Supply` per watched member, used by one thread. It remembers what is written, so that only differences are, and in one
+transaction: nodes, then pods, then holds; a hold ends only where its pods are bound, visible and counted. When the
+transaction fails nothing is remembered, and doing it again does the same.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from uuid import UUID, uuid4
+
+from django.db import DataError, transaction
+from django.db.models import Model
+
+from fleet import events, journal
+from fleet.core.capacity import Difference, Ledger, Stand
+from fleet.core.observed import Key, Mark, NodeSeen, OwnPod, PodSeen
+from fleet.models import Cluster, Hold, Node, Pod
+from fleet.services import clusters
+
+_NODE_FIELDS = ("ready", "unschedulable", "address", "labels", "taints", "allocatable", "requested")
+_POD_FIELDS = (
+    "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
+    "message", "created_at", "started_at",
+)  # fmt: skip
+_AT_ONCE = 200
+"""Rows of one statement: SQLite bounds the number of its parameters."""
+
+UNWRITABLE = (DataError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What data raise that are not as they should be, here or in the database."""
+
+
+class ClusterGone(Exception):
+    """The cluster was detached: stop watching it."""
+
+
+@dataclass(slots=True)
+class Supply:
+    cluster_id: int
+    ledger: Ledger = field(default_factory=Ledger)
+    _own: dict[Key, PodSeen] = field(default_factory=dict)
+    _written: dict[Key, PodSeen] = field(default_factory=dict)
+    _touched: set[Key] = field(default_factory=set)
+    _nodes_listed: bool = False
+    _pods_listed: bool = False
+    _listed_again: bool = False
+
+    def remember(self) -> None:
+        """Starts from the rows that an earlier watch left behind."""
+        rows = Node.objects.filter(cluster_id=self.cluster_id)
+        self.ledger.remember({row.name: _stand(row) for row in rows})
+        self._written = {
+            (row.namespace, row.name): _pod_seen(row) for row in Pod.objects.filter(cluster_id=self.cluster_id)
+        }
+
+    def list_nodes(self, nodes: Sequence[NodeSeen]) -> None:
+        self.ledger.relist_nodes(nodes)
+        self._nodes_listed = self._listed_again = True
+
+    def list_pods(self, pods: Sequence[PodSeen]) -> None:
+        self.ledger.relist_pods(pods)
+        self._own = {pod.key: pod for pod in pods if pod.own}
+        self._touched |= self._own.keys() | self._written.keys()
+        self._pods_listed = self._listed_again = True
+
+    def see_pod(self, pod: PodSeen) -> None:
+        self.ledger.see_pod(pod)
+        if pod.own:
+            self._own[pod.key] = pod
+        else:
+            self._own.pop(pod.key, None)
+        self._touched.add(pod.key)
+
+    def lose_pod(self, key: Key) -> None:
+        self.ledger.lose_pod(key)
+        self._own.pop(key, None)
+        self._touched.add(key)
+
+    @property
+    def complete(self) -> bool:
+        """Nodes and pods have both been listed: before that, free room would be overstated."""
+        return self._nodes_listed and self._pods_listed
+
+    def write(self, now: datetime) -> set[Mark]:
+        """Writes every difference; returns the attempts whose pods are different. Nothing before both lists are in."""
+        if not self.complete:
+            return set()
+        nodes = self.ledger.difference()
+        pods = {key: self._own[key] for key in self._touched if key in self._own and self._differs(key)}
+        gone = [key for key in self._touched if key in self._written and key not in self._own]
+        marks = {pod.own.mark for pod in (*pods.values(), *(self._written[key] for key in gone)) if pod.own}
+        marks |= {before.own.mark for key in pods if (before := self._written.get(key)) and before.own}
+        if nodes.changed or nodes.gone or pods or gone or self._listed_again:
+            self._commit(nodes, pods, gone, marks, now)
+        self.ledger.settle(nodes)
+        self._written |= pods
+        for key in gone:
+            del self._written[key]
+        self._touched.clear()
+        self._listed_again = False
+        return marks
+
+    def leave_out_unwritable(self) -> list[str]:
+        """Leaves as they are in rows the nodes and pods that no row can hold; which they are. For a write that has failed."""
+        left_out = []
+        for name, stand in self.ledger.difference().changed.items():
+            if not _can_be_written(Node, _node_row(self.cluster_id, name, stand)):
+                self.ledger.lose_node(name)
+                left_out.append(f"Node {name}")
+        for key in sorted(self._touched & self._own.keys()):
+            pod = self._own[key]
+            if pod.own and not _can_be_written(Pod, _pod_row(self.cluster_id, pod, pod.own)):
+                before = self._written.get(key)
+                if before is None:
+                    del self._own[key]
+                else:
+                    self._own[key] = before
+                left_out.append(f"Pod {key[0]}/{key[1]}")
+        return left_out
+
+    def _differs(self, key: Key) -> bool:
+        pod, before = self._own[key], self._written.get(key)
+        return before is None or (pod.node, pod.own) != (before.node, before.own)
+
+    def _commit(
+        self, nodes: Difference, pods: dict[Key, PodSeen], gone: list[Key], marks: set[Mark], now: datetime
+    ) -> None:
+        with transaction.atomic():
+            cluster = (
+                Cluster.objects.defer("access")
+                .select_for_update(of=("self",), no_key=True)
+                .filter(pk=self.cluster_id)
+                .first()
+            )
+            if cluster is None:
+                raise ClusterGone
+            changes = [*_write_nodes(cluster, nodes), *self._write_pods(pods, gone)]
+            ended = _end_holds(self.cluster_id, None if self._listed_again else marks, now)
+            if self._listed_again:
+                _synced(cluster, self.ledger, now)
+            events.announce(changes, now)
+            if nodes.gained or ended:
+                clusters.freed(self.cluster_id)
+
+    def _write_pods(self, pods: dict[Key, PodSeen], gone: list[Key]) -> list[journal.Change]:
+        rows = [_pod_row(self.cluster_id, pod, pod.own) for pod in pods.values() if pod.own]
+        Pod.objects.bulk_create(
+            rows,
+            batch_size=_AT_ONCE,
+            update_conflicts=True,
+            unique_fields=["cluster", "namespace", "name"],
+            update_fields=_POD_FIELDS,
+        )
+        for namespace in {namespace for namespace, _ in gone}:
+            names = [name for of, name in gone if of == namespace]
+            for some in _chunks(names):
+                Pod.objects.filter(cluster_id=self.cluster_id, namespace=namespace, name__in=some).delete()
+        action = journal.Action
+        seen = [
+            _pod_change(row, action.MODIFIED if key in self._written else action.ADDED) for key, row in pods.items()
+        ]
+        return seen + [_pod_change(self._written[key], action.DELETED) for key in gone]
+
+
+def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
+    """The first time is news: the cluster's capacity, and where it is, are known from here on."""
+    before = (cluster.synced_at is None, cluster.region, cluster.zone)
+    cluster.synced_at = now
+    cluster.region = ledger.place("topology.kubernetes.io/region")
+    cluster.zone = ledger.place("topology.kubernetes.io/zone")
+    if before == (False, cluster.region, cluster.zone):
+        cluster.save(update_fields=["synced_at"])
+    else:
+        clusters.announce(cluster, ["synced_at", "region", "zone"], now)
+
+
+def _write_nodes(cluster: Cluster, nodes: Difference) -> list[journal.Change]:
+    rows = [_node_row(cluster.pk, name, stand) for name, stand in nodes.changed.items()]
+    Node.objects.bulk_create(
+        rows,
+        batch_size=_AT_ONCE,
+        update_conflicts=True,
+        unique_fields=["cluster", "name"],
+        update_fields=_NODE_FIELDS,
+    )
+    for some in _chunks(sorted(nodes.gone)):
+        Node.objects.filter(cluster=cluster, name__in=some).delete()
+    of_node = partial(journal.Change, "Node", cluster.name)
+    changed = [of_node(name, str(cluster.uid), journal.Action.MODIFIED) for name in nodes.changed]
+    return changed + [of_node(name, str(cluster.uid), journal.Action.DELETED) for name in nodes.gone]
+
+
+def _end_holds(cluster_id: int, marks: set[Mark] | None, now: datetime) -> int:
+    """Ends the holds whose gang is bound to nodes whole; ``None`` looks at every hold of the cluster."""
+    holds = Hold.objects.filter(cluster_id=cluster_id, released_at=None)
+    if marks is not None:
+        holds = holds.filter(job_uid__in={mark.job_uid for mark in marks})
+    open_holds = {(hold.job_uid, hold.attempt): hold for hold in holds} if marks is None or marks else {}
+    if not open_holds:
+        return 0
+    bound: Counter[tuple[UUID, int]] = Counter(
+        Pod.objects.filter(cluster_id=cluster_id, job_uid__in={uid for uid, _ in open_holds})
+        .exclude(node="")
+        .order_by()
+        .values_list("job_uid", "attempt")
+    )
+    done = [hold.pk for key, hold in open_holds.items() if bound[key] >= hold.pods]
+    # One that another transaction has locked is being ended by it, which may wait for a lock of ours.
+    free = Hold.objects.filter(pk__in=done, released_at=None).select_for_update(no_key=True, skip_locked=True)
+    pks = list(free.values_list("pk", flat=True)) if done else []
+    return Hold.objects.filter(pk__in=pks).update(released_at=now) if pks else 0
+
+
+def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:
+    return (names[i : i + _AT_ONCE] for i in range(0, len(names), _AT_ONCE))
+
+
+def _pod_change(pod: PodSeen, action: journal.Action) -> journal.Change:
+    return journal.Change("Pod", pod.namespace, pod.name, pod.own.uid if pod.own else "", action)
+
+
+def _can_be_written(model: type[Model], row: Model) -> bool:
+    """Tries it under a name of its own, and takes it back."""
+    row.name = f"try-{uuid4()}"  # type: ignore[attr-defined]
+    try:
+        with transaction.atomic():
+            model._default_manager.bulk_create([row])
+            transaction.set_rollback(True)
+    except UNWRITABLE:
+        return False
+    return True
+
+
+def _node_row(cluster_id: int, name: str, stand: Stand) -> Node:
+    seen, requested = stand
+    return Node(
+        cluster_id=cluster_id,
+        name=name,
+        ready=seen.ready,
+        unschedulable=seen.unschedulable,
+        address=seen.address,
+        labels=seen.labels,
+        taints=seen.taints,
+        allocatable=seen.allocatable,
+        requested=requested,
+    )
+
+
+def _pod_row(cluster_id: int, pod: PodSeen, own: OwnPod) -> Pod:
+    return Pod(
+        cluster_id=cluster_id,
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=own.uid,
+        job_uid=own.mark.job_uid,
+        attempt=own.mark.attempt,
+        role=own.role,
+        index=own.index,
+        node=pod.node,
+        phase=own.phase,
+        ready_containers=own.ready_containers,
+        containers=own.containers,
+        restarts=own.restarts,
+        reason=own.reason,
+        message=own.message,
+        created_at=own.created_at,
+        started_at=own.started_at,
+    )
+
+
+def _pod_seen(row: Pod) -> PodSeen:
+    own = OwnPod(
+        mark=Mark(row.job_uid, row.attempt),
+        uid=row.uid,
+        role=row.role,
+        index=row.index,
+        phase=row.phase,
+        ready_containers=row.ready_containers,
+        containers=row.containers,
+        restarts=row.restarts,
+        reason=row.reason,
+        message=row.message,
+        created_at=row.created_at,
+        started_at=row.started_at,
+    )
+    return PodSeen(row.namespace, row.name, row.node, counts=False, request={}, own=own)
+
+
+def _stand(row: Node) -> Stand:
+    seen = NodeSeen(row.name, row.ready, row.unschedulable, row.labels, row.taints, row.allocatable, row.address)
+    return seen, row.requested

@@ -1,0 +1,48 @@
+"""Why a gang is not even looked at by the scheduler: it has no policy, no quota of its own, or its queue is closed."""
+
+from jobs.core.admission.snapshot import Quota
+from jobs.core.gang.entitlement import no_leaf
+from jobs.core.gang.types import Gang
+from jobs.core.reasons import Code, QuotaVerdict, Reason
+
+INADMISSIBLE = frozenset(
+    {
+        Code.NO_POLICY,
+        Code.NO_QUOTA_FOR_NAMESPACE,
+        Code.QUEUE_HELD,
+        Code.SCHEDULING_SUSPENDED,
+        Code.NEVER_FITS,
+        Code.PLAN_REJECTED,
+    }
+)
+"""Reasons that free capacity alone does not end: somebody has to change a policy, a quota, a queue or the job."""
+
+
+def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
+    """None: it is looked at."""
+    if gang.policy is None:
+        return Reason(
+            Code.NO_POLICY,
+            f"no PropagationPolicy of its namespace and no ClusterPropagationPolicy selects this {gang.kind}",
+        )
+    if gang.charged and not gang.queued:
+        return None
+    if quota is None:
+        return _suspended() if gang.policy.suspended else None
+    if not gang.leaf and (gang.leaf_fault or gang.policy.suspended or quota.ledger.tree.outside_jobs_wait):
+        return _no_quota(gang, runs_if_stated=not gang.policy.suspended)
+    if closed := quota.closed.get(gang.leaf):
+        told = f"queue {closed.path} ({closed.name}) is {closed.state.lower()} and lets nobody start"
+        facts = {"queue": closed.name, "state": closed.state}
+        return Reason(Code.QUEUE_HELD, told, (), QuotaVerdict(Code.QUEUE_HELD, closed.path, told, facts))
+    return None
+
+
+def _suspended() -> Reason:
+    told = "its policy sets suspension.scheduling: true and there is no quota tree whose queue could release it"
+    return Reason(Code.SCHEDULING_SUSPENDED, told)
+
+
+def _no_quota(gang: Gang, *, runs_if_stated: bool) -> Reason:
+    told = no_leaf(gang.name.partition("/")[0], gang.leaf_fault, runs_if_stated=runs_if_stated)
+    return Reason(Code.NO_QUOTA_FOR_NAMESPACE, told, (), QuotaVerdict(Code.NO_QUOTA_FOR_NAMESPACE, "", told))

@@ -1,0 +1,123 @@
+"""The shares of a job that is divided: who has how many pods, what is lost, and how the whole stands.
+
+A share is an attempt: its number is the fencing token of its copy. Kept as a list of plain values in the job's row.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from jobs.core.division.replicas import webster
+
+
+class ShareState(StrEnum):
+    PLACED = "Placed"
+    DISPATCHED = "Dispatched"
+    RUNNING = "Running"
+    BACKOFF = "Backoff"
+    """Its copy has failed, and the policy's toleration runs."""
+    SUCCEEDED = "Succeeded"
+    LOST = "Lost"
+    """It has left its cluster; what it had done is not done again."""
+
+
+LIVE = (ShareState.PLACED, ShareState.DISPATCHED, ShareState.RUNNING, ShareState.BACKOFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    attempt: int
+    cluster: str
+    replicas: int
+    completions: int
+    """0: not counted."""
+    state: ShareState = ShareState.PLACED
+    status: Mapping[str, Any] = field(default_factory=dict)
+    unhealthy_since: str = ""
+    had: tuple[int, int] = (0, 0)
+    """Pods and completions, before it was lost."""
+
+    @property
+    def is_live(self) -> bool:
+        return self.state in LIVE
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "state": self.state.value}
+
+
+def of_stored(entries: Iterable[Mapping[str, Any]]) -> list[Share]:
+    return [Share(**{**each, "state": ShareState(each["state"]), "had": tuple(each["had"])}) for each in entries]
+
+
+def stored(shares: Iterable[Share]) -> list[dict[str, Any]]:
+    return [share.as_json() for share in shares]
+
+
+def missing(replicas: int, completions: int, shares: Sequence[Share]) -> tuple[int, int]:
+    """Pods and completions that no share has; (0, 0) when nothing is missing."""
+    holding = [share for share in shares if share.state is not ShareState.LOST]
+    pods = max(replicas - sum(share.replicas for share in holding), 0)
+    if not completions:
+        return pods, 0
+    left = max(completions - sum(share.completions for share in shares), 0)
+    return min(pods, left), left
+
+
+def dealt(pods: Mapping[str, int], completions: int, first_attempt: int) -> list[Share]:
+    """New shares: completions are divided as the pods are, nobody getting fewer than pods; the largest share comes first."""
+    order = sorted(pods, key=lambda name: (-pods[name], name))
+    done = webster(completions, pods, pods) if completions else dict.fromkeys(pods, 0)
+    return [Share(first_attempt + i, name, pods[name], done[name]) for i, name in enumerate(order)]
+
+
+def lost(share: Share) -> Share:
+    """The share after it has left: it keeps what it had completed, and nothing else."""
+    succeeded = int(share.status.get("succeeded") or 0)
+    kept = {"succeeded": succeeded} if succeeded else {}
+    done = min(succeeded, share.completions)
+    had = (share.replicas, share.completions)
+    gone = replace(share, state=ShareState.LOST, status=kept, unhealthy_since="", had=had)
+    return replace(gone, replicas=0, completions=done)
+
+
+def regained(share: Share) -> Share:
+    """A lost share whose copy runs on, and that nothing has replaced yet."""
+    replicas, completions = share.had
+    return replace(share, state=ShareState.DISPATCHED, replicas=replicas, completions=completions, had=(0, 0))
+
+
+def counting(entries: Iterable[Mapping[str, Any]], latest: int) -> list[int]:
+    """The numbers of the attempts that count: of the shares that are not lost, or of a job that runs whole the latest."""
+    found = of_stored(entries)
+    return [share.attempt for share in found if share.state is not ShareState.LOST] if found else [latest]
+
+
+def number_on(entries: Iterable[Mapping[str, Any]], cluster: str, latest: int) -> int:
+    """The number of the attempt on that cluster."""
+    return next((each.attempt for each in of_stored(entries) if each.is_live and each.cluster == cluster), latest)
+
+
+def divisible(roles: Sequence[Mapping[str, Any]]) -> int | None:
+    """How many completions a job of these stored roles divides, 0: it does not count them; None: it is never divided."""
+    return roles[0].get("divides") if roles else None
+
+
+def standing(entries: Iterable[Mapping[str, Any]]) -> list[Share]:
+    """The shares that are not lost, of stored ones."""
+    return [share for share in of_stored(entries) if share.state is not ShareState.LOST]
+
+
+def find(shares: Iterable[Share], attempt: int) -> Share | None:
+    """The live share of that attempt."""
+    return next((share for share in shares if share.attempt == attempt and share.is_live), None)
+
+
+def put(shares: Iterable[Share], changed: Share) -> list[Share]:
+    return [changed if share.attempt == changed.attempt else share for share in shares]
+
+
+def told(shares: Iterable[Share]) -> str:
+    """``4 on north (Running), 2 on south (Placed)``."""
+    named = (f"{s.replicas} on {s.cluster} ({s.state.value})" for s in shares if s.state is not ShareState.LOST)
+    return ", ".join(named)

@@ -1,0 +1,1 @@
+"""Rules of a job's life: which actions a state allows, and when a job leaves its cluster. Pure."""

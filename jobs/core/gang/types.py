@@ -1,0 +1,137 @@
+"""A gang as the scheduler knows it: while it waits, while it runs, and what it holds until its pods are bound. Plain values."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from jobs.core.division.replicas import Division
+from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.policies.propagation import PolicySpec
+from jobs.core.reasons import Amounts
+from quotas.core import amounts
+from quotas.core.ledger import Charge
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """A job that waits: everything the cycle may know of it."""
+
+    job_id: int
+    name: str
+    """``namespace/name``, the last tie-breaker of the order."""
+    api_version: str
+    kind: str
+    roles: tuple[tuple[str, int, Amounts], ...]
+    """(role, replicas, one pod's request), in the kind's order."""
+    total: Amounts
+    priority: int
+    queued_at: datetime
+    policy: PolicySpec | None
+    attempt: int = 0
+    """The number of its latest attempt; with ``generation``, what a plan is checked against when it is applied."""
+    generation: int = 1
+    excluded: Mapping[str, datetime] = field(default_factory=dict)
+    """Clusters it failed on, and until when they are out of the question."""
+    leaf: str = ""
+    """Its quota leaf; empty: none is its own."""
+    leaf_fault: str = ""
+    """Why the leaf it names is not its own."""
+    preemptible: bool = True
+    charged: bool = False
+    """Its leaf is charged for it already: it moves, or its pods are not gone yet."""
+    queued: bool = False
+    """It stands in its queue; False: it moves, and its queue has let it start before."""
+    uid: str = ""
+    needs: Demand | None = None
+    """What its pods ask of nodes beyond amounts; None: nothing."""
+    division: Division | None = None
+    """Set when it may be divided over clusters; ``roles`` and ``needs`` are then of the pods that have no place yet."""
+    claims: tuple[str, ...] = ()
+    """``namespace/name`` of the volume claims its pods mount."""
+    bound_to: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(claim, clusters that have its data) of those it has to run beside."""
+    lasts: float | None = None
+    """How many seconds it declares to run; None: it does not say."""
+
+    @property
+    def demand(self) -> Demand:
+        if self.needs is not None:
+            return self.needs
+        return Demand(
+            tuple(Part(role, replicas, Ask.of(request)) for role, replicas, request in self.roles if replicas)
+        )
+
+    @property
+    def data_on(self) -> frozenset[str] | None:
+        """The clusters that have the data of all its claims; None: it may run on any."""
+        return frozenset.intersection(*(frozenset(on) for _, on in self.bound_to)) if self.bound_to else None
+
+    @property
+    def fit(self) -> str:
+        """The fit its policy asks for; empty: the cluster's own."""
+        return self.policy.fit if self.policy else ""
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """Add-ons that its pods ask to be placed by."""
+        return self.needs.schedulers if self.needs is not None else frozenset()
+
+    @property
+    def asks_quota(self) -> bool:
+        return bool(self.leaf) and not self.charged
+
+    @property
+    def asks_queue(self) -> bool:
+        """Whether it may start only while its queue is open."""
+        return bool(self.leaf) and (self.queued or not self.charged)
+
+    @property
+    def charge(self) -> Charge:
+        """What its leaf is charged when it is admitted."""
+        return Charge(self.leaf, amounts.of_job(self.total), self.preemptible)
+
+    @property
+    def pods(self) -> int:
+        return sum(replicas for _, replicas, _ in self.roles)
+
+    @property
+    def devices(self) -> int:
+        return sum(amount for name, amount in self.total.items() if name.endswith("/gpu"))
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A job that its leaf is charged for and that has a place: who may be asked to leave it, or is leaving it."""
+
+    job_id: int
+    name: str
+    charge: Charge
+    priority: int
+    started_at: datetime
+    cluster: str
+    total: Amounts
+    attempt: int = 0
+    pods: tuple[tuple[str, Amounts], ...] = ()
+    """(node, one pod's request) of those that are bound."""
+    leaves_for: int = 0
+    """The job that is to have its place; 0: it stays, or leaves for nobody."""
+    goes_to: str = ""
+    """The cluster where that job is to go."""
+    ordered_at: datetime | None = None
+    """When it was told to leave."""
+    until: datetime | None = None
+    promise: Hashable = None
+    """The key of what is held for it still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a gang holds on a cluster until its pods are bound and visible."""
+
+    key: Hashable
+    cluster: str
+    total: Amounts
+    nodes: tuple[tuple[Amounts, tuple[str, ...]], ...] = ()
+    """(amounts, the nodes that each hold as much); empty: only the sum is held."""
+    waits: bool = False
+    """For what is and becomes free on the nodes: what others have of them is not looked for on the rest of the cluster."""

@@ -1,0 +1,343 @@
+"""The placement engine: holds the fleet, answers where a gang goes, and takes note of what was promised.
+
+`find` asks, in this order: which clusters the filters leave, which of them hold the gang in their mode, which is best, and
+which nodes. It changes nothing; `bind` and `release` do. One decision costs what clusters and node states cost, not nodes.
+Equal fleets and equal gangs give equal plans, whatever happened before.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jobs.core.gang.requirements import Demand
+from jobs.core.gang.types import Gang, Promise
+from jobs.core.placement import filters, scoring
+from jobs.core.placement.capacity_index import GONE, Bucket, Fleet, Site
+from jobs.core.placement.fit import Prepared, place, prepare
+from jobs.core.placement.fragmentation_scorer import Expectation, Usual
+from jobs.core.placement.node_selection import Load
+from jobs.core.placement.node_states import Vector, minus, trimmed
+from jobs.core.placement.packing import Unsure
+from jobs.core.placement.scoring import Shares, Standing
+from jobs.core.placement.types import Assignment, Member, Mode, NodeFacts
+from jobs.core.policies.propagation import Affinity
+from jobs.core.policies.weights import Weights
+
+_KEPT = 2048
+"""Prepared demands and filter masks kept; beyond it they are made anew."""
+
+Mask = NDArray[np.bool_]
+Held = tuple[str, tuple[str, ...], Vector, int]
+"""(cluster, nodes, what one pod asks, pods a node)."""
+
+
+class Engine:
+    """Everything by name; a job is any hashable value that names it."""
+
+    def __init__(self, weights: Weights | None = None) -> None:
+        self.fleet = Fleet()
+        self.members: dict[str, Member] = {}
+        self.weights = weights or Weights()
+        self._by_name: set[str] = set()
+        self._held: dict[Hashable, list[Held]] = {}
+        self._sums: dict[Hashable, tuple[str, Vector]] = {}
+        self._owed: dict[tuple[str, str], Vector] = {}
+        """By node, what is held there and was taken by others: whoever holds it will take it from the rest of the cluster."""
+        self._waits: dict[Hashable, dict[tuple[str, str], Vector]] = {}
+        """By node, what is held of it for somebody who waits until others leave it: nothing is owed for that."""
+        self._epoch = 0
+        self._prepared: dict[Demand, Prepared] = {}
+        self._masks: dict[tuple[int, str, str, frozenset[str], frozenset[str] | None], tuple[object, list[Mask]]] = {}
+        self._data: dict[frozenset[tuple[str, str]], Shares] = {}
+        self._cheapness: dict[frozenset[str], Shares | None] = {}
+        """By the GPU models asked for."""
+        self._failures: Mapping[str, float] = {}
+        self._standing: Standing | None = None
+        self._usual: Usual = ()
+        self._expected: Expectation | None = None
+
+    def expect(self, usual: Usual) -> None:
+        """What usually comes, to choose single nodes by; nothing: by what is left on them. Say it anew now and then."""
+        self._usual, self._expected = tuple(usual), None
+
+    # the fleet as it is told
+
+    def set_cluster(self, member: Member) -> None:
+        self.members[member.name] = member
+        self.fleet.site(member.name)
+        self._masks.clear()
+        self._data.clear()
+        self._cheapness.clear()
+        self._standing = None
+
+    def set_failures(self, failures: Mapping[str, float]) -> None:
+        """Recent failures by cluster, faded by time; clusters that are not named had none."""
+        self._failures, self._standing = failures, None
+
+    def drop_cluster(self, name: str) -> None:
+        """The cluster with its nodes and everything held there."""
+        self.members.pop(name, None)
+        self.fleet.drop(name)
+        self._held = {job: [h for h in held if h[0] != name] for job, held in self._held.items()}
+        self._sums = {job: held for job, held in self._sums.items() if held[0] != name}
+        self._owed = {key: owed for key, owed in self._owed.items() if key[0] != name}
+        self._masks.clear()
+
+    def set_node(self, cluster: str, node: NodeFacts) -> None:
+        """A node as its cluster tells it now. What is held there stays held beside what it tells."""
+        self.fleet.tidy()
+        vector = self.fleet.states.vector
+        free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}
+        kind = node.kind(by_name=node.name in self._by_name)
+        self.fleet.set_node(cluster, node.name, kind, vector(free), node.domain)
+        self._owe(cluster, [node.name])
+
+    def drop_node(self, cluster: str, name: str) -> None:
+        self.fleet.drop_node(cluster, name)
+        self._owe(cluster, [name])
+
+    # promises
+
+    def bind(self, job: Hashable, found: Assignment) -> None:
+        """Holds the assignment for ``job``, in place of what it held."""
+        self.release(job)
+        self.fleet.tidy()
+        if found.mode is Mode.AGGREGATE:
+            self._promise(found.cluster, vector := self.fleet.states.vector(found.demand.total), 1)
+            self._sums[job] = (found.cluster, vector)
+            return
+        held = []
+        for parts, load in found.loads:
+            asked = self.fleet.states.vector(dict(found.demand.parts[parts[0]].ask.request))
+            held.append((found.cluster, load.names, asked, load.each))
+        self._held[job] = held
+        for entry in held:
+            self._take(entry, 1)
+
+    def hold(self, promise: Promise) -> None:
+        """Holds what was promised some time ago, in place of what its key held. Negative amounts: as if it were gone."""
+        self.release(promise.key)
+        self.fleet.tidy()
+        vector = self.fleet.states.vector
+        if not promise.nodes:
+            self._sums[promise.key] = summed = (promise.cluster, vector(promise.total))
+            self._promise(*summed, 1)
+            return
+        held = [(promise.cluster, tuple(sorted(names)), vector(dict(amounts)), 1) for amounts, names in promise.nodes]
+        self._held[promise.key] = held
+        if promise.waits:
+            self._waits[promise.key] = {(place, name): asked for place, names, asked, _ in held for name in names}
+        for entry in held:
+            self._take(entry, 1)
+
+    def release(self, job: Hashable) -> None:
+        """Gives back what ``job`` holds; nothing if it holds nothing."""
+        self._waits.pop(job, None)
+        for entry in self._held.pop(job, ()):
+            self._take(entry, -1)
+        if (promised := self._sums.pop(job, None)) is not None:
+            self._promise(*promised, -1)
+
+    def _take(self, held: Held, sign: int) -> None:
+        cluster, names, asked, each = held
+        site = self._site(cluster)
+        by_bucket = _by_bucket(self.fleet, site, names)
+        now = [self.fleet.take(site, bucket, found, asked, sign * each) for bucket, found in by_bucket]
+        if self._owed or any(min(bucket.state.free, default=0) < 0 for bucket in now):
+            self._owe(cluster, names)
+
+    def _owe(self, cluster: str, names: Iterable[str]) -> None:
+        where = self.fleet.sites[cluster].where if cluster in self.fleet.sites else {}
+        for name in names:
+            if before := self._owed.pop((cluster, name), ()):
+                self._promise(cluster, before, -1)
+            bucket = where.get(name)
+            if bucket is None or min(bucket.state.free, default=0) >= 0:
+                continue
+            held, free = self.fleet.held(cluster, name), bucket.state.free
+            for waits in self._waits.values():
+                kept = waits.get((cluster, name), ())
+                held, free = minus(held, kept, 1), minus(free, kept, -1)
+            owed = trimmed([min(h, -f) if f < 0 < h else 0 for h, f in zip(held, free, strict=False)])
+            if owed:
+                self._owed[cluster, name] = owed
+                self._promise(cluster, owed, 1)
+
+    def _promise(self, cluster: str, vector: Vector, sign: int) -> None:
+        index = self._site(cluster).index
+        self.fleet.fit_tables()
+        self.fleet.promised[index, : len(vector)] += sign * np.array(vector, dtype=np.int64)
+
+    def _site(self, cluster: str) -> Site:
+        """One that nobody told of yet is taken as not ready."""
+        if cluster not in self.members:
+            self.set_cluster(Member(cluster, ready=False))
+        return self.fleet.sites[cluster]
+
+    # decisions
+
+    def find(self, gang: Gang, demand: Demand, now: datetime, weights: Weights | None = None) -> Assignment | None:
+        """The best place in the first affinity term that has one. None: `explaining.explain` says why."""
+        prepared = self.prepared(demand)
+        if not prepared.possible:
+            return None
+        holding = self.holding(prepared, gang.fit)
+        for mask in self.masks(gang):
+            allowed = mask & holding
+            for name, until in gang.excluded.items():
+                if until > now and name in self.fleet.sites:
+                    allowed[self.fleet.sites[name].index] = False
+            candidates = allowed.nonzero()[0]
+            for index in self._ranked(prepared, candidates, weights or self.weights_of(gang)):
+                found = self._place(index, prepared, gang.fit)
+                if found is not None:
+                    return found
+        return None
+
+    def prepared(self, demand: Demand) -> Prepared:
+        if demand not in self._prepared:
+            self.fleet.make_room(len(demand.parts))
+        if self._usual and (self._expected is None or self._expected.epoch != self.fleet.states.epoch):
+            self._expected = Expectation(self.fleet, self._usual)
+        if self._epoch != self.fleet.states.epoch or len(self._prepared) > _KEPT:
+            self._epoch = self.fleet.states.epoch
+            self._prepared.clear()
+        found = self._prepared.get(demand)
+        if found is None:
+            self._name({name for part in demand.parts for name in part.ask.names} - self._by_name)
+            found = self._prepared[demand] = prepare(self.fleet, demand)
+        return found
+
+    def aggregates(self, cluster: str, fit: str) -> bool:
+        """Whether the sum alone counts there, for gangs of this fit (empty: the cluster's own)."""
+        return fit == Mode.AGGREGATE if fit else self.members[cluster].mode is Mode.AGGREGATE
+
+    def holding(self, gang: Prepared, fit: str = "") -> Mask:
+        """Clusters that have enough, by the counts: exact for pods that ask alike, necessary for others."""
+        fleet, aggregate = self.fleet, self.standing.aggregate
+        if fit:
+            aggregate = np.full(len(fleet.slots), fit == Mode.AGGREGATE)
+        mixed = fit == Mode.AGGREGATE if fit else self.standing.mixed
+        enough = np.ones(len(fleet.slots), dtype=np.bool_)
+        for group in gang.groups:
+            need = np.where(aggregate, 1, group.need) if mixed else group.need
+            enough &= fleet.slots[:, 2 * group.column] >= need
+        if len(gang.groups) > 1 or mixed or self._sums or self._owed:
+            width = len(gang.total)
+            enough &= (fleet.room[:, :width] - fleet.promised[:, :width] >= gang.total).all(axis=1)
+        return enough
+
+    def masks(self, gang: Gang) -> list[Mask]:
+        """Per affinity term, the clusters that no filter refuses."""
+        key = (id(gang.policy), gang.api_version, gang.kind, gang.schedulers, gang.data_on)
+        if key not in self._masks:
+            if len(self._masks) > _KEPT:
+                self._masks.clear()
+            affinities = gang.policy.affinities if gang.policy else (Affinity(),)
+            self._masks[key] = (gang.policy, [self._mask(gang, affinity) for affinity in affinities])
+        return self._masks[key][1]
+
+    def _mask(self, gang: Gang, affinity: Affinity) -> Mask:
+        allowed = np.zeros(len(self.fleet.slots), dtype=np.bool_)
+        for name, member in self.members.items():
+            refused = filters.barred(gang, member, affinity)
+            allowed[self.fleet.sites[name].index] = refused is None
+        return allowed
+
+    def shares(self, gang: Prepared, candidates: NDArray[np.int64]) -> Mapping[str, scoring.Part]:
+        """The score by part."""
+        demand = gang.demand
+        cheapness, data = self._cheapness_of(demand.models), self._data_shares(demand)
+        return scoring.parts(self.fleet, gang, candidates, self.standing, cheapness=cheapness, data=data)
+
+    def weights_of(self, gang: Gang) -> Weights:
+        """Those its policy states, else the engine's."""
+        return (gang.policy.score_weights if gang.policy else None) or self.weights
+
+    @property
+    def standing(self) -> Standing:
+        if self._standing is None:
+            self._standing = made = Standing.empty(len(self.fleet.slots))
+            for name, member in self.members.items():
+                index = self.fleet.sites[name].index
+                failures = self._failures.get(name, 0.0)
+                made.set(index, failures, aggregate=member.mode is Mode.AGGREGATE)
+        return self._standing
+
+    def _cheapness_of(self, models: frozenset[str]) -> Shares | None:
+        if models not in self._cheapness:
+            costs = np.zeros(len(self.fleet.slots))
+            for name, member in self.members.items():
+                costs[self.fleet.sites[name].index] = max(member.prices.of(model) for model in models or {""})
+            self._cheapness[models] = scoring.cheapness(costs)
+        return self._cheapness[models]
+
+    def _data_shares(self, demand: Demand) -> Shares | None:
+        if not demand.data:
+            return None
+        if demand.data not in self._data:
+            made = self._data[demand.data] = np.zeros(len(self.fleet.slots))
+            for name, member in self.members.items():
+                made[self.fleet.sites[name].index] = len(demand.data & set(member.labels.items())) / len(demand.data)
+        return self._data[demand.data]
+
+    def _ranked(self, gang: Prepared, candidates: NDArray[np.int64], weights: Weights) -> Iterator[int]:
+        """Best first, equal ones by name."""
+        if len(candidates) < 2:
+            yield from candidates.tolist()
+            return
+        score = scoring.total(self.shares(gang, candidates), weights)
+        for _ in range(len(candidates)):
+            best = (score == score.max()).nonzero()[0]
+            at = min(best, key=lambda i: self.name_of(int(candidates[i]))) if len(best) > 1 else best[0]
+            yield int(candidates[at])
+            score[at] = -np.inf
+
+    def name_of(self, index: int) -> str:
+        site = self.fleet.order[index]
+        return site.name if site is not None else ""
+
+    def _place(self, index: int, gang: Prepared, fit: str) -> Assignment | None:
+        site = self.fleet.order[index]
+        if site is None:
+            return None
+        if self.aggregates(site.name, fit):
+            return Assignment(site.name, Mode.AGGREGATE, gang.demand)
+        try:
+            loads = place(self.fleet, site, gang, self._expected)
+        except Unsure:
+            return None
+        if loads is None:
+            return None
+        named = tuple((gang.groups[x.shape].parts, x) for x in loads)
+        return Assignment(site.name, Mode.NODE_FIT, gang.demand, named, _where(site, loads))
+
+    def _name(self, names: set[str]) -> None:
+        """Somebody asks for these nodes by name: from now on they are told apart from others."""
+        self._by_name |= names
+        for cluster, site in self.fleet.sites.items():
+            for name in sorted(names & site.where.keys()):
+                self.fleet.name_node(cluster, name)
+
+
+def _where(site: Site, loads: list[Load]) -> dict[str, tuple[str, ...]]:
+    if not site.domains:
+        return {}
+    paths = {name: site.where[name].path for load in loads for name in load.names}
+    return {name: site.named[path] for name, path in paths.items() if path}
+
+
+def _by_bucket(fleet: Fleet, site: Site, names: tuple[str, ...]) -> list[tuple[Bucket, list[str]]]:
+    """The nodes by the bucket they are in now; one that nobody told of yet is made, and takes nothing new."""
+    found: dict[int, tuple[Bucket, list[str]]] = {}
+    for name in names:
+        bucket = site.where.get(name)
+        if bucket is None:
+            fleet.set_node(site.name, name, GONE, ())
+            bucket = site.where[name]
+        found.setdefault(bucket.index, (bucket, []))[1].append(name)
+    for _, together in found.values():
+        together.sort()
+    return list(found.values())

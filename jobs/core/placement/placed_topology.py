@@ -1,0 +1,50 @@
+"""What is kept of where a gang was placed: its nodes in the order of ranks, which domains they share, what the ring crosses.
+
+A plain value, written with the binding and read by whoever sends or shows the job. It must not know members or manifests.
+"""
+
+from typing import Any
+
+from jobs.core.placement.types import Assignment
+from jobs.core.topology import network, rank_assignment
+
+NOT_MET = "TopologyNotMet"
+
+
+def kept(found: Assignment) -> dict[str, Any]:
+    """As JSON; empty where no node was chosen. ``nodes`` has for each role runs of ``[node, pods]``: pod i is rank i."""
+    if not found.loads:
+        return {}
+    nodes = found.nodes()
+    ring = ring_of(found, nodes)
+    shared = rank_assignment.shared(ring, found.where)
+    return {
+        "nodes": {role: [list(run) for run in rank_assignment.runs(names)] for role, names in nodes.items()},
+        "shared": shared,
+        "switches": len({network.place_of(found.where[name]) for name in ring if name in found.where}),
+        "crossings": rank_assignment.crossings(ring, found.where) if found.where else 0,
+        "met": _is_met(found, ring, shared),
+    }
+
+
+def ring_of(found: Assignment, nodes: dict[str, list[str]]) -> list[str]:
+    """The nodes of the pods that reduce their gradients together: those with devices, or all when none has any."""
+    devices = [p.role for p in found.demand.parts if any("/" in name for name, _ in p.ask.request)]
+    return [name for role in devices or nodes for name in nodes.get(role, ())]
+
+
+def not_met(found: Assignment) -> str:
+    """What is told when a preference for a domain was passed over; empty when there was none or it was met."""
+    level = found.demand.within.level
+    if level is None or not found.loads or kept(found)["met"]:
+        return ""
+    names = kept(found)
+    told = f"no {network.LEVELS[level]} of {found.cluster} holds it whole"
+    if not names["switches"]:
+        return f"{told}: its nodes do not tell where they are"
+    return f"{told}: it goes over {names['switches']} access switches, its ring leaves one {names['crossings']} times"
+
+
+def _is_met(found: Assignment, ring: list[str], shared: dict[str, str]) -> bool:
+    level = found.demand.within.level
+    return level is None or len(set(ring)) == 1 or network.LEVELS[level] in shared

@@ -1,0 +1,1 @@
+"""Policies as read from manifests: propagation, overrides, quota entitlement, taints and tolerations. Pure."""

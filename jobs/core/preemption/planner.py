@@ -1,0 +1,245 @@
+"""Whom to take back from, for those who wait although they were promised their place: asked once the cycle is over.
+
+It is played in the world *to come*, where everybody who leaves is gone. There the claimants stand in their order: one that fits
+is content and waits; one that does not names victims, by `quotas.core.reclaim`, if it could then really be placed; or it is
+left alone. So what is on its way is never ordered twice. How somebody is made to leave is not known here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from jobs.core.admission import admission_pass
+from jobs.core.admission.equivalence import Line
+from jobs.core.admission.plans import Plan, Spot
+from jobs.core.gang.types import Gang, Runner
+from jobs.core.placement.types import Assignment
+from jobs.core.preemption.cost import Loss
+from jobs.core.scheduling.scheduler import Scheduler
+from quotas.core import admission, reclaim
+from quotas.core.ledger import Ledger, Units
+from quotas.core.reclaim import Running, Victim
+
+SEARCHES = 50
+"""How many claimants may look for victims in one cycle: the ones first in line; the others are looked at in the next."""
+
+
+Losses = Callable[[], Mapping[int, Loss]]
+"""What stopping each of the runners would cost, by job, where that is known."""
+
+
+def nothing_known() -> Mapping[int, Loss]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One who has to leave, for whom, where that one goes, and why."""
+
+    runner: Runner
+    claimant: Gang
+    goes_to: str
+    victim: Victim
+
+
+@dataclass(slots=True)
+class Takeback:
+    taken: list[Taken] = field(default_factory=list)
+    content: dict[int, list[Runner]] = field(default_factory=dict)
+    """Whose room is on its way: job -> those who leave for it already."""
+    no_targets: list[int] = field(default_factory=list)
+    """Jobs for which nothing could be preempted, although nothing was preempted for any job that asks the same."""
+    again: bool = False
+    """Whether the next cycle is to look: from those placed in this one somebody may take back, or all was put off."""
+
+
+def plan(
+    scheduler: Scheduler,
+    made: Plan,
+    runners: Callable[[], Sequence[Runner]],
+    now: datetime,
+    losses: Losses = nothing_known,
+) -> Takeback:
+    """Who runs, and what stopping each of them would cost, is asked for only when somebody has a right to take.
+
+    The scheduler is as before: planning once more gives the same. What it is to remember, `Scheduler.mark_no_targets` is given.
+    """
+    if scheduler.quota is None or not made.claimants:
+        return Takeback()
+    ledger, leaving = scheduler.quota.ledger, list(scheduler.leaving.values())
+    with ledger.released([each.charge for each in leaving]), scheduler.places.supposing():
+        for runner in leaving:
+            scheduler.places.without(runner)
+        play = _Play(scheduler, ledger, _Runners(runners, losses), now)
+        for placed in made.placed:
+            play.has_come(placed.gang)
+        return play.run(made.claimants)
+
+
+def put_off(scheduler: Scheduler) -> Takeback:
+    """Nobody new: who has a right is looked at in the next cycle, and waits till then for those who leave for it already."""
+    content: dict[int, list[Runner]] = {}
+    for runner in scheduler.leaving.values():
+        if scheduler.line_of(runner.leaves_for) is not None:
+            content.setdefault(runner.leaves_for, []).append(runner)
+    return Takeback(content=content, again=True)
+
+
+class _Runners:
+    """Loaded when first looked at."""
+
+    def __init__(self, load: Callable[[], Sequence[Runner]], losses: Losses) -> None:
+        self._load, self._losses = load, losses
+
+    @cached_property
+    def by_key(self) -> dict[str, Runner]:
+        return {str(runner.job_id): runner for runner in self._load()}
+
+    @cached_property
+    def running(self) -> dict[str, Running]:
+        runners, losses = self.by_key, self._losses()
+        return {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in runners.items()}
+
+    def __iter__(self) -> Iterator[Running]:
+        return iter(self.running.values())
+
+    def pop(self, key: str) -> Runner:
+        del self.running[key]
+        return self.by_key.pop(key)
+
+
+class _Play:
+    def __init__(self, scheduler: Scheduler, ledger: Ledger, runners: _Runners, now: datetime) -> None:
+        self.scheduler, self.places, self.ledger = scheduler, scheduler.places, ledger
+        self.runners, self.now = runners, now
+        self.made = Takeback()
+        self.leaving = list(scheduler.leaving.values())
+        self.searches = 0
+        self._stuck: set[Line] = set()
+        """Whose members get nothing as things stand."""
+        self._fresh: dict[str, Units] = {}
+        """What leaves got in this cycle."""
+        self._served: set[Line] = set()
+        """Some member has its room: it is on its way, or somebody is preempted for it."""
+        self._without_targets: dict[Line, int] = {}
+        """For one member of each nothing could be preempted."""
+        self._promised: dict[Line, bool] = {}
+        """Whether members stay within min as things stand."""
+
+    def has_come(self, gang: Gang) -> None:
+        """It was placed in this cycle."""
+        if gang.asks_quota:
+            before = self._fresh.get(gang.leaf, 0)
+            self._fresh[gang.leaf] = before + self.ledger.vector(gang.charge.amounts)
+
+    def run(self, claimants: Sequence[Gang]) -> Takeback:
+        for gang in self._in_order(claimants):
+            line = self.scheduler.line_of(gang.job_id)
+            if line is None or line in self._stuck:
+                continue
+            self._stuck.add(line)
+            if self._content(gang):
+                self._served.add(line)
+                self.made.content[gang.job_id] = [r for r in self.leaving if r.leaves_for == gang.job_id]
+            elif self.searches < SEARCHES and not self.scheduler.is_hopeless(gang.job_id):
+                self.searches += 1
+                self._search(gang, line)
+        self.made.no_targets = [job for line, job in self._without_targets.items() if line not in self._served]
+        return self.made
+
+    def _in_order(self, claimants: Sequence[Gang]) -> Iterator[Gang]:
+        """Those whose room is on its way, those who stay within min when it is their turn, the others.
+
+        What was freed for somebody's min would else be lent to others, and somebody else have to leave for it.
+        """
+        awaited = {runner.leaves_for for runner in self.leaving}
+        places = {gang.job_id: self.scheduler.unit(gang.job_id).place for gang in claimants}
+        others = sorted(claimants, key=lambda gang: (gang.job_id not in awaited, places[gang.job_id]))
+        while others and others[0].job_id in awaited:
+            yield others.pop(0)
+        later = []
+        for gang in others:
+            if self._is_promised(gang):
+                yield gang
+            else:
+                later.append(gang)
+        yield from later
+
+    def _is_promised(self, gang: Gang) -> bool:
+        line = self.scheduler.line_of(gang.job_id)
+        if line is not None and line not in self._promised:
+            self._promised[line] = admission.is_promised(self.ledger, gang.charge)
+        return line is not None and self._promised[line]
+
+    def _content(self, gang: Gang) -> bool:
+        """Whether it fits once those have left who leave already; then it has its place there."""
+        if admission_pass.ask(self.ledger, self.scheduler.unit(gang.job_id)) is not None:
+            return False
+        found = self._find(gang)
+        return found is not None and self._settle(gang, found)
+
+    def _settle(self, gang: Gang, found: Assignment) -> bool:
+        self.ledger.charge(gang.charge)
+        self.places.hold(Spot(0, found, ()).promise(("comes", gang.job_id)))
+        self._stuck.clear()
+        self._promised.clear()
+        return True
+
+    def _search(self, gang: Gang, line: Line) -> None:
+        def can_place(keys: frozenset[str]) -> bool:
+            return self._find_without(gang, keys) is not None
+
+        unit, spared = self.scheduler.unit(gang.job_id), self._spared()
+        found = reclaim.plan(self.ledger, unit, self._beside(spared - {gang.leaf}), can_place)
+        if found is None and spared:
+            self.made.again = True
+            return
+        keys = frozenset(victim.key for victim in found.victims) if found else frozenset()
+        place = self._find_without(gang, keys) if found else None
+        if found is None or place is None:
+            self._without_targets[line] = gang.job_id
+            return
+        self._served.add(line)
+        for victim in found.victims:
+            runner = self.runners.pop(victim.key)
+            self.ledger.release(runner.charge)
+            self.places.without(runner)
+            self.made.taken.append(Taken(runner, gang, place.cluster, victim))
+        self._settle(gang, place)
+
+    def _beside(self, closed: Set[str]) -> Iterator[Running]:
+        """Those of other leaves; nobody is looked at before the first is asked for."""
+        yield from (each for each in self.runners if each.leaf not in closed)
+
+    def _spared(self) -> set[str]:
+        """Leaves that are above min by what they got in this cycle alone.
+
+        Who got it does not stand yet and cannot be told to leave; those who were there before had no more than was promised.
+        """
+        ledger = self.ledger
+        promised, spared = ledger.promised, set()
+        for leaf, got in self._fresh.items():
+            row = int(ledger.way[leaf][0])
+            over = (ledger.held.claims[row] - ledger.min[row])[promised]
+            if (over > 0).any() and (over <= got[promised]).all():
+                spared.add(leaf)
+        return spared
+
+    def _find(self, gang: Gang) -> Assignment | None:
+        line = self.scheduler.line_of(gang.job_id)
+        return self.places.find(line.key[1], gang, line.only, self.now) if line else None
+
+    def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
+        gone = [self.runners.by_key[key] for key in sorted(keys)]
+        held = [self.places.promises.get(runner.promise) for runner in gone]
+        for runner in gone:
+            self.places.without(runner)
+        found = self._find(gang)
+        for runner, promise in zip(gone, held, strict=True):
+            self.places.back(runner, promise)
+        return found
+
+
+def _running(key: str, runner: Runner, loss: Loss) -> Running:
+    return Running(key, runner.charge, runner.priority, runner.started_at, loss.elastic, loss.checkpointed)

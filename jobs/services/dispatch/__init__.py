@@ -1,0 +1,1 @@
+"""Dispatch: brings what was decided to the member clusters, object by object, idempotently."""

@@ -1,0 +1,348 @@
+"""Does in a member what a work says: send the copy, suspend it, remove it.
+
+claim → call the member, outside any transaction → record under the claim. A worker may die at any line: before the call,
+nothing happened; after it, the next one finds the copy and records it. A work whose state was changed meanwhile (the job was
+deleted, suspended, moved) is not recorded as sent; whoever changed it sees to it next.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from time import perf_counter
+
+from django.db import transaction
+from structlog import get_logger
+
+from fleet.core.health import UNJUDGED
+from fleet.kube.resources import RESERVATIONS
+from fleet.member.client import MemberClient
+from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
+from fleet.models import Cluster, Identity
+from fleet.services import member_clients
+from jobs import metrics
+from jobs.core.division import shares as parts
+from jobs.core.failover.lifecycle import grace_s
+from jobs.core.failover.rules import Outcome
+from jobs.core.policies.overrides_apply import CannotOverride
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, announce_works, say
+from jobs.kinds import gangs, registry
+from jobs.kinds.base import Kind, Role
+from jobs.models import Job, Work
+from jobs.services.dispatch import (
+    dependents,
+    member_objects,
+    member_queues,
+    overrides,
+    reservations,
+    service_accounts,
+    stopping,
+    topology,
+)
+from jobs.services.dispatch.member_objects import NotYet, Superseded
+from jobs.services.dispatch.member_queues import QueueClosed
+from jobs.services.dispatch.reservations import CannotReserve
+from jobs.services.dispatch.service_accounts import AccountLacksRights
+from jobs.services.lifecycle import charges, cycle_requests, division, failover, provenance, volume_claims, works
+from jobs.services.lifecycle.locks import lock_owners
+from jobs.services.lifecycle.volume_claims import DataElsewhere
+from jobs.services.lifecycle.works import ClaimLost
+from jobs.services.scheduling import loop
+from jobs.snapshot import spec_of
+
+log = get_logger(__name__)
+
+State = Work.State
+Clock = Callable[[], datetime]
+
+
+def push(pk: int, clock: Clock) -> None:
+    """One try at one work; returns whether or not it worked out, for what is left will be tried again."""
+    work = works.claim(pk, clock())
+    if work is None:
+        return
+    job = Job.objects.select_related("policy").filter(uid=work.job_uid).first()
+    began = perf_counter()
+    with ExitStack() as broken:
+        broken.callback(lambda: works.give_back(work, clock(), message="an error of Convoy's own, in the worker's log"))
+        result = _try(work, job, clock)
+        broken.pop_all()
+    metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
+
+
+def _try(work: Work, job: Job | None, clock: Clock) -> str:
+    """How it went, in a word; a work that was not done is given back."""
+    known = {"verb": work.state, "job": _named(work), "attempt": work.attempt, "cluster": work.cluster.name}
+    try:
+        _act(work, job, clock)
+    except ClaimLost:
+        log.warning("dispatch claim lost", **known)
+        works.give_back(work, clock(), wait_s=0)
+        return "ClaimLost"
+    except (MemberAway, MemberChanged, NotYet) as e:
+        write = log.info if isinstance(e, NotYet) else log.warning
+        write("dispatch failed", error=str(e), **known)
+        _wait(work, str(e), clock())
+        if job is not None and work.state in (State.PENDING, State.SENDING):
+            _tell(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
+        return type(e).__name__
+    return "done"
+
+
+def _named(work: Work) -> str:
+    return f"{work.kind}/{work.namespace}/{work.name}"
+
+
+@transaction.atomic
+def _wait(work: Work, message: str, now: datetime) -> None:
+    works.give_back(work, now, message=message)
+    if work.message != message[:500]:
+        announce_works([work], now)
+
+
+def _client(work: Work, clock: Clock) -> MemberClient:
+    """The member's API, to which nothing is written once the claim is lost."""
+    return member_clients.client(work.cluster).fenced(lambda: works.renew(work, clock()))
+
+
+def _act(work: Work, job: Job | None, clock: Clock) -> None:
+    if work.state == State.WITHDRAWING or job is None:
+        _withdraw(work, job, clock)
+    elif work.state == State.SUSPENDING:
+        _suspend(work, job, clock)
+    elif work.state == State.SENDING or _may_be_sent(work, job, clock()):
+        _send(work, job, clock)
+
+
+def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
+    """Not while an older copy may still run where we could remove it (invariant I4); else the work is now being sent.
+
+    A copy on a cluster that cannot be reached blocks nobody: it is fenced by its older attempt number. One on a cluster that
+    is out of sight through a fault of ours most likely runs, and blocks, unless a person has drained that cluster.
+    """
+    older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
+    older = older.exclude(state__in=[State.GONE, State.KEPT])
+    older = older.exclude(attempt__in=parts.counting(job.shares, job.attempt))
+    older = older.select_related("cluster").defer("cluster__access")
+    blocker = next((each for each in older if each.cluster_id == work.cluster_id or _may_run_on(each.cluster)), None)
+    if blocker is not None:
+        works.give_back(work, now, wait_s=2.0)
+        gone = f"attempt {blocker.attempt} is being removed from {blocker.cluster.name} first"
+        if blocker.cluster.state_reason in UNJUDGED:
+            gone += f", which is {blocker.cluster.state} ({blocker.cluster.state_reason})"
+        _tell(job, work, Code.WAITING_FOR_PURGE, gone, now)
+        return False
+    with transaction.atomic():
+        if works.advance(work, to=State.SENDING, marked=True):
+            work.marked = True
+            announce_works([work], now)
+            return True
+    works.give_back(work, now, wait_s=0)
+    return False
+
+
+def _may_run_on(cluster: Cluster) -> bool:
+    unseen = cluster.state_reason in UNJUDGED and not cluster.drained
+    return unseen or cluster.state == Cluster.State.READY
+
+
+def _send(work: Work, job: Job, clock: Clock) -> None:
+    client = _client(work, clock)
+    try:
+        try:
+            said = _make(client, work, job, clock)
+        except MemberMissing:
+            member_objects.ensure_namespace(client, work.namespace)
+            said = _make(client, work, job, clock)
+    except (AccountLacksRights, CannotOverride, CannotReserve, QueueClosed, Superseded) as e:
+        _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
+        return
+    except DataElsewhere as e:
+        _refused(work, job, f"not sent to {work.cluster.name}: it {e}", clock())
+        return
+    except MemberRefused as e:
+        _refused(work, job, f"{work.cluster.name} refused the job: {member_objects.refused(e)}", clock())
+        return
+    _sent(work, job, clock(), said)
+
+
+def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[str]:
+    """The copy with all it needs, or what is missing of it; the override policies that it was written by."""
+    spec = spec_of(job)
+    kind = registry.of(work.api_version, work.kind)
+    uid, attempt = str(work.job_uid), work.attempt
+    if spec.propagate_deps:
+        rows = dependents.of(job)
+        volume_claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
+        dependents.send(client, rows)
+    written, said = overrides.manifest(job, kind, work.cluster)
+    body = member_objects.manifest(kind, written, member_objects.labels(Identity.here(), uid, attempt))
+    provenance.put_marks(kind, body, work)
+    service_accounts.check(member_clients.client(work.cluster), kind, body)
+    share = division.share_of(job, attempt)
+    if share is not None:
+        kind.take_share(body, share.replicas, share.completions)
+    topology.write(client, kind, body, job, work)
+    if reservations.asked(work.cluster, spec.fit):
+        pods = share.replicas if share else None
+        roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]
+        reservations.secure(client, work.cluster, kind, body, roles, now=clock())
+    group = gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves)
+    member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
+    if group:
+        member_objects.create(client, *group, uid, attempt)
+    made = member_objects.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
+    work.object_uid = str(made["metadata"].get("uid") or "")
+    return said
+
+
+@transaction.atomic
+def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
+    lock_owners([work.job_uid])
+    done = {"claim": "", "claimed_at": None, "tries": 0, "message": ""}
+    recorded = works.advance(work, to=State.APPLIED, applied_at=now, object_uid=work.object_uid, **done)
+    if not recorded:
+        works.give_back(work, now, wait_s=0)
+        return
+    waited = (now - work.created_at).total_seconds()
+    metrics.PLACED_TO_SENT_SECONDS.labels(work.cluster.name).observe(waited)
+    if job.shares:
+        if division.sent(job, work.attempt, now):
+            _say_sent(work, job, now, overridden_by)
+        announce_works([work], now)
+        return
+    pods = sum(role["replicas"] for role in job.roles)
+    reason = Reason(Code.WAITING_FOR_PODS, f"{work.cluster.name} has the job; 0 of {pods} pods run")
+    current = Job.objects.filter(uid=work.job_uid, attempt=work.attempt, state=Job.State.PLACED)
+    if current.update(state=Job.State.DISPATCHED, reason=reason.as_json()):
+        job.refresh_from_db()
+        announce_jobs([job], now)
+        _say_sent(work, job, now, overridden_by)
+    announce_works([work], now)
+
+
+def _say_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
+    say(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
+    if overridden_by:
+        told = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
+        say(job, "ApplyOverridePolicySucceed", told, now)
+
+
+@transaction.atomic
+def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
+    """What was made before the no is removed again; the job looks for another cluster."""
+    log.warning("member refused", job=_named(work), attempt=work.attempt, cluster=work.cluster.name, error=message)
+    lock_owners([work.job_uid])
+    if not works.advance(work, to=State.WITHDRAWING, message=message[:500]):
+        works.give_back(work, now, wait_s=0)
+        return
+    works.give_back(work, now, message=message, wait_s=0)
+    reason = Reason(Code.MEMBER_REFUSED, message)
+    if job.shares:
+        division.leave(job, work.attempt, Outcome.REFUSED, reason, now)
+    elif failover.is_current(job, work):
+        say(job, "SyncWorkFailed", message, now, warning=True)
+        failover.leave(job, Outcome.REFUSED, reason, now)
+    announce_works([work], now)
+
+
+def _suspend(work: Work, job: Job, clock: Clock) -> None:
+    kind, client = registry.of(work.api_version, work.kind), _client(work, clock)
+    try:
+        there = member_objects.suspend(
+            client, kind.resource, kind, work.namespace, work.name, str(work.job_uid), work.attempt
+        )
+    except MemberRefused as e:
+        raise NotYet(member_objects.refused(e)) from e
+    if there and not kind.ends_pods:
+        if _waits_for_pods(client, kind, work, job, clock()):
+            return
+        there = False
+    if not there:
+        # Recorded as suspended, a copy that a late sender makes after this would be one that is meant to be there.
+        if works.advance(work, to=State.WITHDRAWING):
+            _withdraw(work, job, clock)
+        else:
+            works.give_back(work, clock(), wait_s=0)
+        return
+    with transaction.atomic():
+        lock_owners([work.job_uid])
+        if works.advance(work, to=State.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
+            works.release_hold(work.job_uid, work.attempt, clock())
+            charges.release(clock(), [work.job_uid])
+            loop.let_go(clock(), [work.job_uid])
+            cycle_requests.request()
+            announce_works([work], clock())
+        else:
+            works.give_back(work, clock(), wait_s=0)
+
+
+def _waits_for_pods(client: MemberClient, kind: Kind, work: Work, job: Job, now: datetime) -> bool:
+    """Ends the pods of a suspended copy whose operator does not; True while some of them still save their work."""
+    grace = grace_s(job.manifest, kind.templates(job.manifest))
+    progress = stopping.stop(client, kind, work, grace, now)
+    with transaction.atomic():
+        if progress.deleted:
+            message = (
+                f"{progress.deleted} pods of attempt {work.attempt} are to end and have {grace:g} s to save their work"
+            )
+            say(job, "StoppingPods", message, now)
+        if progress.left:
+            works.give_back(work, now, message=f"{progress.left} pods still save their work", wait_s=stopping.AGAIN_S)
+            return True
+    member_objects.remove(client, kind.resource, work.namespace, work.name, str(work.job_uid), work.attempt)
+    stopping.end_the_last(client, kind, work)
+    return False
+
+
+def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
+    kind = registry.of(work.api_version, work.kind)
+    client, uid = _client(work, clock), str(work.job_uid)
+    try:
+        gone = member_objects.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt)
+        if not gone:
+            raise NotYet(f"{work.cluster.name} is still removing it")
+        if work.cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind):
+            reservations.remove(client, uid, work.attempt)
+        for group in gangs.GROUPS:
+            if work.cluster.serves(group.api_version, group.kind):
+                member_objects.remove(client, group, work.namespace, work.name, uid, work.attempt)
+        if job is not None:
+            names = dependents.no_longer_needed(job, work)
+            for claim in dependents.remove(client, job, names):
+                volume_claims.forget(job.namespace, claim.name, work.cluster, clock())
+    except MemberMissing as e:
+        raise NotYet(e.message) from e
+    except MemberRefused as e:
+        raise NotYet(member_objects.refused(e)) from e
+    _gone(work, clock())
+
+
+@transaction.atomic
+def _gone(work: Work, now: datetime) -> None:
+    lock_owners([work.job_uid])
+    fields = {"claim": "", "claimed_at": None, "message": ""}
+    if work.state == State.WITHDRAWING:
+        done = works.advance(work, to=State.GONE, **fields)
+    else:
+        done = bool(Work.objects.filter(pk=work.pk, claim=work.claim).update(state=State.GONE, **fields))
+    if not done:
+        works.give_back(work, now, wait_s=0)
+        return
+    works.release_hold(work.job_uid, work.attempt, now)
+    failover.after_removal(work, now)
+    loop.let_go(now, [work.job_uid])
+    announce_works([work], now)
+
+
+def _tell(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
+    """Writes why the job is not running yet, when that changed."""
+    reason = Reason(code, message).as_json()
+    number = job.attempt if work.attempt in parts.counting(job.shares, job.attempt) else work.attempt
+    current = Job.objects.filter(pk=job.pk, attempt=number, state=Job.State.PLACED)
+    if (job.reason or {}).get("message") == message:
+        return
+    with transaction.atomic():
+        if current.update(reason=reason):
+            job.reason = reason
+            announce_jobs([job], now)

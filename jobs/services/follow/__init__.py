@@ -1,0 +1,1 @@
+"""Follow: status reports of members, failover, and the periodic sweep behind every event."""

@@ -1,0 +1,76 @@
+"""Which shares of divided jobs must leave where they are, found by looking at the clock.
+
+The same rules as for jobs that run whole (`jobs.services.follow.health`), each share for itself.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from fleet.models import Cluster
+from jobs.core.division import shares as parts
+from jobs.core.division.shares import Share, ShareState
+from jobs.core.failover.rules import Outcome, PurgeMode
+from jobs.core.reasons import Code, Reason
+from jobs.models import Attempt, Job, Work
+from jobs.services.lifecycle import division, eviction_rate, returns, works
+from jobs.snapshot import spec_of
+
+Verdict = tuple[Outcome, Reason, PurgeMode]
+
+
+def check(now: datetime) -> int:
+    """Moves every share that is due; returns how many."""
+    rows = Job.objects.exclude(shares=[]).filter(state__in=(*Job.ON_MEMBER, Job.State.MOVING))
+    jobs = list(rows.filter(suspended=False, deleting_at__isnull=True).select_related("policy"))
+    clusters = {row.name: row for row in Cluster.objects.defer("access")} if jobs else {}
+    moved = 0
+    for job in jobs:
+        for share in parts.of_stored(job.shares):
+            cluster = clusters.get(share.cluster)
+            found = next(_due(job, share, cluster, now), None) if share.is_live else None
+            if found is not None and _may_leave(cluster, found[0], now):
+                outcome, reason, purge = found
+                moved += division.leave(job, share.attempt, outcome, reason, now, purge=purge)
+    return moved
+
+
+def _may_leave(cluster: Cluster | None, outcome: Outcome, now: datetime) -> bool:
+    return cluster is None or outcome is not Outcome.LOST or eviction_rate.allow(cluster, now)
+
+
+def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Verdict]:
+    """Why it has to leave, the first reason first."""
+    spec = spec_of(job)
+    if cluster is None or not Work.objects.filter(job_uid=job.uid, attempt=share.attempt).exists():
+        told = f"{share.cluster} was detached from the fleet"
+        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), PurgeMode.GRACEFULLY
+        return
+    wait, at = spec.application_toleration_s, returns.leaves_at(job, cluster)
+    if at is not None and at <= now and cluster.is_looked_at(now):
+        told = f"{cluster.name} is {plight(cluster)} and is not tolerated any longer"
+        kept = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
+        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), kept
+    if share.state is ShareState.BACKOFF and wait is not None:
+        since = datetime.fromisoformat(share.unhealthy_since)
+        if cluster.sight.seen_for(since, now) >= timedelta(seconds=wait):
+            told = f"its share on {share.cluster} is unhealthy since {since:%H:%M:%S} UTC"
+            yield Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, told), spec.application_purge
+    if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and _is_late(job, share, cluster, now):
+        told = f"{share.cluster} did not run its share within {settings.CONVOY_START_TIMEOUT_S:g} s"
+        yield Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, told), PurgeMode.GRACEFULLY
+
+
+def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:
+    placed = Attempt.objects.filter(job=job, number=share.attempt).values_list("placed_at", flat=True).first()
+    since = works.asked_since(job, share.attempt, placed) if placed else None
+    limit = timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
+    return since is not None and cluster.sight.seen_for(since, now) > limit
+
+
+def plight(cluster: Cluster) -> str:
+    """What makes jobs leave a cluster, in a word."""
+    if cluster.state != Cluster.State.READY:
+        return cluster.state
+    return "drained" if cluster.drained else "tainted"

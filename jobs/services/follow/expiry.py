@@ -1,0 +1,33 @@
+"""Deletes jobs whose time to live after their end is over.
+
+The fleet honours `ttlSecondsAfterFinished` itself and sends copies without it: a member that deletes a copy at once would
+delete the news of its end as well, and the job would be taken for one that has to run again.
+"""
+
+from datetime import datetime, timedelta
+
+from fleet.errors import Conflict
+from jobs.models import Job
+from jobs.services.submission import actions
+
+_AT_ONCE = 200
+"""Jobs deleted by one pass: the next one is seconds away."""
+
+
+def run(now: datetime) -> int:
+    """Deletes every finished job that is due; returns how many."""
+    finished = Job.objects.filter(state__in=Job.FINISHED, ttl_s__isnull=False, deleting_at__isnull=True).order_by()
+    deleted = 0
+    for ttl_s in finished.values_list("ttl_s", flat=True).distinct():
+        due = finished.filter(ttl_s=ttl_s, finished_at__lte=now - timedelta(seconds=ttl_s))
+        for job in due[:_AT_ONCE]:
+            deleted += _delete(job, ttl_s, now)
+    return deleted
+
+
+def _delete(job: Job, ttl_s: int, now: datetime) -> bool:
+    try:
+        actions.delete(job, by=f"its time to live of {ttl_s} s after its end", now=now)
+    except Conflict:
+        return False
+    return True

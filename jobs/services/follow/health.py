@@ -1,0 +1,123 @@
+"""Which jobs must leave where they are, found by looking at the clock: unhealthy too long, on a lost cluster, never started.
+
+Called by a countdown for the moment it matters, and by the sweep for when the countdown was lost; both find the same.
+"""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from fleet import events
+from fleet.core.sight import Sight
+from fleet.models import Cluster
+from jobs.core.failover.rules import Outcome, PurgeMode
+from jobs.core.reasons import Code, Reason
+from jobs.models import Job, Work
+from jobs.services.follow import division_health
+from jobs.services.lifecycle import eviction_rate, failover, returns, works
+from jobs.snapshot import spec_of, taints_of
+
+
+def tolerance(job: Job) -> float | None:
+    """Seconds an unhealthy job is left alone; None: its policy knows no application failover."""
+    return spec_of(job).application_toleration_s
+
+
+def due(job: Job) -> datetime | None:
+    """When an unhealthy job has to move; None: it does not."""
+    wait = tolerance(job)
+    if wait is None or job.unhealthy_since is None:
+        return None
+    return job.unhealthy_since + timedelta(seconds=wait)
+
+
+def check_later(job: Job, now: datetime) -> None:
+    at = due(job)
+    if at is not None:
+        events.enqueue("jobs.check_health", countdown_s=max((at - now).total_seconds(), 0) + 0.05)
+
+
+def seen_for(cluster: Cluster | None, event: datetime, now: datetime) -> float:
+    """Seconds for which the job has been seen as it is since the event: what nobody saw is not judged (invariant I12)."""
+    sight = cluster.sight if cluster else Sight()
+    return sight.seen_for(event, now).total_seconds()
+
+
+def check(now: datetime) -> int:
+    """Moves every job that is due; returns how many."""
+    return (
+        division_health.check(now) + _unhealthy(now) + _on_lost_clusters(now) + _never_started(now) + _without_copy(now)
+    )
+
+
+def _unhealthy(now: datetime) -> int:
+    rows = Job.objects.filter(
+        shares=[], state__in=Job.ON_MEMBER, unhealthy_since__isnull=False, suspended=False, deleting_at__isnull=True
+    )
+    moved = 0
+    for job in rows.select_related("policy", "cluster"):
+        wait = tolerance(job)
+        if wait is not None and seen_for(job.cluster, job.unhealthy_since, now) >= wait:
+            message = f"unhealthy on {job.cluster} since {job.unhealthy_since:%H:%M:%S} UTC"
+            reason = Reason(Code.APPLICATION_UNHEALTHY, message)
+            moved += failover.leave(job, Outcome.FAILED, reason, now, purge=_purge(job))
+    return moved
+
+
+def _purge(job: Job) -> PurgeMode:
+    """A copy is left where it is only when it has failed: one that restarts would run beside its replacement."""
+    mode = spec_of(job).application_purge
+    alive = job.state != Job.State.BACKOFF
+    return PurgeMode.GRACEFULLY if mode is PurgeMode.NEVER and alive else mode
+
+
+def _on_lost_clusters(now: datetime) -> int:
+    moved = 0
+    for cluster in Cluster.objects.exclude(taints=[]).defer("access"):
+        if not cluster.is_looked_at(now) or not any(t.effect == "NoExecute" for t in taints_of(cluster.taints)):
+            continue
+        rows = Job.objects.filter(
+            shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
+        ).select_related("policy")
+        for job in rows.order_by("-priority", "pk"):
+            spec, at = spec_of(job), returns.leaves_at(job, cluster)
+            if at is not None and at <= now:
+                if not eviction_rate.allow(cluster, now):
+                    break
+                reason = Reason(
+                    Code.CLUSTER_LOST,
+                    f"{cluster.name} is {division_health.plight(cluster)} and is not tolerated any longer",
+                )
+                purge = spec.cluster_purge if spec.cluster_purge is not PurgeMode.NEVER else PurgeMode.GRACEFULLY
+                moved += failover.leave(job, Outcome.LOST, reason, now, purge=purge)
+    return moved
+
+
+def _never_started(now: datetime) -> int:
+    limit = now - timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
+    rows = Job.objects.filter(
+        shares=[],
+        state__in=[Job.State.PLACED, Job.State.DISPATCHED],
+        binding__scheduled_at__lt=limit,
+        suspended=False,
+        deleting_at__isnull=True,
+    ).select_related("cluster", "binding")
+    moved = 0
+    for job in rows:
+        since = works.asked_since(job, job.attempt, job.binding.scheduled_at)
+        if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_START_TIMEOUT_S:
+            continue
+        message = f"{job.cluster} did not run all pods within {settings.CONVOY_START_TIMEOUT_S:g} s"
+        moved += failover.leave(job, Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), now)
+    return moved
+
+
+def _without_copy(now: datetime) -> int:
+    """Jobs whose cluster was detached from under them."""
+    rows = Job.objects.filter(shares=[], state__in=Job.ON_MEMBER, cluster__isnull=True, deleting_at__isnull=True)
+    moved = 0
+    for job in rows:
+        if not Work.objects.filter(job_uid=job.uid, attempt=job.attempt).exists():
+            reason = Reason(Code.CLUSTER_LOST, "its cluster was detached from the fleet")
+            moved += failover.leave(job, Outcome.LOST, reason, now)
+    return moved

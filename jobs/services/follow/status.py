@@ -1,0 +1,433 @@
+"""Brings what members report about our copies into the fleet's own jobs.
+
+Registered with the fleet's watcher, which calls it with batches. A report counts only when it is of the job's current
+attempt; a copy of any other attempt, or of a job that is gone, is a leftover and is sent to removal (invariant I4). All
+of it is idempotent: the same report twice changes nothing.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, Prefetch, QuerySet, prefetch_related_objects
+
+from fleet import events
+from fleet.core import marks
+from fleet.core.observed import Mark, mark_of
+from fleet.kube.resources import Resource
+from fleet.models import Cluster, Identity, Pod
+from fleet.services import event_handlers
+from jobs.core.division import shares as parts
+from jobs.core.failover.rules import Outcome
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, announce_works, line
+from jobs.kinds import registry
+from jobs.kinds.base import FINISHED, Manifest, Phase, State
+from jobs.models import DeletedJob, Job, Work
+from jobs.services.dispatch import service_accounts
+from jobs.services.follow import health
+from jobs.services.lifecycle import charges, cycle_requests, division, failover, provenance, returns, works
+from jobs.services.lifecycle.locks import lock_owners
+from jobs.services.lifecycle.provenance import Verdict
+from jobs.services.scheduling import loop
+
+Key = tuple[UUID, int]
+"""A job's uid and the number of an attempt."""
+_CLOCKS_APART = timedelta(seconds=2)
+"""How far the clocks of a worker and a watcher may differ."""
+_STOPPING = (Job.State.RECLAIMING, Job.State.SUSPENDED)
+"""States in which nothing a copy reports counts, but that it has succeeded before it was stopped."""
+_FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, *_STOPPING)
+
+
+@dataclass
+class News:
+    """What a batch of reports changes: gathered, then written in a fixed number of statements."""
+
+    now: datetime
+    changed: list[Job] = field(default_factory=list)
+    started: list[Job] = field(default_factory=list)
+    ended: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
+    """By outcome of the attempt and its message."""
+    lines: list[events.Line] = field(default_factory=list)
+    ends: list[events.Line] = field(default_factory=list)
+    """What is said of a job once."""
+
+    def say(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
+        self.lines.append(line(job, reason, message, warning=warning))
+
+    def write(self) -> None:
+        """The jobs are locked. Other rows first, then the journal: others hold rows of theirs while they wait for it."""
+        if self.started:
+            works.start_attempts(self.started, self.now)
+        for (outcome, message), jobs in self.ended.items():
+            works.end_attempts(jobs, outcome, message, self.now)
+        if self.lines:
+            events.record_all(self.lines, self.now)
+        announce_jobs(self.changed, self.now, _REPORTED, self.ends)
+        if self.ended:
+            cycle_requests.request()
+
+
+_REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "finished_at", "charge", "reclaim")
+
+
+class JobsFollower:
+    """What the fleet's watcher talks to."""
+
+    def resources(self) -> list[Resource]:
+        return [kind.resource for kind in registry.everything()]
+
+    def pod_role(self, resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
+        """Role and index of a pod whose owner is of that kind."""
+        return registry.pod_role(labels)
+
+    def account_needs(self) -> list[event_handlers.AccountNeeds]:
+        return service_accounts.needs()
+
+    @transaction.atomic
+    def observed(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
+        copies = _judged(cluster_id, resource, objects, now)
+        jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
+        running = _running(jobs)
+        _read_beside(jobs[uid] for (uid, _), found in copies if uid in jobs and not _has_succeeded(jobs[uid], found))
+        news = News(now)
+        for (uid, attempt), found in copies:
+            job = jobs.get(uid)
+            if job is not None and _must_stop(job, found):
+                _stop(job, attempt, cluster_id, now)
+            if job is not None and division.wants(job, attempt):
+                division.report(job, attempt, found.get("status") or {}, running[job.uid, attempt], now)
+            elif job is None or job.shares or job.attempt != attempt or not _stands(job, attempt, cluster_id):
+                _remove_leftover(cluster_id, resource, found, uid, attempt, now)
+            else:
+                _take(job, found.get("status") or {}, running[job.uid, attempt], news)
+        news.write()
+
+    def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
+        """Objects that were deleted in the member, by us or by somebody else: how they had ended is believed first."""
+        copies = _judged(cluster_id, resource, objects, now)
+        _take_ends(copies, now)
+        for key, _ in copies:
+            _missing(cluster_id, key, now)
+
+    def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
+        """After a whole list: what should be there and is not, has vanished while nobody was looking.
+
+        A copy made after the list was asked for may well be missing from it.
+        """
+        mine = Work.objects.filter(
+            cluster_id=cluster_id,
+            api_version=resource.api_version,
+            kind=resource.kind,
+            state__in=[Work.State.APPLIED, Work.State.WITHDRAWING],
+            applied_at__lt=asked - _CLOCKS_APART,
+        )
+        for uid, attempt in mine.values_list("job_uid", "attempt"):
+            if (uid, attempt) not in present:
+                _missing(cluster_id, (uid, attempt), now)
+
+    def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
+        """Of pods without a genuine mark, by (whose, namespace), those that were made before there were marks."""
+        return provenance.unmarked(cluster_id, claims)
+
+    @transaction.atomic
+    def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
+        """Some kinds say what runs through their pods only; and a waiting reason counts running pods."""
+        jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
+        running = _running(jobs)
+        _read_beside(jobs.values())
+        news = News(now)
+        for job in jobs.values():
+            numbers = parts.counting(job.shares, job.attempt)
+            told = [number for number in numbers if (job.uid, number) in keys]
+            if job.shares:
+                division.report_pods(job, {number: running[job.uid, number] for number in told}, now)
+            elif told and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
+                _take(job, job.status, running[job.uid, job.attempt], news)
+        news.write()
+        charged = [job.uid for job in jobs.values() if job.charge is not None]
+        charges.release(now, charged)
+        loop.let_go(now, charged)
+
+
+def register() -> None:
+    event_handlers.register(JobsFollower())
+
+
+def key_of(found: Manifest) -> Key | None:
+    mark = mark_of((found.get("metadata") or {}).get("labels") or {})
+    return (mark.job_uid, mark.attempt) if mark else None
+
+
+def _judged(
+    cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime
+) -> list[tuple[Key, Manifest]]:
+    """Those of the objects that are copies of ours; strays are sent to removal, and what is not believed is reported."""
+    claims = [(key, found) for found in objects if (key := key_of(found)) is not None and _is_of_here(found)]
+    if not claims:
+        return []
+    judge = provenance.read(cluster_id, (key for key, _ in claims))
+    believed = []
+    for key, found in claims:
+        match judge.judge(resource, key, found):
+            case Verdict.OURS:
+                believed.append((key, found))
+            case Verdict.STRAY:
+                _remove_leftover(cluster_id, resource, found, *key, now)
+            case Verdict.UNKNOWN if _is_over(key):
+                _remove_leftover(cluster_id, resource, found, *key, now)
+            case Verdict.UNKNOWN:
+                judge.report(resource, found, "is of an attempt this database does not know: it is left as it is", now)
+            case Verdict.FOREIGN:
+                judge.report(resource, found, "says it is a copy of a job, and was not made by Convoy", now)
+    return believed
+
+
+def _is_of_here(found: Manifest) -> bool:
+    """Another fleet in the same member says so in its label, and is left alone without a word."""
+    fleet = found["metadata"]["labels"].get(marks.FLEET)
+    return fleet is None or fleet == Identity.here()
+
+
+def _is_over(key: Key) -> bool:
+    """Whether the fleet knows that nobody wants a copy of this attempt, although it has no work for it any more."""
+    uid, attempt = key
+    superseded = Job.objects.filter(uid=uid, attempt__gte=attempt).exists()
+    return superseded or DeletedJob.objects.filter(uid=uid).exists()
+
+
+def _locked(uids: Iterable[UUID]) -> list[Job]:
+    """The jobs, ours alone until the transaction ends, in one order for everybody."""
+    rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
+    return list(rows.defer("manifest", "labels", "total").select_for_update(no_key=True))
+
+
+def _read_beside(jobs: Iterable[Job]) -> None:
+    """Their few policies and clusters, each once; a success, which is most of what is reported at once, asks for neither."""
+    clusters = Cluster.objects.defer("access", "apis", "permissions")
+    prefetch_related_objects(list(jobs), "policy", Prefetch("cluster", clusters))
+
+
+def _has_succeeded(job: Job, found: Manifest) -> bool:
+    return _phase(job, found.get("status") or {}) is Phase.SUCCEEDED
+
+
+def _running(uids: Iterable[UUID]) -> Counter[Key]:
+    """How many pods of each attempt run."""
+    pods = Pod.objects.filter(job_uid__in=list(uids), phase="Running").order_by()
+    counts = pods.values_list("job_uid", "attempt").annotate(count=Count("pk"))
+    return Counter({(uid, attempt): count for uid, attempt, count in counts})
+
+
+def _stands(job: Job, attempt: int, cluster_id: int) -> bool:
+    """Whether a copy of that attempt is meant to be in that member."""
+    if job.cluster_id == cluster_id and job.state in Job.ON_MEMBER:
+        return True
+    work = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id)
+    return work.exclude(state=Work.State.GONE).exists()
+
+
+def _must_stop(job: Job, found: Manifest) -> bool:
+    """Whether the copy can run although the job has ended or is suspended: a late sender made it, or its switch was turned."""
+    if not (job.finished or job.suspended):
+        return False
+    kind = registry.of(job.api_version, job.kind)
+    if kind.read_status(found.get("status") or {}, 0).phase in FINISHED:
+        return False
+    return job.finished or not kind.read(found).suspended
+
+
+def _stop(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
+    stopped = {Work.State.SUSPENDED} if job.suspended else {Work.State.SUSPENDED, Work.State.APPLIED}
+    to = Work.State.SUSPENDING if job.suspended else Work.State.WITHDRAWING
+    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id, state__in=stopped)
+    for pk in list(mine.values_list("pk", flat=True)):
+        Work.objects.filter(pk=pk, state__in=stopped).update(state=to, due_at=now, tries=0)
+        events.enqueue("jobs.push", pk)
+
+
+def _take(job: Job, status: Manifest, running: int, news: News) -> None:
+    """Takes over a report of the current attempt."""
+    if job.state not in _FOLLOWED:
+        return
+    state = registry.of(job.api_version, job.kind).read_status(status, running)
+    if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
+        return
+    if job.state in (*Job.WAITING, Job.State.SUSPENDED) and not _comes_back(job, state, news.now):
+        return
+    before = (job.state, job.status, job.reason, job.unhealthy_since)
+    job.status = status
+    _advance(job, state, running, news)
+    if before != (job.state, job.status, job.reason, job.unhealthy_since):
+        news.changed.append(job)
+
+
+def _comes_back(job: Job, state: State, now: datetime) -> bool:
+    """Whether the attempt that a waiting job has left goes on. A copy that has failed meanwhile is not kept in the queue."""
+    if state.phase is Phase.FAILED and job.state == Job.State.QUEUED:
+        works.withdraw_attempt(job, job.attempt, now)
+    succeeded = state.phase is Phase.SUCCEEDED
+    return (succeeded or state.phase is Phase.RUNNING) and returns.come_back(job, now, succeeded=succeeded)
+
+
+def _advance(job: Job, state: State, running: int, news: News) -> None:
+    if state.phase is Phase.SUCCEEDED:
+        _finish(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, news)
+    elif state.phase is Phase.FAILED:
+        _fail(job, state, news)
+    elif state.phase is Phase.RUNNING:
+        _run(job, news)
+    elif state.phase is Phase.RESTARTING:
+        job.unhealthy_since = job.unhealthy_since or news.now
+        health.check_later(job, news.now)
+    elif job.state in (Job.State.PLACED, Job.State.DISPATCHED):
+        pods = sum(role["replicas"] for role in job.roles)
+        where = job.cluster.name if job.cluster else "the member"
+        told = Reason(Code.WAITING_FOR_PODS, f"{where} has the job; {running} of {pods} pods run")
+        job.state, job.reason = Job.State.DISPATCHED, told.as_json()
+
+
+def _run(job: Job, news: News) -> None:
+    job.unhealthy_since = None
+    if job.state == Job.State.RUNNING:
+        return
+    job.state, job.reason = Job.State.RUNNING, None
+    job.started_at = job.started_at or news.now
+    news.started.append(job)
+    where = job.cluster.name if job.cluster else "its cluster"
+    news.say(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
+
+
+def _fail(job: Job, state: State, news: News) -> None:
+    """Without a failover policy that is the end; with one the job waits out its toleration, then moves."""
+    tolerance = health.tolerance(job)
+    if tolerance is None:
+        _finish(job, Job.State.FAILED, Outcome.FAILED, state.message, news)
+        job.reason = Reason(Code.FAILED, state.message or "the job failed in its member").as_json()
+        return
+    if job.unhealthy_since is None or job.state != Job.State.BACKOFF:
+        job.unhealthy_since = job.unhealthy_since or news.now
+        job.state = Job.State.BACKOFF
+        told = f"failed on {job.cluster}: {state.message or 'no message'}; moves after {tolerance:g} s"
+        job.reason = Reason(Code.APPLICATION_UNHEALTHY, told).as_json()
+        news.say(job, "InterpretHealth", told, warning=True)
+        health.check_later(job, news.now)
+
+
+def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, news: News) -> None:
+    job.state, job.reason, job.unhealthy_since = state, None, None
+    job.charge, job.reclaim = None, None
+    job.finished_at = news.now
+    job.started_at = job.started_at or news.now
+    news.ended[outcome, message[:500]].append(job)
+    told = message or f"{state.value} on attempt {job.attempt}"
+    news.ends.append(line(job, state.value, told, warning=state == Job.State.FAILED))
+
+
+@transaction.atomic
+def _take_ends(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
+    """Takes over the end of copies that had ended when they were deleted: such a job has not lost its run."""
+    jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
+    _read_beside(jobs.values())
+    news = News(now)
+    for (uid, attempt), found in copies:
+        job, status = jobs.get(uid), found.get("status") or {}
+        if job is None or _phase(job, status) not in FINISHED:
+            continue
+        if division.wants(job, attempt):
+            division.report(job, attempt, status, 0, now)
+        elif not job.shares and job.attempt == attempt:
+            _take(job, status, 0, news)
+    news.write()
+
+
+def _phase(job: Job, status: Manifest) -> Phase:
+    return registry.of(job.api_version, job.kind).read_status(status, 0).phase
+
+
+@transaction.atomic
+def _missing(cluster_id: int, key: Key, now: datetime) -> None:
+    """A copy is not in its member: what we wanted, or somebody's doing."""
+    uid, attempt = key
+    lock_owners([uid])
+    mine = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id)
+    withdrawn = mine.filter(state__in=[Work.State.WITHDRAWING, Work.State.SUSPENDED])
+    for pk in list(withdrawn.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True)):
+        Work.objects.filter(pk=pk).update(due_at=now)
+        events.enqueue("jobs.push", pk)
+    job = Job.objects.select_related("cluster").filter(uid=uid).first()
+    if job is None or not mine.filter(state=Work.State.APPLIED).exists():
+        return
+    if job.shares:
+        division.vanished(job, attempt, now)
+        return
+    if job.attempt == attempt:
+        _lose_copy(job, mine.filter(state=Work.State.APPLIED), now)
+
+
+def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
+    """The copy of the current attempt is gone. Its work ends; the job moves unless its end is known."""
+    has_failed = job.state == Job.State.BACKOFF
+    if job.state in Job.ON_MEMBER and _pods_succeeded(job):
+        _end_by_pods(job, now)
+    elif job.state in Job.ON_MEMBER and not has_failed:
+        work.update(state=Work.State.WITHDRAWING, due_at=now)
+        message = f"the copy on {job.cluster or 'its member'} was deleted by somebody else"
+        failover.leave(job, Outcome.VANISHED, Reason(Code.COPY_VANISHED, message), now)
+    elif job.state in Job.WAITING:
+        works.withdraw_attempt(job, job.attempt, now)
+    if job.finished or has_failed:
+        work.update(state=Work.State.WITHDRAWING, due_at=now)
+
+
+def _pods_succeeded(job: Job) -> bool:
+    """Whether every pod the job has to run was last seen to have succeeded."""
+    rows = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt)
+    phases = list(rows.values_list("phase", flat=True))
+    wanted = max(sum(role["replicas"] for role in job.roles), parts.divisible(job.roles) or 0)
+    return len(phases) >= wanted and set(phases) == {"Succeeded"}
+
+
+def _end_by_pods(job: Job, now: datetime) -> None:
+    fresh = _locked([job.uid])[0]
+    if fresh.attempt != job.attempt or fresh.state not in Job.ON_MEMBER:
+        return
+    news = News(now)
+    told = "its copy was deleted after all of its pods had succeeded"
+    _finish(fresh, Job.State.SUCCEEDED, Outcome.SUCCEEDED, told, news)
+    news.changed.append(fresh)
+    news.write()
+    job.state = fresh.state
+
+
+def _remove_leftover(
+    cluster_id: int, resource: Resource, found: Manifest, uid: UUID, attempt: int, now: datetime
+) -> None:
+    """A copy of ours that nobody wants there: it gets a work of its own, whose only purpose is its removal."""
+    metadata = found["metadata"]
+    if metadata.get("deletionTimestamp") or metadata["labels"].get(marks.FLEET) != Identity.here():
+        return
+    work, news = Work.objects.get_or_create(
+        job_uid=uid,
+        attempt=attempt,
+        cluster_id=cluster_id,
+        defaults={
+            "api_version": resource.api_version,
+            "kind": resource.kind,
+            "namespace": metadata.get("namespace", ""),
+            "name": metadata["name"],
+            "state": Work.State.WITHDRAWING,
+            "due_at": now,
+            "created_at": now,
+        },
+    )
+    if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING, Work.State.SUSPENDED):
+        Work.objects.filter(pk=work.pk, state=work.state).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
+        news = True
+    if news:
+        announce_works([work], now)
+    events.enqueue("jobs.push", work.pk)

@@ -1,0 +1,1 @@
+"""Inspection: explanations, what-if answers, history, logs and maps. Reads only."""

@@ -1,0 +1,285 @@
+"""Why one job is where it is: every cluster looked at, what stands in its way there, and what would let it start.
+
+For a job that waits the placement engine is asked anew, on the fleet as it is now; for one that has a place, what was
+written down when it was given. Only looks. Whether the scheduler has its turn next is not known here: a job that fits
+everywhere may wait for its quota, and that is told beside.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from fleet.models import Cluster, Hold, Node, Pod
+from jobs import snapshot
+from jobs.core import reasons
+from jobs.core.admission import divided_placement
+from jobs.core.admission.placement_cache import Kept
+from jobs.core.division import shares as parts
+from jobs.core.explain.changes import Occupant
+from jobs.core.explain.remedies import Change
+from jobs.core.gang import requirements, topology_constraints
+from jobs.core.gang.requirements import Ask, Demand
+from jobs.core.gang.types import Gang
+from jobs.core.manifest_fields import Faults
+from jobs.core.placement.engine import Engine
+from jobs.core.placement.explaining import Cause, Look, explain, never
+from jobs.core.placement.types import NodeFacts
+from jobs.core.policies import preferences
+from jobs.core.reasons import Code, Verdict
+from jobs.core.scheduling.scheduler import Scheduler
+from jobs.core.topology.speed import Speed
+from jobs.kinds import registry
+from jobs.models import Job
+from jobs.services.inspect import remedies, speeds
+from jobs.services.inspect.remedies import Sees, Standing
+from jobs.services.scheduling import runtimes
+from jobs.snapshot_topology import whereabouts
+
+_HOLDS_TOLD = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is promised on a cluster to a job whose pods are not seen there yet, or kept for one that waits."""
+
+    job: str
+    amounts: Mapping[str, int]
+    pods: int
+    made_at: datetime
+    ends: str = "when its pods are bound and visible, or its placement is undone"
+    until: datetime | None = None
+    """When that is expected; None: nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterExplained:
+    """One cluster looked at."""
+
+    cluster: str
+    fits: bool
+    chosen: bool
+    code: str
+    cause: str
+    message: str
+    short: Mapping[str, int] = field(default_factory=dict)
+    role: str = ""
+    nodes: str = ""
+    never: bool = False
+    term: int = 0
+    score: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    held: Sequence[Claim] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    job: Job
+    at: datetime
+    """When the clusters were looked at."""
+    outcome: str
+    """Waits, Fits (nothing but its turn or its quota is in the way), Placed or Ended."""
+    message: str
+    never: bool
+    clusters: Sequence[ClusterExplained]
+    changes: Sequence[Change]
+    quota: Mapping[str, Any] | None
+    speed: Speed | None = None
+
+
+def everything(namespace: str) -> bool:
+    return True
+
+
+def of(job: Job, now: datetime, sees: Sees = everything) -> Explanation:
+    """``sees``: jobs of other namespaces are told of by their amounts alone."""
+    reason = job.reason or {}
+    quota = reason.get("quota")
+    if job.finished or job.deleting_at is not None:
+        told = reason.get("message") or f"it has ended: {job.state}"
+        return Explanation(job, now, "Ended", told, False, (), (), quota)
+    if job.state not in Job.WAITING and not (job.suspended and job.cluster_id is None):
+        return _placed(job, now)
+    return _waiting(job, now, quota, sees)
+
+
+def _placed(job: Job, now: datetime) -> Explanation:
+    binding = getattr(job, "binding", None)
+    chosen = {share.cluster for share in parts.standing(job.shares)} or ({job.cluster.name} if job.cluster else set())
+    rows = binding.explanation if binding else []
+    clusters = [_written(row, chosen) for row in rows]
+    told = (job.reason or {}).get("message") or f"it runs on {', '.join(sorted(chosen))}"
+    told += _unseen(chosen)
+    at = binding.scheduled_at if binding and binding.scheduled_at else now
+    speed = speeds.of_placed(job, binding.placement) if binding else None
+    return Explanation(job, at, "Placed", told, False, clusters, remedies.of_placed(job), None, speed)
+
+
+def _unseen(names: Iterable[str]) -> str:
+    """Which of its clusters cannot be seen now, since when and why: what is shown of the job there is as of then."""
+    rows = Cluster.objects.filter(name__in=names).exclude(state=Cluster.State.READY).order_by("name")
+    seen = rows.values_list("name", "state", "state_since", "state_message")
+    return "".join(f"; {name} is {state} since {since:%H:%M:%S} UTC: {why}" for name, state, since, why in seen)
+
+
+def _written(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:
+    known = {name: row[name] for name in ("short", "role", "nodes", "never", "term", "score", "parts") if name in row}
+    fits, cause = bool(row.get("fits")), row.get("cause") or (Cause.NONE if row.get("fits") else Cause.FILTER)
+    return ClusterExplained(
+        row["cluster"], fits, row["cluster"] in chosen, row["code"], str(cause), row["message"], **known
+    )
+
+
+def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: Sees) -> Explanation:
+    places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
+    kept = places.kept if places.kept and not places.is_kept_for(job.pk) else None
+    with places.turn_of(job.pk):
+        looks = _look(places.engine, gang, demand, now)
+        lost = never(looks)
+        told_looks = tuple(_told(look, places.held_back(look.verdict, gang, (), now)) for look in looks)
+        waits_for = {kept.drain.cluster: (kept.gang.name, kept.until)} if kept else {}
+        standing = Standing(job, gang, demand, places.engine, told_looks, now, lost, _occupants, _nodes, waits_for)
+        found = remedies.shown_to(remedies.of(standing), sees)
+    looks = told_looks
+    claims = _claims(sees)
+    if kept:
+        looks = tuple(_unnamed(look, kept.gang.name, sees) for look in looks)
+        claims[kept.drain.cluster].insert(0, _kept(kept, sees))
+    clusters = [_looked(look, claims.get(look.cluster, ())) for look in looks]
+    fits = any(each.fits for each in clusters)
+    told = _message(job, looks, fits=fits, lost=lost)
+    speed = speeds.of_found(job, places.engine.find(gang, demand, now)) if fits else None
+    return Explanation(job, now, "Fits" if fits else "Waits", told, lost, clusters, found, quota, speed)
+
+
+def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
+    if lost:
+        told = "; ".join(f"{look.cluster} {look.message}" for look in looks if look.never)
+        return f"it never fits: no cluster that its policy allows could hold it even empty: {told}"
+    waits = (job.reason or {}).get("message")
+    if fits:
+        names = ", ".join(look.cluster for look in looks if look.code is Code.FITS)
+        return f"it fits on {names}; what it waits for: {waits or 'the scheduler'}"
+    if job.policy is None and waits:
+        return str(waits)
+    return reasons.no_cluster_fits([look.verdict for look in looks]).message
+
+
+def _look(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
+    """Of a job that may be divided, what each cluster has room for."""
+    if gang.division is None:
+        return tuple(explain(engine, gang, demand, now))
+    looks = {look.cluster: look for look in explain(engine, gang, divided_placement.demand_of(gang, 1), now)}
+    told = divided_placement.explain(engine, gang, now)
+    return tuple(replace(_told(looks[each.cluster], each), short=each.short) for each in told)
+
+
+def _told(look: Look, verdict: Verdict) -> Look:
+    """With what the scheduler adds to it."""
+    cause = Cause.KEPT if verdict.code is Code.KEPT_FOR_GANG else look.cause
+    return replace(look, code=verdict.code, message=verdict.message, cause=cause)
+
+
+def _kept(kept: Kept, sees: Sees) -> Claim:
+    amounts: Counter[str] = Counter()
+    for each, names in kept.promise.nodes:
+        amounts.update({resource: amount * len(names) for resource, amount in each.items()})
+    until = f"{kept.until:%H:%M:%S} UTC"
+    ends = f"when it starts on the {len(kept.drain.nodes)} nodes kept for it, expected at {until}"
+    return Claim(_seen(kept.gang.name, sees), amounts, kept.gang.pods, kept.gang.queued_at, ends, kept.until)
+
+
+def _looked(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
+    shown = {name: value for name, value in asdict(look).items() if name not in ("cluster", "code", "cause", "message")}
+    wanted = {resource for resource in look.short} or ({"pods"} if look.cause is Cause.KEPT else set())
+    mine = [claim for claim in claims if any(claim.amounts.get(resource) for resource in wanted)]
+    fits = look.code is Code.FITS
+    return ClusterExplained(
+        look.cluster, fits, False, look.code.value, look.cause.value, look.message, held=mine[:_HOLDS_TOLD], **shown
+    )
+
+
+def _unnamed(look: Look, name: str, sees: Sees) -> Look:
+    return look if _seen(name, sees) else replace(look, message=look.message.replace(name, "a job of another team"))
+
+
+def _seen(name: str, sees: Sees) -> str:
+    """Empty when it is of a namespace that the reader may not see."""
+    return name if sees(name.partition("/")[0]) else ""
+
+
+# the engine, told everything
+
+
+def gang_of(job: Job) -> Gang:
+    """As the scheduler sees it."""
+    [gang] = snapshot.load_gangs(Job.objects.filter(pk=job.pk))
+    return gang
+
+
+def demand_of(job: Job) -> Demand:
+    return demand(job.api_version, job.kind, job.manifest, job.roles)
+
+
+def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iterable[Mapping[str, Any]]) -> Demand:
+    """What its pods ask of nodes. A role without a template of its own asks the amounts that its kind read."""
+    known = registry.of(api_version, kind)
+    templates = dict(known.templates(dict(manifest)))
+    pods = ((role["name"], role["replicas"], templates.get(role["name"], {})) for role in roles)
+    within = topology_constraints.read(manifest, templates.values(), Faults())
+    data = preferences.data((manifest.get("metadata") or {}).get("annotations") or {}, Faults())
+    found = requirements.read(pods, within=within, scheduler=known.scheduler(dict(manifest)), data=data)
+    requests = {role["name"]: role["request"] for role in roles}
+    parts = tuple(replace(p, ask=replace(p.ask, request=Ask.of(requests[p.role]).request)) for p in found.parts)
+    return replace(found, parts=parts)
+
+
+def _scheduler_of_now(now: datetime) -> Scheduler:
+    """A scheduler of its own, told of everything, that keeps the nodes which its next cycle would keep."""
+    made = Scheduler.of(snapshot.load(now))
+    made.keep_nodes(now, runtimes.load)
+    return made
+
+
+def _claims(sees: Sees) -> dict[str, list[Claim]]:
+    """Open promises by cluster, the oldest first."""
+    rows = list(Hold.objects.filter(released_at__isnull=True).select_related("cluster").order_by("made_at", "pk"))
+    jobs = _names(hold.job_uid for hold in rows)
+    found: dict[str, list[Claim]] = defaultdict(list)
+    for hold in rows:
+        name = _seen(jobs.get(hold.job_uid, ""), sees)
+        found[hold.cluster.name].append(Claim(name, hold.amounts, hold.pods, hold.made_at))
+    return found
+
+
+def _names(uids: Iterable[UUID]) -> dict[UUID, str]:
+    rows = Job.objects.filter(uid__in=set(uids)).values_list("uid", "namespace", "name")
+    return {uid: f"{namespace}/{name}" for uid, namespace, name in rows}
+
+
+def _occupants(cluster: str) -> list[Occupant]:
+    """The jobs whose pods stand on the cluster's nodes, with what each would give back where."""
+    bound = Pod.objects.filter(cluster__name=cluster, phase__in=snapshot.LIVE, job_uid__isnull=False).exclude(node="")
+    rows = list(bound.values_list("job_uid", "role", "node"))
+    asked = {
+        uid: (f"{namespace}/{name}", {role["name"]: role["request"] for role in roles})
+        for uid, namespace, name, roles in Job.objects.filter(uid__in={row[0] for row in rows}).values_list(
+            "uid", "namespace", "name", "roles"
+        )
+    }
+    freed: dict[UUID, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+    for uid, role, node in rows:
+        for resource, amount in asked.get(uid, ("", {}))[1].get(role, {}).items():
+            freed[uid][node][resource] += amount
+    nodes = {node.name: node for node in _nodes(cluster)}
+    return [
+        Occupant(asked[uid][0], tuple((nodes[name], dict(a)) for name, a in each.items() if name in nodes), str(uid))
+        for uid, each in sorted(freed.items(), key=lambda entry: asked[entry[0]][0])
+    ]
+
+
+def _nodes(cluster: str) -> list[NodeFacts]:
+    where = whereabouts()
+    return [snapshot.facts_of(node, where) for node in Node.objects.filter(cluster__name=cluster)]

@@ -1,0 +1,33 @@
+"""The speed that is foretold for a job where it is, or where it would go now, if the job tells what its model weighs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jobs.core.manifest_fields import Faults
+from jobs.core.placement import placed_topology
+from jobs.core.placement.types import Assignment
+from jobs.core.topology import gpu_links, speed
+from jobs.core.topology.speed import Speed
+from jobs.models import Job
+
+
+def of_placed(job: Job, placement: Mapping[str, Any]) -> Speed | None:
+    training = speed.read((job.manifest.get("metadata") or {}).get("annotations") or {}, Faults())
+    asked = _gpus(job)
+    over = speed.bus(placement, asked) if training and placement else None
+    if training is None or over is None:
+        return None
+    return speed.foretold(training, speed.gpus(placement, asked), *over)
+
+
+def of_found(job: Job, found: Assignment | None) -> Speed | None:
+    """None too where GPUs are yet to be chosen by their links: it depends on which."""
+    by_links = any(role["request"].get(gpu_links.RESOURCE) for role in job.roles)
+    return None if found is None or by_links else of_placed(job, placed_topology.kept(found))
+
+
+def _gpus(job: Job) -> dict[str, int]:
+    return {
+        role["name"]: sum(amount for name, amount in role["request"].items() if name.endswith("/gpu"))
+        for role in job.roles
+    }

@@ -1,0 +1,195 @@
+"""What would start, wait or move if the fleet were another: the scheduler's own cycle on a changed picture.
+
+Nothing is touched: the picture is loaded, changed in memory and planned for twice, as it is and as it would be. Manifests of
+jobs are applied in a transaction that is taken back, so that they are refused as `submit.apply` refuses them.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from fleet.core import units
+from fleet.errors import InvalidInput, NotFound, invalid
+from fleet.kube.quantities import QuantityError
+from fleet.models import Cluster, Node
+from jobs import snapshot
+from jobs.core.admission.snapshot import World
+from jobs.core.gang.types import Gang
+from jobs.core.reasons import Reason
+from jobs.core.scheduling import cycle, what_if
+from jobs.core.scheduling.cycle import Plan
+from jobs.models import Job
+from jobs.services.scheduling import runtimes
+from jobs.services.submission import submit
+from quotas.core import parsing
+from quotas.models import QuotaTree
+from quotas.services import edits
+
+MOST_NODES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewNodes:
+    cluster: str
+    count: int
+    allocatable: Mapping[str, Any] | None = None
+    """None: like most nodes that the cluster has."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewQuota:
+    path: str
+    min: Mapping[str, Any] = field(default_factory=dict)
+    max: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Suppose:
+    """All of it at once."""
+
+    add_jobs: Sequence[Mapping[str, Any]] = ()
+    lose_cluster: str = ""
+    raise_quota: NewQuota | None = None
+    add_nodes: NewNodes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How a job stands in one of the two worlds: Runs or Starts on a cluster, or Waits for a reason; New: not there."""
+
+    outcome: str
+    cluster: str = ""
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    uid: str
+    """Empty for a job that is only supposed."""
+    kind: str
+    namespace: str
+    name: str
+    before: Stand
+    after: Stand
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    differences: list[Difference]
+    starts_before: int
+    starts_after: int
+    waits_before: int
+    waits_after: int
+
+
+def of(suppose: Suppose, *, by: str, now: datetime) -> Answer:
+    """Every job that stands otherwise than now; supposed ones always."""
+    world = snapshot.load(now)
+    supposed = _supposed(suppose.add_jobs, by, now)
+    displaced = _displaced(suppose.lose_cluster)
+    changed = _changed(world, suppose)
+    changed = what_if.with_waiting(changed, [gang for gang, _ in displaced] + [gang for gang, _ in supposed])
+    before, after = _stands(cycle.run(world, now, runtimes.load)), _stands(cycle.run(changed, now, runtimes.load))
+    for gang, job in displaced:
+        before[gang.job_id] = Stand("Runs", job.cluster.name if job.cluster else "")
+    waiting = before.keys() - {gang.job_id for gang, _ in displaced}
+    differences = [
+        Difference("", job.kind, job.namespace, job.name, Stand("New"), after[gang.job_id]) for gang, job in supposed
+    ]
+    differences += _compared(before, after)
+    return Answer(
+        differences,
+        starts_before=sum(before[pk].outcome == "Starts" for pk in waiting),
+        starts_after=sum(stand.outcome == "Starts" for stand in after.values()),
+        waits_before=sum(before[pk].outcome == "Waits" for pk in waiting),
+        waits_after=sum(stand.outcome == "Waits" for stand in after.values()),
+    )
+
+
+def _stands(plan: Plan) -> dict[int, Stand]:
+    found = {each.gang.job_id: Stand("Starts", each.spot.where) for each in plan.placed}
+    return found | {each.gang.job_id: Stand("Waits", "", each.reason) for each in plan.waits}
+
+
+def _compared(before: Mapping[int, Stand], after: Mapping[int, Stand]) -> list[Difference]:
+    def essence(stand: Stand) -> object:
+        return stand.outcome, stand.cluster, stand.reason.code if stand.reason else ""
+
+    other = [pk for pk, stand in before.items() if essence(stand) != essence(after.get(pk, stand))]
+    rows = Job.objects.filter(pk__in=other).order_by("-priority", "queued_at", "pk")
+    told = rows.values_list("pk", "uid", "kind", "namespace", "name")
+    return [Difference(str(uid), kind, space, name, before[pk], after[pk]) for pk, uid, kind, space, name in told]
+
+
+def _supposed(documents: Sequence[Mapping[str, Any]], by: str, now: datetime) -> list[tuple[Gang, Job]]:
+    """Jobs that are not there, as the scheduler would see them, numbered below all that are."""
+    if not documents:
+        return []
+    with transaction.atomic():
+        uids = [each.uid for each in submit.apply(documents, by=by, now=now) if each.action == "created"]
+        rows = {job.pk: job for job in Job.objects.filter(uid__in=uids)}
+        gangs = snapshot.load_gangs(snapshot.waiting_jobs().filter(pk__in=rows))
+        transaction.set_rollback(True)
+    if not gangs:
+        raise invalid("add_job", "must hold at least one job that is not submitted yet and not suspended")
+    return [(replace(gang, job_id=-gang.job_id), rows[gang.job_id]) for gang in gangs]
+
+
+def _displaced(cluster: str) -> list[tuple[Gang, Job]]:
+    """The jobs that would have to leave."""
+    if not cluster:
+        return []
+    if not Cluster.objects.filter(name=cluster).exists():
+        raise NotFound(f"there is no cluster {cluster}")
+    rows = Job.objects.filter(cluster__name=cluster, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
+    jobs = {job.pk: job for job in rows.select_related("cluster")}
+    return [(gang, jobs[gang.job_id]) for gang in snapshot.load_gangs(Job.objects.filter(pk__in=jobs))]
+
+
+def _changed(world: World, suppose: Suppose) -> World:
+    if suppose.lose_cluster:
+        world = what_if.without_cluster(world, suppose.lose_cluster)
+    if suppose.add_nodes:
+        world = _with_nodes(world, suppose.add_nodes)
+    if suppose.raise_quota:
+        world = _with_quota(world, suppose.raise_quota)
+    return world
+
+
+def _with_nodes(world: World, new: NewNodes) -> World:
+    if new.cluster not in {site.member.name for site in world.sites}:
+        raise NotFound(f"there is no cluster {new.cluster}")
+    if not 1 <= new.count <= MOST_NODES:
+        raise invalid("add_nodes.count", f"must be from 1 to {MOST_NODES}, not {new.count}")
+    if new.allocatable is None:
+        return what_if.with_nodes(world, new.cluster, new.count, _usual(new.cluster))
+    try:
+        offered = units.amounts(new.allocatable)
+    except QuantityError as e:
+        raise invalid("add_nodes.allocatable", str(e)) from e
+    return what_if.with_nodes(world, new.cluster, new.count, {"pods": 110, **offered})
+
+
+def _usual(cluster: str) -> Mapping[str, int]:
+    """What most of the cluster's nodes offer."""
+    rows = Node.objects.filter(cluster__name=cluster, ready=True, unschedulable=False).order_by("name")
+    counted = Counter(tuple(sorted(offered.items())) for offered in rows.values_list("allocatable", flat=True))
+    if not counted:
+        raise invalid("add_nodes.allocatable", f"is required: {cluster} has no node that others could be like")
+    return dict(counted.most_common(1)[0][0])
+
+
+def _with_quota(world: World, new: NewQuota) -> World:
+    row = QuotaTree.objects.first()
+    if row is None or world.quota is None:
+        raise NotFound("there is no quota tree whose quota could be raised")
+    limits = {name: dict(given) for name, given in (("min", new.min), ("max", new.max)) if given}
+    read = parsing.read(edits.changed(row.manifest, [{"op": "edit", "path": new.path, "set": limits}]))
+    if read.tree is None:
+        told = "; ".join(f"{fault.field} {fault.detail}" for fault in read.faults[:5])
+        raise InvalidInput(f"raise_quota: {told}", tuple(read.faults))
+    return replace(world, quota=replace(world.quota, ledger=snapshot.ledger_of(read.tree)))

@@ -1,0 +1,45 @@
+"""When a job's charge ends: its quota is free again once its pods are gone, and not before.
+
+A charge is set by the same update that places the job (`jobs.services.scheduling.loop`) and cleared by the transaction that
+records its end. `release` is that record for jobs that went off their member without ending; it is a conditional update, so
+it does nothing the second time. Whoever learns that pods are gone calls it, and the sweep calls it for everybody.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from fleet.models import Pod
+from jobs import snapshot
+from jobs.events import announce_jobs
+from jobs.models import Job, Work
+from jobs.services.lifecycle import cycle_requests
+from jobs.services.lifecycle.locks import lock_jobs
+
+_LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
+"""States of a work without running pods; of a suspended one they may still be on their way out."""
+
+
+@transaction.atomic(savepoint=False)
+def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
+    """Frees the quota of those of the jobs, or of all, whose pods are gone; returns how many."""
+    rows = _over() if uids is None else _over().filter(uid__in=list(uids))
+    ended = rows.filter(pk__in=lock_jobs(rows)).order_by("pk")
+    freed = [job for job in ended.defer("manifest") if _over().filter(pk=job.pk).update(charge=None)]
+    if freed:
+        announce_jobs(freed, now)
+        cycle_requests.request()
+    return len(freed)
+
+
+def _over() -> QuerySet[Job]:
+    works = Work.objects.filter(job_uid=OuterRef("uid"))
+    same = {name: OuterRef(name) for name in ("job_uid", "attempt", "cluster")}
+    suspended = Exists(Work.objects.filter(state=Work.State.SUSPENDED, **same))
+    leaving = Pod.objects.filter(suspended, job_uid=OuterRef("uid"), phase__in=snapshot.LIVE)
+    ended = Q(state__in=Job.FINISHED) & ~Exists(works.filter(state=Work.State.WITHDRAWING))
+    gone = Q(state__in=Job.OFF_MEMBER) & ~Exists(works.exclude(state__in=_LETS_GO)) & ~Exists(leaving)
+    return snapshot.charged_jobs().filter(ended | gone)

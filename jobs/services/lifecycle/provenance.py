@@ -1,0 +1,100 @@
+"""Which objects in a member are copies of our jobs. What is found there is a claim of whoever may write it, not a fact.
+
+A copy is believed when it stands where its work says (cluster, kind, namespace, name) and is the very object that was
+made: its uid is the recorded one or, before that is recorded, its mark is genuine. Works of an older version of Convoy
+have neither; there the place is enough. What is not believed is reported, and neither removed nor read.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from structlog import get_logger
+
+from fleet import events
+from fleet.core import marks
+from fleet.core.observed import Mark
+from fleet.kube.resources import Resource
+from fleet.models import Cluster
+from fleet.services import clusters, signing
+from jobs.kinds.base import Kind, Manifest, note
+from jobs.models import Work
+
+log = get_logger(__name__)
+Key = tuple[UUID, int]
+_MOST_REPORTED = 100
+"""Objects of one member that one process reports: whoever may write objects must not fill the history."""
+_reported: dict[int, set[str]] = {}
+
+
+class Verdict(StrEnum):
+    OURS = "ours"
+    """The copy that its work made."""
+    STRAY = "stray"
+    """Made by Convoy, and not the object that its work recorded: a late sender made it, or the member restored it."""
+    UNKNOWN = "unknown"
+    """Made by Convoy for an attempt that the database does not know: it was restored from an older backup."""
+    FOREIGN = "foreign"
+    """Somebody else's, whatever its labels say."""
+
+
+def put_marks(kind: Kind, body: Manifest, work: Work) -> None:
+    """Marks a copy that is to be sent, and its pods."""
+    uid, attempt, metadata = str(work.job_uid), work.attempt, body["metadata"]
+    place = kind.resource.api_version, kind.resource.kind, metadata["namespace"], metadata["name"]
+    note(body, "labels", {marks.MARK: signing.sign(work.cluster, "copy", uid, str(attempt), *place)})
+    pods = signing.sign_pods(work.cluster, uid, attempt, metadata["namespace"])
+    for _, template in kind.templates(body):
+        note(template, "labels", {marks.POD_MARK: pods})
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What one batch of objects of one member is judged by."""
+
+    cluster: Cluster
+    works: dict[Key, Work]
+
+    def judge(self, resource: Resource, key: Key, found: Manifest) -> Verdict:
+        metadata = found["metadata"]
+        place = resource.api_version, resource.kind, metadata.get("namespace", ""), metadata.get("name", "")
+        mark = (metadata.get("labels") or {}).get(marks.MARK)
+        genuine = signing.is_genuine(self.cluster, mark, "copy", str(key[0]), str(key[1]), *place)
+        work = self.works.get(key)
+        if work is None:
+            return Verdict.UNKNOWN if genuine else Verdict.FOREIGN
+        if place != (work.api_version, work.kind, work.namespace, work.name):
+            return Verdict.FOREIGN
+        if work.object_uid:
+            if metadata.get("uid") == work.object_uid:
+                return Verdict.OURS
+            return Verdict.STRAY if genuine else Verdict.FOREIGN
+        return Verdict.OURS if genuine or not work.marked else Verdict.FOREIGN
+
+    def report(self, resource: Resource, found: Manifest, why: str, now: datetime) -> None:
+        """Says once what is not believed, on the member's timeline."""
+        metadata = found["metadata"]
+        known = _reported.setdefault(self.cluster.pk, set())
+        named = f"{resource.kind} {metadata.get('namespace', '')}/{metadata.get('name', '')}"[:300]
+        if named in known or len(known) >= _MOST_REPORTED:
+            return
+        known.add(named)
+        log.warning("object in a member is not believed", cluster=self.cluster.name, object=named, why=why)
+        events.record(clusters.change(self.cluster), "ObjectNotBelieved", f"{named} {why}", now, warning=True)
+
+
+def read(cluster_id: int, keys: Iterable[Key]) -> Provenance:
+    uids = {uid for uid, _ in keys}
+    rows = Work.objects.filter(cluster_id=cluster_id, job_uid__in=uids)
+    cluster = Cluster.objects.only("uid", "name", "member_uid").get(pk=cluster_id)
+    return Provenance(cluster, {(row.job_uid, row.attempt): row for row in rows})
+
+
+def unmarked(cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
+    """Of pods by (whose, namespace) those of works that were sent before there were marks."""
+    rows = Work.objects.filter(cluster_id=cluster_id, job_uid__in={mark.job_uid for mark, _ in claims}, marked=False)
+    return claims & {
+        (Mark(uid, attempt), space) for uid, attempt, space in rows.values_list("job_uid", "attempt", "namespace")
+    }

@@ -1,0 +1,99 @@
+"""Copies that a job left behind on a cluster that was lost, and that run on now that it is back: the attempt goes on there.
+
+A job that waits for another place keeps such a copy until its replacement has one (invariant I5). Adoption happens on the
+member's own report, when the cluster is back, and at the last moment before the scheduler places the job anew: which of the
+three comes first does not matter. Below the scheduler, which asks here.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from fleet.models import Cluster
+from jobs.core.failover.rules import Outcome, leaves_cluster_at
+from jobs.events import announce_jobs, say
+from jobs.models import Attempt, Job, Work
+from jobs.snapshot import spec_of, taints_of
+
+_LEFT = (*Job.WAITING, Job.State.SUSPENDED)
+"""States of a job whose latest attempt is closed while its copy may still be there."""
+
+
+def leaves_at(job: Job, cluster: Cluster) -> datetime | None:
+    """When the job has to leave the cluster because of its taints; None: it may stay.
+
+    A policy that says how long an unhealthy job is tolerated means a job on a lost cluster too.
+    """
+    spec = spec_of(job)
+    tolerated_s = spec.application_toleration_s
+    default_s = settings.CONVOY_CLUSTER_TOLERATION_S if tolerated_s is None else tolerated_s
+    return leaves_cluster_at(taints_of(cluster.taints), spec.tolerations, default_s)
+
+
+def may_stay(job: Job, cluster: Cluster, now: datetime) -> bool:
+    at = leaves_at(job, cluster)
+    return at is None or at > now
+
+
+def adopt(now: datetime, pks: Iterable[int] | None = None) -> list[Job]:
+    """Those of the jobs, or of all, whose attempt goes on where they left it, because its cluster is well again."""
+    rows = _left_behind()
+    if pks is not None:
+        rows = rows.filter(pk__in=list(pks))
+    return [job for job in rows if _goes_on(job, now)]
+
+
+@transaction.atomic
+def _goes_on(job: Job, now: datetime) -> bool:
+    if not come_back(job, now):
+        return False
+    announce_jobs([job], now)
+    return True
+
+
+def _left_behind() -> QuerySet[Job]:
+    mine = {"job_uid": OuterRef("uid"), "attempt": OuterRef("attempt")}
+    kept = Work.objects.filter(**mine, state=Work.State.APPLIED, cluster__state=Cluster.State.READY)
+    lost = Attempt.objects.filter(job=OuterRef("pk"), number=OuterRef("attempt"), outcome=Outcome.LOST)
+    waiting = Job.objects.filter(state__in=Job.WAITING, attempt__gt=0, shares=[], suspended=False)
+    return waiting.filter(Exists(kept), Exists(lost), deleting_at__isnull=True).select_related("policy").order_by("pk")
+
+
+def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
+    """The work of an attempt's copy that may go on, with its cluster; of one that has succeeded, whatever is asked of it."""
+    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
+    sent = mine.exclude(state=Work.State.GONE) if succeeded else mine.filter(state=Work.State.APPLIED)
+    return sent.select_related("cluster").defer("cluster__access").first()
+
+
+@transaction.atomic
+def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
+    """The attempt a job has left goes on where its copy is; False when it was not left for its cluster's sake.
+
+    Neither does it when the cluster is still to be left, as a drained one is. A copy that has succeeded is believed whatever
+    it was left for, also when the job was suspended a moment before: it would run a second time once it is resumed.
+    """
+    work = copy_of(job, job.attempt, succeeded=succeeded)
+    if work is None or not (succeeded or may_stay(job, work.cluster, now)):
+        return False
+    ended = Attempt.objects.filter(job=job, number=job.attempt, ended_at__isnull=False)
+    attempt = (ended if succeeded else ended.filter(outcome=Outcome.LOST)).first()
+    if attempt is None:
+        return False
+    left = Job.objects.filter(pk=job.pk, attempt=job.attempt, deleting_at__isnull=True)
+    left = left.filter(state__in=_LEFT) if succeeded else left.filter(state__in=Job.WAITING, suspended=False)
+    state = Job.State.RUNNING if attempt.started_at else Job.State.DISPATCHED
+    if not left.update(state=state, cluster_id=work.cluster_id, reason=None):
+        return False
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="")
+    job.refresh_from_db()
+    if succeeded:
+        # There is nothing left to stop; the copy stays for its logs.
+        stopping = Work.objects.filter(pk=work.pk, state__in=[Work.State.SUSPENDING, Work.State.SUSPENDED])
+        stopping.update(state=Work.State.APPLIED)
+        return True
+    say(job, "StaysOnCluster", f"{work.cluster.name} is back before another place was found", now)
+    return True

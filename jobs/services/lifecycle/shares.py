@@ -1,0 +1,90 @@
+"""What a divided job is by its shares: its state, its status, its largest cluster. Only the job's row is written here.
+
+Whoever calls has locked the row, and tells of the change. A share is an attempt: see `jobs.services.lifecycle.division`.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from fleet.models import Cluster
+from jobs.core.admission.plans import Placed
+from jobs.core.division import shares as parts
+from jobs.core.division.shares import Share, ShareState
+from jobs.core.reasons import Code, Reason
+from jobs.events import say
+from jobs.kinds import registry
+from jobs.models import Job
+
+SAVED = (
+    "state", "status", "reason", "shares", "cluster", "unhealthy_since", "charge", "reclaim", "started_at", "finished_at",
+)  # fmt: skip
+
+
+def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
+    """Notes the shares that were just placed beside those that stand."""
+    division = placed.gang.division
+    if division is None:
+        if job.shares:
+            job.shares = []
+            job.save(update_fields=["shares"])
+        return
+    pods = {share.cluster: share.pods for share in placed.spot.shares}
+    made = parts.dealt(pods, division.completions, placed.gang.attempt + 1)
+    settle(job, [*([] if division.fresh else parts.of_stored(job.shares)), *made], now)
+    job.save(update_fields=SAVED)
+
+
+def settle(job: Job, found: Sequence[Share], now: datetime) -> None:
+    kind = registry.of(job.api_version, job.kind)
+    standing = [share for share in found if share.state is not ShareState.LOST]
+    left = [dict(share.status) for share in found if share.state is ShareState.LOST]
+    job.shares = parts.stored(found)
+    job.status = kind.sum_up([dict(share.status) for share in standing], left)
+    job.cluster = _largest(standing)
+    since = sorted(share.unhealthy_since for share in standing if share.unhealthy_since)
+    job.unhealthy_since = datetime.fromisoformat(since[0]) if since else None
+    if missing(job) == (0, 0):
+        _follow(job, standing, now)
+
+
+def missing(job: Job) -> tuple[int, int]:
+    completions = parts.divisible(job.roles) or 0
+    pods, left = parts.missing(job.roles[0]["replicas"], completions, parts.of_stored(job.shares))
+    return (pods, left) if pods else (0, 0)
+
+
+def _largest(standing: Sequence[Share]) -> Cluster | None:
+    """The cluster that lists show of a job on several."""
+    live = sorted((s for s in standing if s.is_live), key=lambda s: (-s.replicas, s.cluster)) or list(standing)
+    return Cluster.objects.filter(name=live[0].cluster).first() if live else None
+
+
+def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
+    """The state of a job of which no share is missing."""
+    states = {share.state for share in standing}
+    told = parts.told(standing)
+    if states <= {ShareState.SUCCEEDED}:
+        finish(job, Job.State.SUCCEEDED, None, now)
+        say(job, "Succeeded", f"All shares succeeded: {told}", now)
+    elif job.state == Job.State.RECLAIMING:
+        return
+    elif ShareState.BACKOFF in states:
+        job.state = Job.State.BACKOFF
+        job.reason = Reason(Code.APPLICATION_UNHEALTHY, f"a share has failed: {told}").as_json()
+    elif ShareState.PLACED in states:
+        job.state = Job.State.PLACED
+        job.reason = Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {told}").as_json()
+    elif ShareState.DISPATCHED in states:
+        job.state = Job.State.DISPATCHED
+        job.reason = Reason(Code.WAITING_FOR_PODS, f"not every share runs: {told}").as_json()
+    else:
+        if job.state != Job.State.RUNNING:
+            say(job, "Running", f"All shares run: {told}", now)
+        job.state, job.reason, job.started_at = Job.State.RUNNING, None, job.started_at or now
+
+
+def finish(job: Job, state: Job.State, reason: Reason | None, now: datetime) -> None:
+    job.state, job.reason, job.unhealthy_since = state, reason.as_json() if reason else None, None
+    job.finished_at, job.started_at, job.reclaim = now, job.started_at or now, None
+    if state == Job.State.SUCCEEDED:
+        job.charge = None

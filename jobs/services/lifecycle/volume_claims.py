@@ -1,0 +1,81 @@
+"""Where the data of volume claims is: a claim that Convoy sends binds the jobs that mount it to the clusters that have it.
+
+Storage that a cluster's owner provides is not known here. A claim whose annotation says that its data is reached from anywhere
+binds no job, and has no rows.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet import journal
+from fleet.models import Cluster
+from jobs.core.manifest_fields import Faults
+from jobs.core.policies import data_placement
+from jobs.events import CLAIM_LOCATION
+from jobs.kinds.base import Manifest
+from jobs.models import ClaimLocation, Dependent, Job
+from jobs.services.lifecycle import cycle_requests
+
+CLAIM = "PersistentVolumeClaim"
+
+
+class DataElsewhere(Exception):
+    """A claim of the job has its data on another cluster, and its policy does not let the job run without."""
+
+
+@transaction.atomic
+def bind(job: Job, cluster: Cluster, rows: Iterable[Dependent], now: datetime, *, anywhere: bool) -> None:
+    """Written before the claims are sent: two jobs that were placed apart before either was sent do not both start.
+
+    Shares of a divided job are sent to several clusters, and each has its own copy of the claim.
+    """
+    names = [row.name for row in rows if row.kind == CLAIM and not _is_anywhere(row.manifest)]
+    if not names:
+        return
+    locked = Dependent.objects.filter(kind=CLAIM, namespace=job.namespace, name__in=names).order_by("pk")
+    list(locked.select_for_update(no_key=True).values_list("pk"))
+    known: dict[str, list[str]] = {}
+    found = ClaimLocation.objects.filter(namespace=job.namespace, name__in=names)
+    for name, on in found.order_by("cluster__name").values_list("name", "cluster__name"):
+        known.setdefault(name, []).append(on)
+    for name in sorted(known):
+        if cluster.name not in known[name] and not anywhere and not job.shares:
+            raise DataElsewhere(data_placement.elsewhere(f"{job.namespace}/{name}", known[name]))
+    new = sorted(name for name in names if cluster.name not in known.get(name, []))
+    ClaimLocation.objects.bulk_create(
+        [ClaimLocation(namespace=job.namespace, name=name, cluster=cluster, created_at=now) for name in new]
+    )
+    _announce(job.namespace, new, cluster.uid, now)
+
+
+@transaction.atomic
+def forget(namespace: str, name: str, cluster: Cluster, now: datetime) -> None:
+    """The cluster does not have the claim, or not any more."""
+    if ClaimLocation.objects.filter(namespace=namespace, name=name, cluster=cluster).delete()[0]:
+        _announce(namespace, [name], cluster.uid, now)
+
+
+@transaction.atomic
+def written(manifest: Manifest, now: datetime) -> None:
+    """The fleet's own object, which may say now that its data is reached from anywhere; its row is locked."""
+    if manifest["kind"] != CLAIM or not _is_anywhere(manifest):
+        return
+    namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+    rows = ClaimLocation.objects.filter(namespace=namespace, name=name)
+    if clusters := list(rows.values_list("cluster__uid", flat=True)):
+        rows.delete()
+        _announce(namespace, [name], clusters[0], now)
+
+
+def _is_anywhere(manifest: Manifest) -> bool:
+    return data_placement.is_anywhere((manifest.get("metadata") or {}).get("annotations") or {}, Faults())
+
+
+def _announce(namespace: str, names: Sequence[str], uid: object, now: datetime) -> None:
+    """For the scheduler's picture: the jobs that wait with these claims are read again."""
+    moved = journal.Action.MODIFIED
+    journal.append([journal.Change(CLAIM_LOCATION, namespace, name, str(uid), moved) for name in names], now)
+    if names:
+        cycle_requests.request()

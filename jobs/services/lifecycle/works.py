@@ -1,0 +1,199 @@
+"""Works as rows: claiming one, giving it back, ending it. No member is touched here.
+
+A claim is a conditional update, so exactly one worker talks to a member about a work; a claim that has grown old belongs to
+a worker that died. Whatever the claimant finds out is recorded under its claim only.
+"""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from fleet import events
+from fleet.models import Hold
+from jobs.core.division import shares
+from jobs.core.failover.rules import Outcome
+from jobs.models import Attempt, Job, Work
+
+State = Work.State
+ACTIONABLE = (State.PENDING, State.SENDING, State.SUSPENDING, State.WITHDRAWING)
+"""States in which something is to be done in the member."""
+IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, State.WITHDRAWING, State.KEPT)
+"""States in which the member may hold a copy."""
+_LONGEST_WAIT_S = 30.0
+
+
+def due(now: datetime) -> QuerySet[Work]:
+    """Works to be done now, that nobody alive is doing. A time further ahead than any wait is a clock that jumped back."""
+    claim_ends = timedelta(seconds=settings.CONVOY_CLAIM_S)
+    free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
+    ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=_LONGEST_WAIT_S))
+    return Work.objects.filter(free, ripe, state__in=ACTIONABLE)
+
+
+@transaction.atomic
+def make_due(rows: QuerySet[Work], now: datetime) -> list[int]:
+    """Lets what is to be done of these works be done at once; passes over those that another transaction changes just now."""
+    locked = rows.filter(state__in=ACTIONABLE).order_by("pk").select_for_update(no_key=True, skip_locked=True)
+    pks = list(locked.values_list("pk", flat=True))
+    Work.objects.filter(pk__in=pks).update(due_at=now)
+    return pks
+
+
+def claim(pk: int, now: datetime) -> Work | None:
+    """The work, ours alone until `settings.CONVOY_CLAIM_S` from now; None when there is nothing to do or it is taken."""
+    token = uuid.uuid4().hex
+    if not due(now).filter(pk=pk).update(claim=token, claimed_at=now, tries=F("tries") + 1):
+        return None
+    return Work.objects.select_related("cluster").filter(pk=pk, claim=token).first()
+
+
+class ClaimLost(Exception):
+    """The claim has ended, or the work is to do something else now: the claimant must not write to the member."""
+
+
+def renew(work: Work, now: datetime) -> None:
+    """Raises `ClaimLost` unless the claim and the state are as the claimant saw them; an ageing claim begins anew.
+
+    Called before each write to a member: a claimant that was paused for longer than its claim must not act on it.
+    """
+    ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    fresh = work.claimed_at is not None and abs(now - work.claimed_at) < timedelta(seconds=settings.CONVOY_CLAIM_S) / 3
+    if not (ours.exists() if fresh else ours.update(claimed_at=now)):
+        raise ClaimLost(f"{work} is not ours to do any more")
+    work.claimed_at = work.claimed_at if fresh else now
+
+
+def advance(work: Work, *, to: Work.State, **fields: object) -> bool:
+    """From the state the claimant saw to ``to``; False when somebody changed its mind about the work meanwhile."""
+    ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    if not ours.update(state=to, **fields):
+        return False
+    work.state = to
+    return True
+
+
+def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | None = None) -> None:
+    """Ends the claim; the work is tried again after a wait that doubles with each try, or after ``wait_s``."""
+    wait = min(0.2 * 2 ** min(work.tries, 10), _LONGEST_WAIT_S) if wait_s is None else wait_s
+    ours = Work.objects.filter(pk=work.pk, claim=work.claim)
+    ours.update(claim="", claimed_at=None, message=message[:500], due_at=now + timedelta(seconds=wait))
+    if Work.objects.filter(pk=work.pk, state__in=ACTIONABLE).exclude(state=work.state).update(due_at=now):
+        events.enqueue("jobs.push", work.pk)
+        return
+    if work.state in ACTIONABLE:
+        events.enqueue("jobs.push", work.pk, countdown_s=wait)
+
+
+def drop_unsent(jobs: Sequence[Job], now: datetime) -> None:
+    """Ends works no member has heard of, and gives back what was held for them."""
+    unsent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state=State.PENDING, claim="")
+    seen = list(unsent.values_list("pk", flat=True))
+    if not seen or not unsent.filter(pk__in=seen).update(state=State.GONE):
+        return
+    gone = set(Work.objects.filter(pk__in=seen, state=State.GONE).values_list("job_uid", "attempt"))
+    held = Hold.objects.filter(job_uid__in=[uid for uid, _ in gone], released_at__isnull=True)
+    theirs = [pk for pk, *key in held.values_list("pk", "job_uid", "attempt") if tuple(key) in gone]
+    Hold.objects.filter(pk__in=theirs, released_at__isnull=True).update(released_at=now)
+
+
+def suspend_copies(jobs: Sequence[Job], now: datetime) -> None:
+    """Asks for every copy of theirs that was sent to be suspended."""
+    drop_unsent(jobs, now)
+    states = [State.PENDING, State.SENDING, State.APPLIED]
+    sent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state__in=states)
+    pks = list(sent.values_list("pk", flat=True))
+    sent.filter(pk__in=pks).update(state=State.SUSPENDING, due_at=now, tries=0)
+    for pk in pks:
+        events.enqueue("jobs.push", pk)
+
+
+def withdraw(job: Job, now: datetime) -> int:
+    """Asks for every copy of the job to be removed; how many are not gone yet."""
+    drop_unsent([job], now)
+    mine = Work.objects.filter(job_uid=job.uid)
+    left = mine.exclude(state=State.GONE)
+    left.exclude(state=State.WITHDRAWING).update(state=State.WITHDRAWING, due_at=now, tries=0)
+    for pk in left.values_list("pk", flat=True):
+        events.enqueue("jobs.push", pk)
+    return left.count()
+
+
+def withdraw_live(job: Job, now: datetime, *, ended: Sequence[int]) -> None:
+    """Asks for the removal of every copy of a finished job that may still run.
+
+    The copies of the attempts in ``ended`` have ended by their member's word: they stay there, so that their logs can be
+    read, and hold nothing. So do copies that the policy leaves for a person to look at.
+    """
+    drop_unsent([job], now)
+    for attempt in ended:
+        release_hold(job.uid, attempt, now)
+    live = Work.objects.filter(job_uid=job.uid).exclude(state__in=[State.GONE, State.KEPT, State.WITHDRAWING])
+    live = live.exclude(attempt__in=ended, state=State.APPLIED)
+    pks = list(live.values_list("pk", flat=True))
+    Work.objects.filter(pk__in=pks).update(state=State.WITHDRAWING, due_at=now, tries=0)
+    for pk in pks:
+        events.enqueue("jobs.push", pk)
+
+
+def withdraw_attempt(job: Job, attempt: int, now: datetime) -> None:
+    """Asks for the copy of one attempt to be removed."""
+    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
+    if mine.filter(state=State.PENDING, claim="").update(state=State.GONE):
+        release_hold(job.uid, attempt, now)
+    left = mine.exclude(state=State.GONE)
+    left.update(state=State.WITHDRAWING, due_at=now, tries=0)
+    for pk in left.values_list("pk", flat=True):
+        events.enqueue("jobs.push", pk)
+
+
+def asked_since(job: Job, attempt: int, placed: datetime) -> datetime | None:
+    """Since when the attempt's cluster has been asked to run it; None: it has not been.
+
+    A copy that waits until an older one is gone, or for a worker of ours, is no fault of the cluster or the job.
+    """
+    work = Work.objects.filter(job_uid=job.uid, attempt=attempt).only("state", "applied_at").first()
+    if work is None or work.state == State.PENDING:
+        return None
+    return max(placed, work.applied_at or placed)
+
+
+def release_hold(job_uid: object, attempt: int, now: datetime) -> bool:
+    """Gives back what an undone or ended placement held; True when something was."""
+    held = Hold.objects.filter(job_uid=job_uid, attempt=attempt, released_at__isnull=True)
+    return held.update(released_at=now) > 0
+
+
+def start_attempts(jobs: Iterable[Job], now: datetime) -> None:
+    """Notes when the current attempts of the jobs began to run, once."""
+    for number, mine in _by_attempt(jobs):
+        current = Attempt.objects.filter(job__in=[job.pk for job in mine], number=number)
+        current.filter(started_at__isnull=True).update(started_at=now)
+
+
+def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datetime) -> None:
+    """Closes the current attempts of jobs that end, once, and gives back what was held for them."""
+    for number, mine in _by_attempt(jobs):
+        current = Attempt.objects.filter(job__in=[job.pk for job in mine], number=number)
+        current.filter(ended_at__isnull=True).update(ended_at=now, outcome=outcome, message=message[:500])
+        held = Hold.objects.filter(job_uid__in=[job.uid for job in mine], attempt=number)
+        held.filter(released_at__isnull=True).update(released_at=now)
+
+
+def _by_attempt(jobs: Iterable[Job]) -> Iterable[tuple[int, list[Job]]]:
+    """The jobs by the number of their current attempt: for most it is the first."""
+    found: dict[int, list[Job]] = defaultdict(list)
+    for job in jobs:
+        found[job.attempt].append(job)
+    return sorted(found.items())
+
+
+def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None:
+    """Closes the job's current attempt, once; of a job that is divided, those of all its shares."""
+    numbers = shares.counting(job.shares, job.attempt)
+    current = Attempt.objects.filter(job=job, number__in=numbers, ended_at__isnull=True)
+    current.update(ended_at=now, outcome=outcome, message=message[:500])

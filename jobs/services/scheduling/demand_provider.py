@@ -1,0 +1,103 @@
+"""What the quotas ask of demand, without knowing it: what is charged, what waits, and who would be whose under another tree."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from jobs import snapshot
+from jobs.core.gang.entitlement import belonging
+from jobs.core.preemption import cost
+from jobs.core.preemption.cost import Loss
+from jobs.models import Job
+from quotas.core import amounts
+from quotas.core.ledger import Charge
+from quotas.core.order import Unit
+from quotas.core.reclaim import Running
+from quotas.core.tree import Tree
+from quotas.services import impact, usage
+
+_COLUMNS = (
+    "pk", "kind", "namespace", "name", "labels", "leaf", "pinned", "charge", "total", "preemptible", "priority", "queued_at",
+    "started_at",
+)  # fmt: skip
+_SAYS = (
+    "pk", "kind", "manifest__spec__elasticPolicy", "manifest__spec__etReplicaSpecs", "manifest__metadata__annotations",
+    "status__conditions",
+)  # fmt: skip
+"""What tells the loss of stopping a job, read without the rest of its manifest."""
+
+
+def register() -> None:
+    usage.register(_admitted, _waiting, _outside)
+    impact.register_population(of)
+
+
+def of(tree: Tree) -> impact.Population:
+    """Each with the leaf it would have in the tree; who would have none is limited by none."""
+    charged = snapshot.charged_jobs()
+    lost = losses_of(charged)
+    running = [_running(job, charge, lost[job["pk"]]) for job, charge in _charged(charged, tree)]
+    waiting = [
+        Unit(_key(job), f"{job['namespace']}/{job['name']}", charge, job["priority"], job["queued_at"])
+        for job, charge in _charged(_uncharged(), tree)
+    ]
+    return running, waiting
+
+
+def losses_of(rows: QuerySet[Job]) -> dict[int, Loss]:
+    """What stopping each of them would cost, by primary key."""
+    return {pk: _loss(kind, *said) for pk, kind, *said in rows.values_list(*_SAYS)}
+
+
+def _loss(kind: str, policy: Any, replicas: Any, annotations: Any, conditions: Any) -> Loss:
+    return cost.of(kind, {"elasticPolicy": policy, "etReplicaSpecs": replicas}, annotations or {}, conditions)
+
+
+def _running(job: dict[str, Any], charge: Charge, loss: Loss) -> Running:
+    started = job["started_at"] or job["queued_at"]
+    return Running(_key(job), charge, job["priority"], started, loss.elastic, loss.checkpointed)
+
+
+def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], Charge]]:
+    for job in rows.values(*_COLUMNS):
+        leaf = belonging(tree, job["namespace"], job["labels"], pinned=job["leaf"] if job["pinned"] else "").leaf
+        if leaf:
+            yield job, Charge(leaf, job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
+
+
+def key(kind: str, namespace: str, name: str) -> str:
+    """What a job is called where nothing of jobs is known."""
+    return f"{kind} {namespace}/{name}"
+
+
+def _key(job: dict[str, Any]) -> str:
+    return key(job["kind"], job["namespace"], job["name"])
+
+
+def _admitted() -> Iterator[Charge]:
+    return _alike(snapshot.charged_jobs(), "charge", lambda charge: charge)
+
+
+def _waiting() -> Iterator[Charge]:
+    return _alike(_uncharged().exclude(leaf=""), "total", amounts.of_job)
+
+
+def _outside() -> usage.Outside:
+    runs = Q(state__in=Job.ON_MEMBER)
+    found = Job.objects.filter(leaf="", state__in=(*Job.ON_MEMBER, *Job.WAITING)).aggregate(
+        running=Count("pk", filter=runs),
+        waiting=Count("pk", filter=Q(state__in=Job.WAITING, suspended=False, deleting_at__isnull=True)),
+        gpus=Sum("gpus", filter=runs, default=0),
+    )
+    return usage.Outside(**found)
+
+
+def _alike(rows: QuerySet[Job], column: str, read: Callable[[Any], Mapping[str, int]]) -> Iterator[Charge]:
+    """One charge for all jobs of a leaf that ask the same: thousands of jobs come in a few sizes."""
+    for leaf, asked, preemptible, count in rows.values_list("leaf", column, "preemptible").annotate(Count("pk")):
+        yield Charge(leaf, {name: value * count for name, value in read(asked).items()}, preemptible)
+
+
+def _uncharged() -> QuerySet[Job]:
+    return snapshot.waiting_jobs().filter(charge__isnull=True).order_by()

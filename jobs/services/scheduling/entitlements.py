@@ -1,0 +1,178 @@
+"""Which leaf of the quota tree each job belongs to, kept true as the tree changes, and how urgent it is there; and the
+jobs' veto against a tree that strands them.
+
+A job's leaf is found when it is submitted and found again when the tree changes, in the transaction of the change. A job
+submitted at the same moment is noticed by the version of the tree it was read under, and read again before the next cycle.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import QuerySet
+
+from jobs import snapshot
+from jobs.core.admission.snapshot import Vector
+from jobs.core.gang.entitlement import PRIORITY, Belonging, belonging, no_leaf, preemptible, priority
+from jobs.kinds import registry
+from jobs.models import Job
+from jobs.services.lifecycle.locks import lock_jobs
+from quotas.core import amounts
+from quotas.core.attributes import OUTSIDE_JOBS, PRIORITY_CLASSES
+from quotas.core.ledger import Charge, Ledger
+from quotas.core.tree import OutsideJobs, Tree
+
+_CHUNK = 500
+_COLUMNS = (
+    "pk",
+    "namespace",
+    "name",
+    "labels",
+    "leaf",
+    "leaf_fault",
+    "pinned",
+    "charge",
+    "preemptible",
+    "total",
+    "state",
+)
+
+
+def fill(job: Job, tree: Tree | None, version: int) -> list[str]:
+    """Leaf and priority, under this tree, of a job that is about to be stored; warnings. One that is charged keeps its leaf.
+
+    Like the priority of a pod, it is found once: who waits is not reordered when a class becomes worth something else.
+    """
+    job.tree_version = version
+    if job.charge is None:
+        found = belonging(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
+        job.leaf, job.leaf_fault = found.leaf, found.fault[:500]
+        job.preemptible = preemptible(job.labels)
+    node = tree.by_path.get(job.leaf) or tree.nodes[0] if tree else None
+    annotations = job.manifest["metadata"].get("annotations") or {}
+    templates = registry.of(job.api_version, job.kind).templates(job.manifest)
+    asked = priority(annotations, job.manifest["spec"], templates, node.attributes.priority_classes if node else {})
+    job.priority = asked.value
+    return [*_outside(job, tree), *(f"PriorityClass {name} counts as 0: {_UNKNOWN_CLASS}" for name in asked.unknown)]
+
+
+def _outside(job: Job, tree: Tree | None) -> list[str]:
+    """One that runs already runs on."""
+    if tree is None or job.leaf or job.state in Job.ON_MEMBER or not (job.leaf_fault or tree.outside_jobs_wait):
+        return []
+    return [f"it waits (NoQuotaForNamespace): {no_leaf(job.namespace, job.leaf_fault)}"]
+
+
+FILLED = ("leaf", "leaf_fault", "preemptible", "tree_version", "priority")
+_UNKNOWN_CLASS = (
+    f"the quota tree does not say what it is worth (attribute {PRIORITY_CLASSES}); or annotate the job with {PRIORITY}"
+)
+
+
+def refit_stale() -> int:
+    """Finds the leaf again of those who were read under another tree than the one in force; how many they were."""
+    version = snapshot.tree_version()
+    return _refit_stale() if _live().exclude(tree_version=version).exists() else 0
+
+
+@transaction.atomic
+def _refit_stale() -> int:
+    tree, version = snapshot.tree_in_force()
+    stale = _live().exclude(tree_version=version)
+    _refit(list(stale.values(*_COLUMNS)), tree)
+    return stale.update(tree_version=version)
+
+
+def tree_changing(before: Tree | None, after: Tree | None) -> str:
+    """Gives every live job its leaf in the tree that is to be; a sentence when jobs would be stranded by it.
+
+    Jobs that wait may be left without a leaf only where a tree states what becomes of them: the new one, or when the tree
+    goes, the old one. Called in the transaction of the change, which the sentence ends.
+    """
+    jobs = list(_live().values(*_COLUMNS))
+    bound = after is None and before is not None and before.outside_jobs_wait
+    queued = {job["pk"] for job in jobs if (job["leaf"] or bound) and job["charge"] is None and not _runs(job)}
+    _refit(jobs, after, may_be_charged=[job["pk"] for job in jobs if job["charge"] is None and _runs(job)])
+    holding = [job for job in jobs if job["charge"] is not None or (after and job["leaf"] and _runs(job))]
+    if after is None and holding:
+        return f"{len(holding)} jobs run by it: let them end or suspend them first"
+    lost = [job for job in holding if not job["leaf"]]
+    if lost:
+        return f"{len(lost)} running jobs would belong to no leaf: {_names(lost)}"
+    stranded = [job for job in jobs if job["pk"] in queued and not job["leaf"]]
+    stating = after or before
+    if stranded and (stating is None or not _stated(stating, gone=after is None)):
+        return f"{len(stranded)} waiting jobs would belong to no leaf: {_names(stranded)}; {_CHOICE}"
+    if after is None:
+        return ""
+    ledger = Ledger.of(after, (_charge(job) for job in holding))
+    if told := _above(ledger, ledger.held.used, ledger.max, "max") or _above_min(ledger):
+        return told
+    for job in holding:
+        if job["charge"] is None:
+            Job.objects.filter(pk=job["pk"]).update(charge=_charge(job).amounts)
+    return ""
+
+
+_CHOICE = (
+    f"give their namespaces to a leaf, or state on the root the attribute {OUTSIDE_JOBS}: Wait (jobs outside the tree wait)"
+    " or Run (they start without quota); to delete a tree by which jobs wait, it has to say Run"
+)
+
+
+def _stated(tree: Tree, *, gone: bool) -> bool:
+    """Whether the tree states what becomes of jobs outside it; without any tree nothing makes them wait."""
+    stated = tree.nodes[0].attributes.outside_jobs
+    return stated is OutsideJobs.RUN if gone else stated is not None
+
+
+def _names(jobs: Sequence[Mapping[str, Any]]) -> str:
+    more = f" and {len(jobs) - 3} more" if len(jobs) > 3 else ""
+    return ", ".join(f"{job['namespace']}/{job['name']}" for job in jobs[:3]) + more
+
+
+def _above(ledger: Ledger, used: Vector, limit: Vector, bound: str) -> str:
+    """The first node, parents before children, that would be above its limit with what runs; empty: none."""
+    over = np.argwhere(used > limit)
+    if not len(over):
+        return ""
+    row, column = over[0]
+    resource, path = ledger.resources[column], ledger.tree.nodes[row].path
+    have, allowed = amounts.told(resource, int(used[row, column])), amounts.told(resource, int(limit[row, column]))
+    return f"{path} would have {bound} {allowed} while its jobs use {have}"
+
+
+def _above_min(ledger: Ledger) -> str:
+    """What may not be preempted has to stay within min, or the min of others could not be had back."""
+    firm = np.where(ledger.guarded, ledger.held.firm, 0)
+    return _above(ledger, firm, ledger.min, "min")
+
+
+def _live() -> QuerySet[Job]:
+    return Job.objects.exclude(state__in=Job.FINISHED).order_by("pk")
+
+
+def _runs(job: Mapping[str, object]) -> bool:
+    return job["state"] in (*Job.ON_MEMBER, Job.State.MOVING)
+
+
+def _charge(job: Mapping[str, Any]) -> Charge:
+    return Charge(job["leaf"], job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
+
+
+def _refit(jobs: Sequence[dict[str, Any]], tree: Tree | None, may_be_charged: Sequence[int] = ()) -> None:
+    """Writes the leaves that differ, one update for each leaf; ``jobs`` is brought up to date with it."""
+    moved: dict[Belonging, list[int]] = defaultdict(list)
+    for job in jobs:
+        pinned = job["leaf"] if job["pinned"] else ""
+        found = belonging(tree, job["namespace"], job["labels"], pinned=pinned)
+        if (found.leaf, found.fault[:500]) != (job["leaf"], job["leaf_fault"]):
+            moved[found].append(job["pk"])
+            job["leaf"], job["leaf_fault"] = found.leaf, found.fault[:500]
+    lock_jobs(Job.objects.filter(pk__in=[*may_be_charged, *(pk for pks in moved.values() for pk in pks)]))
+    for found, pks in moved.items():
+        for start in range(0, len(pks), _CHUNK):
+            chunk = Job.objects.filter(pk__in=pks[start : start + _CHUNK])
+            chunk.update(leaf=found.leaf, leaf_fault=found.fault[:500])

@@ -1,0 +1,135 @@
+"""Keeps one gang that the database refuses from stopping the fleet: the rest of the plan is written without it.
+
+A plan is written at once. Only when the database refuses it, it is written again in halves, each a guarded transaction of its
+own, down to the gangs that are refused by themselves. Savepoints inside one transaction would not do: foreign keys are checked
+at the commit, and a second gang's rows would be locked after the journal (`jobs.services.lifecycle.locks`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from django.db import DataError, IntegrityError
+from structlog import get_logger
+
+from fleet import events
+from fleet.models import Hold
+from jobs import metrics
+from jobs.core.admission.plans import Plan
+from jobs.core.explain import timeline
+from jobs.core.preemption.planner import Takeback
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, line
+from jobs.models import Attempt, Job, Work
+
+log = get_logger(__name__)
+
+RETRY_AFTER = timedelta(seconds=30)
+"""How long a rejected gang is left out of the plans."""
+_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    placed: Set[int] = frozenset()
+    """Jobs."""
+    versions: Sequence[int] = ()
+    """Lines of the journal that say no more than the plan: who has his place now, and who was told why he waits."""
+    rejected: Mapping[int, str] = field(default_factory=dict)
+    """Job -> what the database refused."""
+
+    def __add__(self, other: "Written") -> "Written":
+        return Written(
+            self.placed | other.placed, (*self.versions, *other.versions), {**self.rejected, **other.rejected}
+        )
+
+
+Write = Callable[[Plan, Takeback | None], Written | None]
+
+
+def write(once: Write, plan: Plan, orders: Takeback | None) -> Written | None:
+    """Writes a plan without the gangs that the database refuses. None when the lease was lost on the way."""
+    try:
+        return once(plan, orders)
+    except (IntegrityError, DataError) as error:
+        parts = _parts(plan, orders)
+        if not parts:
+            return _rejected(plan, error)
+    written = Written()
+    for part, its_orders in parts:
+        more = write(once, part, its_orders)
+        if more is None:
+            return None
+        written += more
+    return written
+
+
+def _parts(plan: Plan, orders: Takeback | None) -> list[tuple[Plan, Takeback | None]]:
+    """Two smaller ones that say the same; the preemptions last, as they make room for who was not placed."""
+    placed, waits = plan.placed, plan.waits
+    if placed and (waits or orders):
+        return [(replace(plan, waits=[]), None), (replace(plan, placed=[]), orders)]
+    if waits and orders:
+        return [(plan, None), (replace(plan, waits=[]), orders)]
+    if (count := len(placed) + len(waits)) < 2:
+        return []
+    half = count // 2
+    if placed:
+        return [(replace(plan, placed=some), None) for some in (placed[:half], placed[half:])]
+    return [(replace(plan, waits=some), None) for some in (waits[:half], waits[half:])]
+
+
+def _rejected(plan: Plan, error: IntegrityError | DataError) -> Written:
+    gangs = [each.gang for each in (*plan.placed, *plan.waits)]
+    if not gangs:
+        raise error
+    words = str(error).replace("\0", "").partition("\n")[0][:_TEXT]
+    return Written(rejected={gang.job_id: words for gang in gangs})
+
+
+def tell(jobs: Sequence[Job], why: Mapping[int, str], now: datetime) -> None:
+    """Gives locked jobs that wait the reason, and asks for the cycle that tries them again."""
+    for job in jobs:
+        job.reason = {**_reason(job, why[job.pk]).as_json(), "at": now.isoformat()}
+        job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
+        log.error("placement rejected", job=str(job), error=why[job.pk])
+        metrics.REJECTED.inc()
+    if jobs:
+        said = [line(job, Code.PLAN_REJECTED, job.reason["message"], warning=True) for job in jobs]
+        announce_jobs(jobs, now, ["reason", "waited"], said)
+        events.enqueue("jobs.schedule", countdown_s=RETRY_AFTER.total_seconds())
+
+
+def _reason(job: Job, error: str) -> Reason:
+    left = _in_the_way(job)
+    told = f"{left} is in the way ({error})" if left else f"the database refused it ({error})"
+    again = f"tried again in {RETRY_AFTER.total_seconds():g} s"
+    return Reason(
+        Code.PLAN_REJECTED,
+        f"its placement could not be stored: {told}; {again}; to start it now, delete it and submit the job again",
+    )
+
+
+def _in_the_way(job: Job) -> str:
+    """What is stored already of attempts that the job has not begun."""
+    work = Work.objects.filter(job_uid=job.uid, attempt__gt=job.attempt).select_related("cluster").first()
+    if work:
+        return f"the record of a copy of attempt {work.attempt} on {work.cluster.name}"
+    hold = Hold.objects.filter(job_uid=job.uid, attempt__gt=job.attempt).select_related("cluster").first()
+    if hold:
+        return f"a hold of attempt {hold.attempt} on {hold.cluster.name}"
+    number = Attempt.objects.filter(job=job, number__gt=job.attempt).values_list("number", flat=True).first()
+    return f"the record of attempt {number}" if number else ""
+
+
+def waiting() -> int:
+    """How many jobs wait because of it."""
+    return Job.objects.filter(
+        state__in=Job.WAITING, reason_code=Code.PLAN_REJECTED, suspended=False, deleting_at__isnull=True
+    ).count()
+
+
+def problem() -> str:
+    count = waiting()
+    jobs = "1 job is" if count == 1 else f"{count} jobs are"
+    return f"{jobs} not placed because the database refused it: see the reason PlanRejected" if count else ""

@@ -1,0 +1,86 @@
+"""Who runs where, since when, and how long runs like theirs took: what a drain reservation is planned from.
+
+Derived from rows alone, so that every process finds the same. Whoever keeps it up to date reads single jobs again.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet, Subquery
+
+from fleet.models import Pod
+from jobs import snapshot
+from jobs.core.division import shares
+from jobs.core.scheduling.backfill_reservation import Run, Runs
+from jobs.models import Job
+
+_ENDED = 5000
+"""Jobs that ended well, the latest: what guesses rest on."""
+_COLUMNS = (
+    "pk",
+    "uid",
+    "namespace",
+    "gpus",
+    "roles",
+    "started_at",
+    "finished_at",
+    "cluster__name",
+    "attempt",
+    "shares",
+)
+_HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
+
+
+def load() -> Runs:
+    found = Runs()
+    ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
+    latest = ended.order_by("-finished_at", "-pk").values("namespace", "gpus", "started_at", "finished_at")[:_ENDED]
+    for job in reversed(latest):
+        _learn(found, job)
+    found.by_job = _runs(Job.objects.all())
+    return found
+
+
+def read_again(runs: Runs, pks: Iterable[int]) -> None:
+    """Brings these jobs up to date."""
+    changed = list(pks)
+    for pk in changed:
+        runs.by_job.pop(pk, None)
+    rows = Job.objects.filter(pk__in=changed)
+    runs.by_job |= _runs(rows)
+    ended = rows.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
+    for job in ended.order_by("finished_at", "pk").values("namespace", "gpus", "started_at", "finished_at"):
+        _learn(runs, job)
+
+
+def _learn(runs: Runs, job: dict[str, Any]) -> None:
+    ran = (job["finished_at"] - job["started_at"]).total_seconds()
+    runs.guesses.learn(job["namespace"], job["gpus"], ran)
+
+
+def _runs(rows: QuerySet[Job]) -> dict[int, Run]:
+    rows = rows.filter(state__in=_HAS_PLACE, cluster__isnull=False).order_by()
+    jobs = list(rows.values(*_COLUMNS))
+    requests = {job["uid"]: {role["name"]: role["request"] for role in job["roles"]} for job in jobs}
+    pods: dict[UUID, list[tuple[str, Any]]] = defaultdict(list)
+    bound = Pod.objects.filter(job_uid__in=Subquery(rows.values("uid")), phase__in=snapshot.LIVE).exclude(node="")
+    where = {job["uid"]: job["cluster__name"] for job in jobs}
+    for uid, cluster, role, node in bound.values_list("job_uid", "cluster__name", "role", "node").order_by():
+        # Of a job that is divided, its largest share.
+        if (request := requests.get(uid, {}).get(role)) and cluster == where[uid]:
+            pods[uid].append((node, request))
+    return {job["pk"]: _run(job, pods[job["uid"]]) for job in jobs}
+
+
+def _run(job: dict[str, Any], pods: list[tuple[str, Any]]) -> Run:
+    return Run(
+        owner=job["namespace"],
+        devices=job["gpus"],
+        since=job["started_at"].timestamp() if job["started_at"] else None,
+        lasts=snapshot.declared(job["roles"]),
+        promise=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
+        cluster=job["cluster__name"],
+        pods=tuple(pods),
+    )

@@ -1,0 +1,99 @@
+"""What would become of jobs in the queues if they were submitted now: admitted and where, or waiting and until when, and whom
+they would take their place back from. Writes nothing.
+
+The manifests are applied in a transaction that is taken back, so whatever refuses them refuses them here too. Then the whole
+line is played once, with those ahead of them in their places: a cycle, and the reclaim that would follow it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from jobs import snapshot
+from jobs.core.preemption import planner
+from jobs.core.reasons import Reason
+from jobs.core.scheduling.scheduler import Scheduler
+from jobs.models import Job
+from jobs.services.scheduling import estimates, preemption, runtimes
+from jobs.services.submission import submit
+from jobs.services.submission.submit import Applied
+from quotas.core.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimed:
+    """One that would have to leave."""
+
+    uid: str
+    name: str
+    """``namespace/name``."""
+    leaf: str
+    cluster: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    applied: Applied
+    leaf: str
+    priority: int
+    outcome: str
+    """Starts; Reclaims: it starts once others have left for it; or Waits."""
+    cluster: str = ""
+    reason: Reason | None = None
+    """Why it does not start at once."""
+    estimate: Estimate | None = None
+    """When it may start, where that can be guessed."""
+    reclaims: tuple[Reclaimed, ...] = ()
+
+
+def would(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Outcome]:
+    """Of each of the jobs that would wait to be placed, in the order given."""
+    with transaction.atomic():
+        applied = submit.apply(documents, by=by, now=now)
+        rows = {str(job.uid): job for job in snapshot.waiting_jobs().filter(uid__in=[a.uid for a in applied if a.uid])}
+        played = _Played(now) if rows else None
+        found = [played.outcome(each, rows[each.uid]) for each in applied if played and each.uid in rows]
+        transaction.set_rollback(True)
+    return found
+
+
+class _Played:
+    """The next cycle, and what it would order."""
+
+    def __init__(self, now: datetime) -> None:
+        scheduler = Scheduler.of(snapshot.load(now))
+        plan = scheduler.run(now, runtimes.load)
+        quota = scheduler.quota
+        self.places = {each.gang.job_id: each.spot.where for each in plan.placed}
+        self.reasons = {each.gang.job_id: each.reason for each in plan.waits}
+        self.orders = planner.plan(
+            scheduler,
+            plan,
+            lambda: snapshot.load_runners(snapshot.running_jobs(), quota) if quota else (),
+            now,
+            preemption.losses,
+        )
+        self.starts = estimates.starts_now(now)
+        self.uids = dict(Job.objects.filter(pk__in=self._victims()).values_list("pk", "uid"))
+
+    def _victims(self) -> list[int]:
+        return [each.runner.job_id for each in self.orders.taken]
+
+    def outcome(self, applied: Applied, job: Job) -> Outcome:
+        known = (applied, job.leaf, job.priority)
+        if job.pk in self.places:
+            return Outcome(*known, "Starts", self.places[job.pk])
+        reason, estimate = self.reasons.get(job.pk), self.starts.get(estimates.key(job))
+        taken = [each for each in self.orders.taken if each.claimant.job_id == job.pk]
+        if not taken:
+            return Outcome(*known, "Waits", "", reason, estimate)
+        leave = tuple(
+            Reclaimed(str(self.uids[r.job_id]), r.name, r.charge.leaf, r.cluster, each.victim.message)
+            for each in taken
+            for r in [each.runner]
+        )
+        return Outcome(*known, "Reclaims", taken[0].goes_to, reason, estimate, leave)

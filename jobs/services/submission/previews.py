@@ -1,0 +1,73 @@
+"""What manifests would do if they were applied now: what they would create, and where their jobs would go. Writes nothing.
+
+The manifests are applied in a transaction that is taken back, so whatever refuses them refuses them here too. The jobs are
+then shown to the scheduling cycle alone, as if they were the only ones that wait: who is ahead of them is told beside it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from jobs import snapshot
+from jobs.core.admission.snapshot import World
+from jobs.core.gang.types import Gang
+from jobs.core.reasons import Reason, Verdict
+from jobs.core.scheduling import cycle
+from jobs.models import Job
+from jobs.services.submission import submit
+from jobs.services.submission.submit import Applied
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Of one job: its place, or why it would wait."""
+
+    applied: Applied
+    leaf: str = ""
+    policy: str = ""
+    roles: Sequence[Mapping[str, Any]] = ()
+    total: Mapping[str, int] = field(default_factory=dict)
+    cluster: str = ""
+    """Empty: it would wait."""
+    reason: Reason | None = None
+    clusters: tuple[Verdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    applied: list[Applied]
+    jobs: list[Outlook]
+    """Of those that would wait to be placed."""
+    waiting: int
+    """Jobs that wait already."""
+
+
+def of(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> Preview:
+    waiting = snapshot.waiting_jobs().count()
+    with transaction.atomic():
+        applied = submit.apply(documents, by=by, now=now)
+        rows = {str(job.uid): job for job in _new_to_the_queue(applied)}
+        gangs = snapshot.load_gangs(snapshot.waiting_jobs().filter(uid__in=list(rows)))
+        sites = snapshot.load_sites()
+        quota = snapshot.load_quota()
+        transaction.set_rollback(True)
+    plan = cycle.run(World(gangs, sites, quota), now) if gangs else cycle.Plan()
+    jobs = [_outlook(each, rows[each.uid], gangs, plan) for each in applied if each.uid in rows]
+    return Preview(applied, jobs, waiting)
+
+
+def _new_to_the_queue(applied: Sequence[Applied]) -> list[Job]:
+    found = Job.objects.filter(uid__in=[each.uid for each in applied if each.uid]).select_related("policy")
+    return list(found.filter(state__in=Job.WAITING))
+
+
+def _outlook(applied: Applied, job: Job, gangs: Sequence[Gang], plan: cycle.Plan) -> Outlook:
+    policy = job.policy.name if job.policy else ""
+    known = (applied, job.leaf, policy, job.roles, job.total)
+    if (placed := next((each for each in plan.placed if each.gang.job_id == job.pk), None)) is not None:
+        return Outlook(*known, cluster=placed.spot.where, clusters=placed.spot.verdicts)
+    waits = next((each for each in plan.waits if each.gang.job_id == job.pk), None)
+    return Outlook(*known, reason=waits.reason, clusters=waits.reason.clusters) if waits else Outlook(*known)

@@ -1,0 +1,72 @@
+"""The kinds whose manifests the fleet takes, and what may be written where in them: for editors that offer what comes next.
+
+Read from the documents that explain the kinds to kubectl, without what only servers write. Asks the database nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fleet.errors import FieldFault, NotFound
+from fleet.kube import builtin, crds, fields, openapi
+from jobs.core.policies import overrides, propagation
+from jobs.kinds import registry, schemas
+from jobs.models import Dependent
+from quotas.core import parsing
+from quotas.core import schemas as quota_schemas
+
+Document = dict[str, Any]
+_OF_METADATA = ("name", "namespace", "labels", "annotations")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    api_version: str
+    kind: str
+    description: str
+
+
+def kinds() -> list[Known]:
+    return [Known(*key, document.get("description", "")) for key, document in _documents().items()]
+
+
+def place(api_version: str, kind: str, path: Sequence[str]) -> fields.Place:
+    """What the schema has at the path; nothing where it ends before."""
+    document = _documents().get((api_version, kind))
+    if document is None:
+        told = f"no {kind} of {api_version} is taken here; GET /api/v1/schemas/ lists what is"
+        raise NotFound(told, (FieldFault("kind", told),))
+    return fields.at(document, _components(), path)
+
+
+@cache
+def _documents() -> Mapping[tuple[str, str], Document]:
+    return {key: _written(openapi.whole(document)) for key, document in _described()}
+
+
+def _described() -> Iterator[tuple[tuple[str, str], Document]]:
+    for resource in (each.resource for each in registry.everything()):
+        yield (resource.api_version, resource.kind), schemas.document(resource) or _builtin(resource.kind)
+    for group in propagation.GROUPS:
+        for kind in (*propagation.KINDS, *overrides.KINDS):
+            yield (group, kind), schemas.policy(kind) or {}
+    for kind in Dependent.KINDS:
+        yield ("v1", kind), _builtin(kind)
+    yield (parsing.API_VERSION, parsing.KIND), quota_schemas.DOCUMENT
+
+
+def _builtin(kind: str) -> Document:
+    return builtin.documents(kind)[kind]
+
+
+def _written(document: Document) -> Document:
+    return {**document, "properties": {k: v for k, v in document["properties"].items() if k != "status"}}
+
+
+@cache
+def _components() -> Mapping[str, Document]:
+    metadata = builtin.metadata_document()
+    written = {name: metadata["properties"][name] for name in _OF_METADATA}
+    dependents = {name: each for kind in Dependent.KINDS for name, each in builtin.documents(kind).items()}
+    return {**crds.components(), **dependents, "ObjectMeta": {**metadata, "properties": written}}

@@ -1,0 +1,445 @@
+"""Takes manifests in: jobs, policies, dependents, the quota tree. Everything is read and checked before anything is written.
+
+All or nothing: one fault in one document and no document is applied. Applying the same file twice changes nothing.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from fleet import events, journal
+from fleet.db import bulk
+from fleet.errors import Conflict, FieldFault, InvalidInput
+from fleet.kube import names
+from fleet.services import audit
+from jobs import snapshot, snapshot_topology
+from jobs.core.admission import backfill_policy
+from jobs.core.gang import entitlement, requirements, topology_constraints
+from jobs.core.manifest_fields import Faults
+from jobs.core.policies import data_placement, overrides, preferences
+from jobs.core.policies import propagation as policies
+from jobs.core.reasons import Code, Reason
+from jobs.core.topology import speed
+from jobs.events import announce_jobs, change, line
+from jobs.kinds import registry
+from jobs.kinds.base import Kind, Manifest, Reading
+from jobs.kinds.pods import references
+from jobs.models import Dependent, Job, Policy
+from jobs.services.lifecycle import cycle_requests, volume_claims
+from jobs.services.scheduling import entitlements, queueing
+from jobs.services.submission import actions
+from quotas.core import parsing as quota_trees
+from quotas.core.tree import Tree
+from quotas.models import QuotaTree
+from quotas.services import trees
+
+_METADATA = ("name", "namespace", "labels", "annotations")
+_SERVER_FILLED = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp"}
+)
+_POLICIES = (*policies.KINDS, *overrides.KINDS)
+_Tree = tuple[Tree | None, int]
+"""The quota tree that is in force, and its version."""
+_CLUSTER_WIDE = frozenset(kind for kind in _POLICIES if kind.startswith("Cluster"))
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of one document."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    action: str
+    """created, configured or unchanged."""
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Document:
+    """One manifest, read; ``write`` stores it."""
+
+    manifest: Manifest
+    write: Callable[["_Document", str, datetime], Applied]
+    warnings: list[str] = field(default_factory=list)
+    reading: Reading = Reading()
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest["kind"])
+
+    @property
+    def group(self) -> str:
+        return registry.group_of(str(self.manifest["apiVersion"]))
+
+    @property
+    def namespace(self) -> str:
+        return str(self.manifest["metadata"].get("namespace", ""))
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+    def applied(self, uid: object, action: str) -> Applied:
+        return Applied(self.kind, self.namespace, self.name, str(uid), action, self.warnings)
+
+
+def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Applied]:
+    """Creates or updates every document, in one transaction; raises `InvalidInput` with every fault of all of them."""
+    read = [_read(document) for document in documents]
+    faults = [
+        FieldFault(f"[{i}].{fault.field}" if len(read) > 1 else fault.field, fault.detail)
+        for i, (_, found) in enumerate(read)
+        for fault in found
+    ]
+    if faults:
+        told = "; ".join(f"{fault.field} {fault.detail}" for fault in faults[:5])
+        more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
+        raise InvalidInput(f"nothing was applied: {told}{more}", tuple(faults))
+    with transaction.atomic():
+        _lock(read)
+        # Dependents, policies and the quota tree first: a job in the same file finds them.
+        order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
+        fresh = _fresh(read)
+        results = {i: read[i][0].write(read[i][0], by, now) for i in order if _rank(read[i][0]) < 2}
+        created = _create_jobs([read[i][0] for i in fresh], by, now)
+        results |= dict(zip(fresh, created, strict=True))
+        results |= {i: read[i][0].write(read[i][0], by, now) for i in order if i not in results}
+        if any(document.kind in policies.KINDS for document, _ in read) or len(fresh) < len(read):
+            claim_unclaimed(now)
+        cycle_requests.request()
+    return [results[i] for i in range(len(read))]
+
+
+def _lock(read: Sequence[tuple[_Document, object]]) -> None:
+    """Every row that may change, before the journal is written to: others hold their rows while they wait for it."""
+    if len(read) == 1:
+        return
+    if any(document.write is _write_tree for document, _ in read):
+        list(QuotaTree.objects.select_for_update(no_key=True).values_list("pk"))
+    writers = {_write_dependent: Dependent, _write_policy: Policy, _write_job: Job}
+    for write, model in writers.items():
+        for same in _named(document for document, _ in read if document.write is write):
+            list(model.objects.filter(same).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+
+
+def _named(documents: Iterable[_Document]) -> Iterator[Q]:
+    """Conditions that are met by the rows of these documents, and by few others."""
+    keys = sorted({(document.name, document.namespace, document.kind) for document in documents})
+    for start in range(0, len(keys), 500):
+        names, spaces, kinds = map(set, zip(*keys[start : start + 500], strict=True))
+        yield Q(name__in=names, namespace__in=spaces, kind__in=kinds)
+
+
+def _rank(document: _Document) -> int:
+    return 2 if document.write is _write_job else 1 if document.kind in policies.KINDS else 0
+
+
+def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
+    api_version, kind = str(document.get("apiVersion") or ""), str(document.get("kind") or "")
+    faults = _head_faults(document, cluster_wide=kind in _CLUSTER_WIDE)
+    manifest, warnings = _cleaned(document, cluster_wide=kind in _CLUSTER_WIDE)
+    job_kind = registry.find(api_version, kind)
+    if job_kind is not None:
+        reading = job_kind.read(manifest)
+        faults += [*reading.faults, *([] if reading.faults else _topology_faults(job_kind, manifest))]
+        return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults
+    if kind in policies.KINDS and api_version in policies.GROUPS:
+        spec = policies.read(manifest, snapshot.known_kinds())
+        told = [] if spec.faults else policies.warnings(manifest)
+        return _Document(manifest, _write_policy, warnings + told), faults + list(spec.faults)
+    if kind in overrides.KINDS and api_version in policies.GROUPS:
+        found = overrides.read(manifest, snapshot.known_kinds()).faults
+        return _Document(manifest, _write_policy, warnings), faults + list(found)
+    if kind in Dependent.KINDS and api_version == "v1":
+        return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
+    if (api_version, kind) == (quota_trees.API_VERSION, quota_trees.KIND):
+        whole = dict(document)
+        return _Document(whole, _write_tree), list(quota_trees.read(whole).faults)
+    known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in _POLICIES)]
+    known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
+    said = f"{api_version} {kind}".strip() or "nothing"
+    return _Document(manifest, _write_job), [
+        FieldFault("kind", f"{said} is not known here; known are {', '.join(known)}")
+    ]
+
+
+def _dependent_faults(manifest: Manifest) -> list[FieldFault]:
+    faults = Faults()
+    data_placement.is_anywhere(manifest["metadata"].get("annotations") or {}, faults)
+    return [*snapshot_topology.faults_of(manifest), *faults.found]
+
+
+def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
+    faults = Faults()
+    topology_constraints.read(manifest, (template for _, template in kind.templates(manifest)), faults)
+    speed.read(manifest["metadata"].get("annotations") or {}, faults)
+    preferences.data(manifest["metadata"].get("annotations") or {}, faults)
+    return faults.found
+
+
+def _head_faults(document: Mapping[str, Any], *, cluster_wide: bool) -> list[FieldFault]:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        return [FieldFault("metadata", "must be an object with a name")]
+    faults = []
+    if detail := names.subdomain_fault(metadata.get("name")):
+        faults.append(FieldFault("metadata.name", detail))
+    if not cluster_wide and (detail := names.label_fault(metadata.get("namespace", "default"))):
+        faults.append(FieldFault("metadata.namespace", detail))
+    for key in ("labels", "annotations"):
+        value = metadata.get(key) or {}
+        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+            faults.append(FieldFault(f"metadata.{key}", "must be an object of text values: put numbers in quotes"))
+        elif key == "labels":
+            faults += [FieldFault(f"metadata.labels.{k}", d) for k, v in value.items() if (d := names.pair_fault(k, v))]
+        elif entitlement.PRIORITY in value and (detail := entitlement.priority_fault(value[entitlement.PRIORITY])):
+            faults.append(FieldFault(f"metadata.annotations.{entitlement.PRIORITY}", detail))
+    return faults
+
+
+def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manifest, list[str]]:
+    """The manifest without what servers fill in, in its namespace; and warnings about what is left out."""
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    if cluster_wide:
+        kept.pop("namespace", None)
+    else:
+        kept.setdefault("namespace", "default")
+    dropped = sorted(str(key) for key in metadata if key not in _METADATA and key not in _SERVER_FILLED)
+    warnings = [f"metadata.{key} is ignored" for key in dropped]
+    body = {key: value for key, value in document.items() if key not in ("metadata", "status")}
+    return {**body, "metadata": kept}, warnings
+
+
+def _write_job(document: _Document, by: str, now: datetime) -> Applied:
+    key = {"kind": document.kind, "namespace": document.namespace, "name": document.name, "group": document.group}
+    job = Job.objects.select_for_update(no_key=True).filter(**key).first()
+    if job is None:
+        return _create_job(document, by, now)
+    if job.deleting_at is not None:
+        raise Conflict(f"{job} is being deleted; apply it again when it is gone")
+    if job.manifest == document.manifest:
+        return document.applied(job.uid, "unchanged")
+    audit.seen(job)
+    _update_job(job, document, now)
+    return document.applied(job.uid, "configured")
+
+
+def _create_job(document: _Document, by: str, now: datetime) -> Applied:
+    return _create_jobs([document], by, now)[0]
+
+
+def _fresh(read: Sequence[tuple[_Document, object]]) -> list[int]:
+    """Which of them are jobs that are not there yet, each once."""
+    asked = {_key(document): i for i, (document, _) in reversed(list(enumerate(read))) if _rank(document) == 2}
+    there: set[tuple[str, str, str, str]] = set()
+    for same in _named(read[i][0] for i in asked.values()):
+        there.update(Job.objects.filter(same).order_by().values_list("kind", "namespace", "name", "group"))
+    return sorted(i for key, i in asked.items() if key not in there)
+
+
+def _key(document: _Document) -> tuple[str, str, str, str]:
+    return document.kind, document.namespace, document.name, document.group
+
+
+def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:
+    """In a fixed number of statements, however many they are."""
+    tree, candidates = snapshot.tree_in_force(), _candidates() if documents else []
+    jobs = [_new_job(document, tree, now) for document in documents]
+    for job in jobs:
+        job.policy = _claimant(candidates, job)
+    queueing.refuse_closed({job.leaf for job in jobs})
+    bulk.insert(jobs)
+    said = [line(job, "Submitted", f"Submitted by {by}") for job in jobs]
+    versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now, said)
+    for job, version in zip(jobs, versions, strict=True):
+        job.resource_version = version
+    bulk.update(jobs, ["resource_version"])
+    return [document.applied(job.uid, "created") for document, job in zip(documents, jobs, strict=True)]
+
+
+def _new_job(document: _Document, tree: _Tree, now: datetime) -> Job:
+    suspended = document.reading.suspended
+    waits = Reason(Code.SUSPENDED, "submitted suspended") if suspended else _WAITS
+    job = Job(
+        kind=document.kind,
+        namespace=document.namespace,
+        name=document.name,
+        api_version=document.manifest["apiVersion"],
+        state=Job.State.SUSPENDED if suspended else Job.State.QUEUED,
+        suspended=suspended,
+        reason=waits.as_json(),
+        created_at=now,
+        queued_at=now,
+    )
+    _fill(job, document, tree)
+    return job
+
+
+_WAITS = Reason(Code.WAITING_FOR_SCHEDULER, "submitted, not looked at by the scheduler yet")
+
+
+def _fill(job: Job, document: _Document, tree: _Tree) -> None:
+    total = document.reading.total()
+    job.manifest = document.manifest
+    job.labels = document.manifest["metadata"].get("labels") or {}
+    kind, given = registry.of(job.api_version, job.kind), document.reading.roles
+    templates = dict(kind.templates(job.manifest))
+    pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in given)
+    within = topology_constraints.read(job.manifest, templates.values(), Faults())
+    data = preferences.data(job.manifest["metadata"].get("annotations") or {}, Faults())
+    needs = requirements.stored(
+        requirements.read(pods, within=within, scheduler=kind.scheduler(job.manifest), data=data)
+    )
+    lasts = {name: s for name, template in templates.items() if (s := backfill_policy.declared(template)) is not None}
+    mounts = (references(template.get("spec") or {}) for template in templates.values())
+    mounted = sorted({each.name for some in mounts for each in some if each.kind == volume_claims.CLAIM})
+    job.roles = [
+        {
+            "name": role.name,
+            "replicas": role.replicas,
+            "request": role.request,
+            **({"needs": needs[role.name]} if role.name in needs else {}),
+            **({"divides": document.reading.divides} if document.reading.divides is not None else {}),
+            **({"lasts": lasts[role.name]} if role.name in lasts else {}),
+            **({"claims": mounted} if mounted and role is given[0] else {}),
+        }
+        for role in given
+    ]
+    job.total = total
+    job.ttl_s = kind.ttl_s(job.manifest)
+    document.warnings.extend(entitlements.fill(job, *tree))
+    job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
+
+
+def _update_job(job: Job, document: _Document, now: datetime) -> None:
+    """A waiting job may change altogether; one that has been placed only by its suspend switch, labels and time to live."""
+    if job.api_version != document.manifest["apiVersion"]:
+        detail = f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew"
+        raise InvalidInput(detail, (FieldFault("apiVersion", detail),))
+    _refuse_changes(job, document)
+    was = job.suspended
+    _fill(job, document, snapshot.tree_in_force())
+    job.generation += 1
+    job.save(
+        update_fields=["manifest", "labels", "roles", "total", "gpus", "ttl_s", "generation", *entitlements.FILLED]
+    )
+    announce_jobs([job], now)
+    if document.reading.suspended and not was:
+        actions.suspend(job, by="apply", now=now)
+    elif was and not document.reading.suspended:
+        actions.resume(job, by="apply", now=now)
+
+
+def _refuse_changes(job: Job, document: _Document) -> None:
+    """What can never succeed is invalid, not a conflict: clients try a conflict again."""
+    if job.finished and document.reading.suspended != job.suspended:
+        detail = f"the job has ended ({job.state}): it is neither suspended nor resumed any more"
+        raise InvalidInput(f"{job}: {detail}", (FieldFault("spec", detail),))
+    if job.attempt == 0:
+        return
+    before, after = _essence(job.manifest, job), _essence(document.manifest, job)
+    detail = "cannot change any more, for the job has been placed: delete it and apply it anew"
+    if faults := tuple(FieldFault(path, detail) for path in islice(_changed(before, after), _SHOWN_CHANGES)):
+        raise InvalidInput(f"{job}: {', '.join(fault.field for fault in faults)} {detail}", faults)
+
+
+def _changed(before: object, after: object, path: str = "") -> Iterator[str]:
+    """The paths of the fields that differ."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted(before.keys() | after.keys()):
+            yield from _changed(before.get(key), after.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, pair in enumerate(zip(before, after, strict=True)):
+            yield from _changed(*pair, f"{path}[{index}]")
+    elif before != after:
+        yield path
+
+
+_SHOWN_CHANGES = 5
+
+
+def _essence(manifest: Manifest, job: Job) -> Manifest:
+    """The manifest's spec, without what may change at any time: its suspend switch, and how long it is kept after its end."""
+    body = {"spec": copy.deepcopy(manifest["spec"])}
+    kind = registry.of(job.api_version, job.kind)
+    kind.suspend(body, False)
+    kind.drop_ttl(body)
+    return body
+
+
+def _write_tree(document: _Document, by: str, now: datetime) -> Applied:
+    applied = trees.apply(document.manifest, by=by, now=now)
+    document.warnings.extend(applied.warnings)
+    return document.applied(applied.row.uid, applied.action)
+
+
+def _write_policy(document: _Document, by: str, now: datetime) -> Applied:
+    return _write_row(Policy, document, now)
+
+
+def _write_dependent(document: _Document, by: str, now: datetime) -> Applied:
+    applied = _write_row(Dependent, document, now)
+    volume_claims.written(document.manifest, now)
+    return applied
+
+
+def _write_row(model: type[Policy] | type[Dependent], document: _Document, now: datetime) -> Applied:
+    key = {"kind": document.kind, "namespace": document.namespace, "name": document.name}
+    row = model.objects.select_for_update(no_key=True).filter(**key).first()
+    if row is None:
+        row = model.objects.create(**key, manifest=document.manifest, created_at=now)
+        return _announced(document, row, journal.Action.ADDED, now)
+    if row.manifest == document.manifest:
+        return document.applied(row.uid, "unchanged")
+    audit.seen(row)
+    row.manifest, row.generation = document.manifest, row.generation + 1
+    row.save(update_fields=["manifest", "generation"])
+    return _announced(document, row, journal.Action.MODIFIED, now)
+
+
+def _announced(document: _Document, row: Policy | Dependent, action: journal.Action, now: datetime) -> Applied:
+    row.resource_version = events.announce([change(row, action)], now)[0]
+    row.save(update_fields=["resource_version"])
+    return document.applied(row.uid, "created" if action is journal.Action.ADDED else "configured")
+
+
+@transaction.atomic
+def claim_unclaimed(now: datetime) -> None:
+    """Gives every job without a policy the one that claims it, if there is one now. Rows that others hold are for the sweep.
+
+    Placed jobs too: a policy that is deleted and applied anew must not strip them of failover and tolerations.
+    """
+    candidates = _candidates()
+    if not candidates:
+        return
+    live = Job.objects.exclude(state__in=Job.FINISHED).filter(deleting_at__isnull=True)
+    unclaimed = live.filter(policy__isnull=True).order_by("pk")
+    claimed = []
+    for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
+        job.policy = _claimant(candidates, job)
+        if job.policy is not None:
+            claimed.append(job)
+    announce_jobs(claimed, now, ["policy"])
+
+
+def _candidates() -> list[policies.Candidate]:
+    rows = list(Policy.objects.filter(kind__in=policies.KINDS))
+    specs = snapshot.specs_of(rows)
+    return [policies.Candidate(row, row.namespace, row.name, specs[row.pk]) for row in rows]
+
+
+def _claimant(candidates: Sequence[policies.Candidate], job: Job) -> Policy | None:
+    """The policy that claims the job."""
+    known = {"api_version": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
+    found = policies.match(candidates, labels=job.labels, **known)
+    return found.ref if found else None

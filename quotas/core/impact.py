@@ -1,0 +1,159 @@
+"""What another tree would do to the jobs of now: who starts, who waits and why, who is reclaimed, and who is left stranded.
+
+Both trees are settled with the same jobs and the same engine, and told apart: what would happen under the old tree anyway is
+no effect of the change. A job whose place in its queue is not known stands there since its start.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from quotas.core.admission import Bound
+from quotas.core.amounts import told
+from quotas.core.ledger import Ledger
+from quotas.core.order import Unit
+from quotas.core.reclaim import Running
+from quotas.core.simulation import Job, Places, Settled, anywhere, settle
+from quotas.core.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A tree, and the jobs as they belong to it. One that has no leaf in it is missing: no quota limits it."""
+
+    tree: Tree
+    running: Sequence[Running] = ()
+    waiting: Sequence[Unit] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One job and what becomes of it."""
+
+    job: str
+    leaf: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A node that has more running than the new tree allows, which is not stopped but lets nobody in until it has ended."""
+
+    path: str
+    resource: str
+    used: int
+    limit: int
+    bound: Bound
+    jobs: tuple[str, ...]
+    """Those that would have to go until it is within: the cheapest to stop first."""
+
+    @property
+    def message(self) -> str:
+        limit = f"{self.bound.value} {told(self.resource, self.limit)}"
+        firm = " by jobs that may not be preempted" if self.bound is Bound.MIN else ""
+        return f"{self.path} has {limit}, with {told(self.resource, self.used)} used{firm}"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    starts: tuple[Line, ...] = ()
+    """Run then, and would not without the change."""
+    waits: tuple[Line, ...] = ()
+    """Wait then, and would start without the change."""
+    reclaimed: tuple[Line, ...] = ()
+    """Run now, and are stopped for others because of the change."""
+    unbound: tuple[str, ...] = ()
+    """Had a leaf and have none any more."""
+    excess: tuple[Excess, ...] = ()
+
+    @property
+    def strands(self) -> bool:
+        return bool(self.unbound or self.excess)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "excess": [{**asdict(each), "message": each.message} for each in self.excess]}
+
+
+def of(before: Side | None, after: Side, now: datetime, places: Places = anywhere) -> Effect:
+    """``before`` is None where no quota has limited anybody: then everything that waits afterwards is an effect."""
+    new = _settled(after, now, places)
+    old = _settled(before, now, places) if before else _Outcome(_unlimited(after), {}, {})
+    return Effect(
+        starts=tuple(_started(new, key) for key in new.starts if key not in old.starts),
+        waits=tuple(new.waits[key] for key in old.starts if key in new.waits),
+        reclaimed=tuple(line for key, line in new.stopped.items() if key not in old.stopped),
+        unbound=tuple(sorted(_keys(before) - _keys(after))) if before else (),
+        excess=tuple(_excess(after)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    starts: Mapping[str, Unit]
+    waits: Mapping[str, Line]
+    stopped: Mapping[str, Line]
+
+
+def _settled(side: Side, now: datetime, places: Places) -> _Outcome:
+    jobs = [_standing(each) for each in side.running] + [Job(unit) for unit in side.waiting]
+    made = settle(Ledger.of(side.tree, (each.charge for each in side.running)), jobs, now, places)
+    waiting = {unit.id: unit for unit in side.waiting}
+    return _Outcome(
+        {key: waiting[key] for key in made.running if key in waiting},
+        {unit.id: Line(unit.id, unit.leaf, answer.code, answer.message) for unit, answer in made.waits},
+        _stopped(side, made),
+    )
+
+
+def _standing(job: Running) -> Job:
+    unit = Unit(job.key, job.key, job.charge, job.priority, job.started_at)
+    return Job(unit, job.started_at, job.elastic, job.checkpointed)
+
+
+def _stopped(side: Side, made: Settled) -> dict[str, Line]:
+    ran = {each.key for each in side.running}
+    return {
+        victim.key: Line(victim.key, victim.leaf, victim.cause, f"{victim.message}: makes room for {plan.claimant}")
+        for plan in made.reclaims
+        for victim in plan.victims
+        if victim.key in ran and victim.key not in made.running
+    }
+
+
+def _unlimited(side: Side) -> dict[str, Unit]:
+    return {unit.id: unit for unit in side.waiting}
+
+
+def _started(made: _Outcome, key: str) -> Line:
+    return Line(key, made.starts[key].leaf, "Starts", f"starts in {made.starts[key].leaf}")
+
+
+def _keys(side: Side) -> set[str]:
+    return {each.key for each in side.running} | {each.id for each in side.waiting}
+
+
+def _excess(side: Side) -> Iterator[Excess]:
+    ledger = Ledger.of(side.tree, (each.charge for each in side.running))
+    jobs = sorted(side.running, key=lambda job: job.cheap_first)
+    firm = [job for job in jobs if not job.charge.preemptible]
+    for bound, used, limits, among in (
+        (Bound.MAX, ledger.held.used, ledger.max, jobs),
+        (Bound.MIN, ledger.held.firm, np.where(ledger.guarded, ledger.min, ledger.held.firm), firm),
+    ):
+        for row, column in np.argwhere(used > limits).tolist():
+            path, resource = side.tree.nodes[row].path, ledger.resources[column]
+            has, limit = int(used[row, column]), int(limits[row, column])
+            inside = [job for job in among if job.leaf == path or job.leaf.startswith(f"{path}/")]
+            yield Excess(path, resource, has, limit, bound, tuple(_first(inside, resource, has - limit)))
+
+
+def _first(jobs: Iterable[Running], resource: str, too_much: int) -> Iterator[str]:
+    for job in jobs:
+        amount = job.charge.amounts.get(resource, 0)
+        if too_much > 0 and amount:
+            too_much -= amount
+            yield job.key

@@ -1,0 +1,112 @@
+"""Admission and reclaim in turn until nothing moves any more: where a set of jobs comes to rest under a tree.
+
+For what-if questions and for the laws. The engine is the one of the real cycle (`quotas.core.fair_share`,
+`quotas.core.reclaim`); only time is missing: a job that is admitted runs at once, and one that is stopped waits again at
+its old place at once.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+from quotas.core import admission, reclaim
+from quotas.core.admission import Refused
+from quotas.core.fair_share import Behind, Turns
+from quotas.core.ledger import Ledger
+from quotas.core.order import Unit
+from quotas.core.reclaim import Reclaim, Running
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A waiting job, or one that runs when it has started."""
+
+    unit: Unit
+    started_at: datetime | None = None
+    elastic: bool = False
+    checkpointed: bool = False
+
+    def running(self, since: datetime) -> Running:
+        return Running(self.unit.id, self.unit.charge, self.unit.priority, since, self.elastic, self.checkpointed)
+
+
+Places = Callable[[Unit, Mapping[str, Job], frozenset[str]], bool]
+"""Would this job find a place beside these running ones, with those gone? Asked once for all that ask the same of one leaf."""
+
+
+def anywhere(_unit: Unit, _running: Mapping[str, Job], _gone: frozenset[str]) -> bool:
+    """For questions about the quota alone."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """The quota would have it."""
+
+    code: str = "NoClusterFits"
+    message: str = "the quota has room for it, and no cluster"
+
+
+Wait = tuple[Unit, Refused | Behind | NoPlace]
+
+
+@dataclass(slots=True)
+class Settled:
+    running: dict[str, Job]
+    waits: list[Wait] = field(default_factory=list)
+    reclaims: list[Reclaim] = field(default_factory=list)
+
+
+def settle(ledger: Ledger, jobs: Iterable[Job], now: datetime, places: Places = anywhere) -> Settled:
+    """Charges the ledger, which is charged with the running ones already, with what comes to run."""
+    every = {job.unit.id: job for job in jobs}
+    made = Settled({key: job for key, job in every.items() if job.started_at is not None})
+    while True:
+        waiting = [job.unit for key, job in every.items() if key not in made.running]
+        made.waits = _admit(ledger, waiting, every, made, now, places)
+        if not _reclaim(ledger, every, made, now, places):
+            return made
+
+
+def _admit(
+    ledger: Ledger, waiting: list[Unit], every: Mapping[str, Job], made: Settled, now: datetime, places: Places
+) -> list[Wait]:
+    turns = Turns(ledger, waiting)
+    homeless: list[Wait] = []
+    while (unit := turns.next()) is not None:
+        answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
+        if isinstance(answer, Refused):
+            turns.refused(unit, answer)
+        elif places(unit, made.running, frozenset()):
+            _start(ledger, every[unit.id], made, now)
+            turns.admitted(unit)
+        else:
+            homeless.append((unit, NoPlace()))
+            turns.passed(unit)
+    return homeless + turns.waits
+
+
+def _reclaim(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datetime, places: Places) -> bool:
+    """Lets everybody who has the right take what it needs, each from what those before it left; whether anybody did."""
+    running = {key: job.running(job.started_at) for key, job in made.running.items() if job.started_at is not None}
+    hopeless: set[object] = set()
+    before = len(made.reclaims)
+    for unit, answer in made.waits:
+        if isinstance(answer, Behind) or unit.shape in hopeless:
+            continue
+        plan = reclaim.plan(ledger, unit, running.values(), partial(places, unit, made.running))
+        if plan is None or not plan.victims:
+            hopeless.add(unit.shape)
+            continue
+        for victim in plan.victims:
+            ledger.release(running.pop(victim.key).charge)
+            del made.running[victim.key]
+        _start(ledger, every[unit.id], made, now)
+        made.reclaims.append(plan)
+    return len(made.reclaims) > before
+
+
+def _start(ledger: Ledger, job: Job, made: Settled, now: datetime) -> None:
+    ledger.charge(job.unit.charge)
+    made.running[job.unit.id] = replace(job, started_at=now)

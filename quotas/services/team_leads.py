@@ -1,0 +1,47 @@
+"""Team leads named and unnamed. Like roles, they are not journaled, for nobody watches them; the audit has a line of each."""
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+
+from fleet.audit_context import current
+from fleet.errors import NotFound, invalid
+from fleet.services import audit, grants
+from quotas.models import QuotaGrant
+
+
+def name(username: str, path: str) -> QuotaGrant:
+    """Make the user a lead of the node, whether they were one before or not."""
+    row = QuotaGrant(user=grants.user(username), path=path)
+    try:
+        row.clean_fields(exclude=["user"])
+    except ValidationError as e:
+        raise invalid("path", e.messages[0]) from e
+    found = QuotaGrant.objects.filter(user_id=row.user_id, path=path).first()
+    if found is None:
+        save(row)
+    return found or row
+
+
+def unname(lead_id: int) -> None:
+    rows = QuotaGrant.objects.filter(pk=lead_id)
+    if not rows.exists():
+        raise NotFound(f"there is no team lead {lead_id}")
+    take_back(rows)
+
+
+def save(row: QuotaGrant) -> None:
+    """A new one, or one that was changed."""
+    row.save()
+    _noted("grant", row)
+
+
+def take_back(rows: QuerySet[QuotaGrant]) -> None:
+    for row in rows.select_related("user"):
+        _noted("revoke", row)
+        row.delete()
+
+
+def _noted(verb: str, row: QuotaGrant) -> None:
+    asking = current.get()
+    if asking is not None:
+        audit.done(asking, verb=verb, kind="QuotaGrant", name=str(row))

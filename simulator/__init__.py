@@ -1,0 +1,1 @@
+"""A simulated member cluster: a Kubernetes API server in Python and the controllers that bring it to life."""

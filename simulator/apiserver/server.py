@@ -1,0 +1,196 @@
+"""One simulated API server: a TLS port on loopback, a token, a folder that survives restarts, a thread that serves.
+
+The port, the CA and the token are kept in the folder, so a kubeconfig handed out once stays good.
+"""
+
+import asyncio
+import base64
+import secrets
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from fleet.member.client import Access
+from simulator.apiserver import pki
+from simulator.apiserver.app import Application
+from simulator.apiserver.catalog import Catalog
+from simulator.apiserver.faults import Faults
+from simulator.apiserver.operations import Operations
+from simulator.apiserver.store import Store
+from simulator.apiserver.streams import LogSource
+
+
+class ApiServer:
+    def __init__(
+        self,
+        name: str,
+        home: Path,
+        *,
+        port: int = 0,
+        token: str = "",
+        version: str = "v1.31.0",
+        faults: Faults | None = None,
+        log_source: LogSource | None = None,
+        measured: bool = False,
+    ) -> None:
+        """``measured``: whether it says what nodes and pods use, as one with a metrics server does."""
+        self.name = name
+        self.faults = faults or Faults()
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._home = home
+        self.token = token or _kept(home / "token", secrets.token_urlsafe(32))
+        self._ca, self._certificate, self._key = pki.ensure(home / "pki", name)
+        self.store = Store(home / "objects.sqlite3")
+        self.operations = Operations(self.store, Catalog())
+        self._inner_token = secrets.token_urlsafe(32)
+        self._version, self._log_source, self._measured = version, log_source, measured
+        self._port = port
+        self._server: uvicorn.Server | None = None
+        self._application: Application | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Serves from a thread of its own; returns when connections are taken."""
+        listener = _listen(self._port or _number(self._home / "port"))
+        self._port = listener.getsockname()[1]
+        (self._home / "port").write_text(str(self._port))
+        application = self._application = Application(
+            self.operations,
+            self.faults,
+            token=self.token,
+            inner_token=self._inner_token,
+            version=self._version,
+            logs=self._log_source,
+            measured=self._measured,
+        )
+        config = uvicorn.Config(
+            application,
+            http=_Breakable,
+            ssl_certfile=str(self._certificate),
+            ssl_keyfile=str(self._key),
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=2,
+        )
+        self._server = uvicorn.Server(config)
+        started = threading.Event()
+        self._thread = threading.Thread(
+            target=self._serve,
+            args=(self._server, listener, application, started),
+            name=f"apiserver-{self.name}",
+            daemon=True,
+        )
+        self._thread.start()
+        started.wait(10)
+
+    def stop(self) -> None:
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join(10)
+        self.store.close()
+
+    def rotate(self, token: str) -> None:
+        """Takes another token from now on, as when credentials expire; watches that are open stay open."""
+        self.token = token
+        if self._application is not None:
+            self._application.accept(token)
+
+    def _serve(
+        self, server: uvicorn.Server, listener: socket.socket, application: Application, started: threading.Event
+    ) -> None:
+        async def main() -> None:
+            self._loop = asyncio.get_running_loop()
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            while not server.started and not serving.done():
+                await asyncio.sleep(0.01)
+            started.set()
+            while not server.should_exit:
+                await asyncio.sleep(0.02)
+            application.stop()
+            await serving
+
+        asyncio.run(main())
+
+    def forget(self) -> None:
+        """Compacts the history: what is older than now has expired for watches and pages."""
+
+        async def forget() -> None:
+            self.store.forget()
+
+        asyncio.run_coroutine_threadsafe(forget(), self._loop).result(10)
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def ca_pem(self) -> str:
+        return self._ca.read_text()
+
+    def access(self) -> Access:
+        return Access(server=self.url, ca_pem=self.ca_pem, token=self.token)
+
+    def inner_access(self) -> Access:
+        """For the member's own controllers: no fault ever hits them."""
+        return Access(server=self.url, ca_pem=self.ca_pem, token=self._inner_token)
+
+    def kubeconfig(self) -> dict[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": self.name,
+            "contexts": [{"name": self.name, "context": {"cluster": self.name, "user": self.name}}],
+            "clusters": [
+                {
+                    "name": self.name,
+                    "cluster": {
+                        "server": self.url,
+                        "certificate-authority-data": base64.b64encode(self.ca_pem.encode()).decode(),
+                    },
+                }
+            ],
+            "users": [{"name": self.name, "user": {"token": self.token}}],
+        }
+
+
+class _Breakable(HttpToolsProtocol):
+    """uvicorn's protocol, able to hang up: in the middle of an answer through the scope, and at once when the server stops."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["transport"] = self.transport  # type: ignore[typeddict-unknown-key]
+
+    def shutdown(self) -> None:
+        self.transport.abort()
+
+
+def _listen(port: int) -> socket.socket:
+    """A listening socket on the port, or on another when it is taken."""
+    for wanted in dict.fromkeys((port, 0)):
+        # With the protocol named, asyncio switches Nagle off on what it accepts.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", wanted))
+            return listener
+        except OSError:
+            listener.close()
+    raise OSError("no free port on 127.0.0.1")
+
+
+def _number(path: Path) -> int:
+    return int(path.read_text()) if path.exists() else 0
+
+
+def _kept(path: Path, fresh: str) -> str:
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(fresh)
+    return path.read_text().strip()

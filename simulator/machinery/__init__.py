@@ -1,0 +1,1 @@
+"""What every controller is made of: informers, work queues, conditions, clocks."""

@@ -1,0 +1,99 @@
+"""Runs several simulated members in one process: ``python -m simulator.main --home DIR --config FILE``.
+
+Each member has a folder of its own in the home and leaves its kubeconfig there and, for joining, as ``DIR/NAME.kubeconfig``.
+Prints one line when all are ready; ends on SIGTERM or SIGINT and takes the processes of its pods with it.
+"""
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+
+from simulator import fault_parser
+from simulator.fault_parser import BadFault, Fault
+from simulator.faults_control import ControlServer
+from simulator.machinery.clock import WallClock
+from simulator.member import SimulatedMember
+from simulator.scenario import Player
+from simulator.shape import BadShape, FleetPlan, parse
+
+
+class Fleet:
+    """The members of one process, by name."""
+
+    def __init__(self, home: Path, plan: FleetPlan) -> None:
+        self.members = {
+            member.name: SimulatedMember(
+                member.name,
+                home / member.name,
+                member.shape,
+                time_scale=plan.time_scale,
+                start_delay_s=plan.start_delay_s,
+                version=member.version,
+                serves=member.serves,
+                seed=number,
+            )
+            for number, member in enumerate(plan.members)
+        }
+        self._home = home
+
+    def start(self) -> None:
+        for name, member in self.members.items():
+            member.start()
+            path = self._home / f"{name}.kubeconfig"
+            path.touch(mode=0o600)
+            path.write_text((member.home / "kubeconfig.yaml").read_text())
+
+    def stop(self) -> None:
+        with ThreadPoolExecutor(len(self.members)) as together:
+            list(together.map(SimulatedMember.stop, self.members.values()))
+
+    def disturb(self, name: str, fault: Fault) -> str:
+        if name not in self.members:
+            raise BadFault(f"no member {name!r}: there are {', '.join(self.members)}")
+        return self.members[name].disturb(fault)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m simulator.main", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True, help="the folder that keeps the members' state")
+    parser.add_argument("--config", type=Path, required=True, help="the file that describes the members")
+    parser.add_argument("--scenario", type=Path, help="faults to play, each at its moment")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        plan = parse(given.config.read_text())
+        steps = fault_parser.scenario(given.scenario.read_text()) if given.scenario else []
+    except (OSError, BadShape, BadFault) as e:
+        print(e, file=sys.stderr)
+        return 2
+    stop = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    given.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fleet = Fleet(given.home, plan)
+    control = ControlServer(given.home, lambda member, words: fleet.disturb(member, fault_parser.parse(words)))
+    player = Player(steps, fleet.disturb, WallClock(plan.time_scale))
+    try:
+        fleet.start()
+        control.start()
+        player.start()
+        print(f"{len(fleet.members)} simulated members are ready: {', '.join(fleet.members)}", flush=True)
+        stop.wait()
+    finally:
+        player.stop()
+        control.stop()
+        fleet.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,313 @@
+"""Every node's kubelet in one: starts bound pods, ends them when their time or process is over, restarts, removes.
+
+The time of a run is kept in memory to the fraction of a second and in the pod's status to the second, so a restarted
+simulator goes on where it was; a real process does not outlive the simulator and counts as killed. While a node is off
+its kubelet does nothing; what ran there is found dead when it is back.
+"""
+
+import base64
+import contextlib
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleet.kube.resources import CONFIG_MAPS, NODES, PODS, SECRETS
+from fleet.member.client import Object
+from fleet.member.errors import MemberMissing
+from simulator.machinery.clock import parse_stamp
+from simulator.machinery.controller import Cluster, Controller
+from simulator.machinery.objects import (
+    is_finished,
+    is_leaving,
+    key_of,
+    name_of,
+    namespace_of,
+    node_of,
+    owner_of,
+    phase_of,
+    restarts_of,
+    split_key,
+    uid_of,
+)
+from simulator.node import lifecycle
+from simulator.node.isolation import Isolation
+from simulator.node.nodes import address, is_off
+from simulator.node.processes import Ports, Process, prepare, sweep
+
+NEVER = float("inf")
+
+
+@dataclass
+class Run:
+    """One pod on its node."""
+
+    pod: Object
+    behaviour: lifecycle.Behaviour
+    start_at: float | None = None
+    """When the (next) start is due; None while it runs."""
+    started: float = 0.0
+    restart: int = 0
+    process: Process | None = None
+    code: int | None = None
+    """Set when it was told to end, or its process did."""
+    reason: str = ""
+    message: str = ""
+    """What the container says as it ends."""
+    last: Object | None = None
+    unsent: Object | None = None
+    """A status the API server has not got yet."""
+    kill_at: float | None = None
+
+
+class Kubelet(Controller):
+    name = "kubelet"
+    workers = 2
+
+    def __init__(
+        self, cluster: Cluster, home: Path, *, start_delay_s: float, subnet: int, isolation: Isolation | None = None
+    ) -> None:
+        super().__init__(cluster)
+        self._home = home
+        self._start_delay_s = start_delay_s
+        self._subnet = subnet
+        self._pods = cluster.informer(PODS)
+        self._nodes = cluster.informer(NODES)
+        self._runs: dict[str, Run] = {}
+        self._failed: dict[str, int] = {}
+        self._addresses = 0
+        self._ports = Ports()
+        self._isolation = isolation or Isolation.of(os.environ, home)
+        self._pods.listen(self._on_pod)
+        self._nodes.listen(self._on_node)
+
+    def stop(self) -> None:
+        super().stop()
+        for run in list(self._runs.values()):
+            if run.process:
+                run.process.kill()
+
+    def crash(self, key: str, code: int = 1) -> bool:
+        """Ends the pod's containers at once with this code; False when it does not run."""
+        run = self._runs.get(key)
+        if run is None or run.start_at is not None:
+            return False
+        run.code, run.reason = code, "Error"
+        if run.process:
+            run.process.kill()
+        self.queue.add(key)
+        return True
+
+    def started_at(self, key: str) -> float | None:
+        """When the pod's containers started, exactly; None when they do not run."""
+        run = self._runs.get(key)
+        return run.started if run is not None and run.start_at is None else None
+
+    def reconcile(self, key: str) -> float | None:
+        pod = self._pods.get(key)
+        run = self._runs.get(key)
+        if run is not None and (pod is None or uid_of(pod) != uid_of(run.pod)):
+            self._bury(key, run)
+            run = None
+        if pod is None or not node_of(pod):
+            return None
+        node = self._nodes.get(f"/{node_of(pod)}")
+        if node is None or is_off(node):
+            self._lose(key, pod, run)
+            return None
+        if is_leaving(pod):
+            return self._remove(key, pod, run)
+        if is_finished(pod):
+            return None
+        if run is None:
+            return self._adopt(key, pod)
+        run.pod = pod
+        return self._step(key, run)
+
+    def _on_pod(self, _kind: str, pod: Object) -> None:
+        if node_of(pod):
+            self.queue.add(key_of(pod))
+
+    def _on_node(self, _kind: str, node: Object) -> None:
+        for pod in self._pods.all():
+            if node_of(pod) == name_of(node) and not is_finished(pod):
+                self.queue.add(key_of(pod))
+
+    def _adopt(self, key: str, pod: Object) -> float | None:
+        """The first sight of a pod: new here, or running since before the simulator was restarted."""
+        now = self.clock.now()
+        try:
+            behaviour = lifecycle.behaviour(pod)
+        except ValueError as e:
+            self._send(pod, lifecycle.unstartable(pod, now=now, words=str(e)))
+            return None
+        run = Run(pod, behaviour, restart=restarts_of(pod))
+        state = next((c.get("state") or {} for c in (pod.get("status") or {}).get("containerStatuses") or []), {})
+        if phase_of(pod) == "Running" and "running" in state:
+            run.started = parse_stamp(state["running"]["startedAt"])
+            if behaviour.process:
+                run.code, run.reason = lifecycle.KILLED, "Error"
+        else:
+            run.start_at = now + self.clock.real(self._start_delay_s)
+            run.restart += "waiting" in state and phase_of(pod) == "Running"
+        self._runs[key] = run
+        return self._step(key, run)
+
+    def _step(self, key: str, run: Run) -> float | None:
+        """One pod one step on. A status that could not be sent is sent before anything else happens."""
+        self._flush(run)
+        now = self.clock.now()
+        if run.start_at is not None:
+            if run.start_at > now:
+                return None if run.start_at == NEVER else run.start_at - now
+            self._begin(key, run, now)
+        if run.start_at is None and run.code is None and (ordered := lifecycle.ordered_end(run.pod)):
+            run.code, run.message = ordered
+            if run.process:
+                run.process.kill()
+        if run.start_at is None and (run.code is not None or self._is_over(run, now)):
+            if run.process and not run.process.ended():
+                return None
+            return self._end(key, run, now)
+        ends = self._ends(run)
+        return None if ends is None else max(ends - self.clock.now(), 0.0)
+
+    def _ends(self, run: Run) -> float | None:
+        if run.behaviour.process or run.behaviour.duration_s is None:
+            return None
+        return run.started + self.clock.real(run.behaviour.duration_s)
+
+    def _is_over(self, run: Run, now: float) -> bool:
+        ends = self._ends(run)
+        return ends is not None and ends <= now
+
+    def _begin(self, key: str, run: Run, now: float) -> None:
+        run.start_at, run.started, run.code, run.reason = None, now, None, ""
+        ip, host_ip = (run.pod.get("status") or {}).get("podIP") or self._next_address(), address(node_of(run.pod))
+        if run.behaviour.process:
+            addressed = {**run.pod, "status": {**(run.pod.get("status") or {}), "podIP": ip, "hostIP": host_ip}}
+            try:
+                run.process = self._launch(run, addressed)
+            except (LookupError, ValueError) as e:
+                run.start_at = now + self.clock.real(lifecycle.BACKOFF_FIRST_S)
+                self._send(run.pod, lifecycle.unstartable(run.pod, now=now, words=str(e)))
+                return
+            threading.Thread(target=self._await_process, args=(key, run, run.process), daemon=True).start()
+        run.unsent = lifecycle.running(
+            run.pod,
+            now=now,
+            ip=ip,
+            host_ip=host_ip,
+            restart=run.restart,
+            last=run.last,
+        )
+        self._flush(run)
+
+    def _launch(self, run: Run, pod: Object) -> Process:
+        """Raises LookupError or ValueError with words for a person."""
+        if refusal := self._isolation.refusal(namespace_of(pod), self._home):
+            raise ValueError(refusal)
+        launch = prepare(pod, self._home, self._fetch, self._ports, restart=run.restart)
+        try:
+            return Process(launch, self._isolation)
+        except OSError as e:
+            raise ValueError(f"cannot isolate it: {e.filename}: {e.strerror}") from e
+
+    def _await_process(self, key: str, run: Run, process: Process) -> None:
+        code = process.wait()
+        if run.process is process and run.code is None:
+            run.code = code
+        self.queue.add(key)
+
+    def _end(self, key: str, run: Run, now: float) -> float | None:
+        code = run.code
+        if code is None:
+            code = run.behaviour.code_of_run(self._failed.get(self._fate(run.pod), 0))
+        if code:
+            self._failed[self._fate(run.pod)] = self._failed.get(self._fate(run.pod), 0) + 1
+        ended = lifecycle.ended_state(code=code, reason=run.reason, message=run.message, started=run.started, now=now)
+        run.process = None
+        if not lifecycle.restarts(run.pod["spec"].get("restartPolicy") or "Always", code):
+            run.unsent = lifecycle.finished(run.pod, now=now, restart=run.restart, ended=ended)
+            run.code, run.start_at = None, NEVER
+            self._flush(run)
+            return None
+        ran_s = (now - run.started) / self.clock.real(1.0)
+        wait_s = self.clock.real(lifecycle.backoff_s(run.restart, ran_s))
+        if wait_s:
+            run.unsent = lifecycle.backing_off(run.pod, now=now, restart=run.restart, ended=ended)
+        run.restart, run.start_at, run.last, run.code = run.restart + 1, now + wait_s, ended, None
+        self._flush(run)
+        return wait_s
+
+    def _fate(self, pod: Object) -> str:
+        """What ``exit-code-times`` counts by: the pod's name under its owner, over all its re-creations."""
+        owner = owner_of(pod)
+        return f"{key_of(pod)}/{owner['uid'] if owner else uid_of(pod)}"
+
+    def _lose(self, key: str, pod: Object, run: Run | None) -> None:
+        """The node is off: nothing is reported, and what ran is dead when it comes back."""
+        if run is None and phase_of(pod) == "Running" and not is_leaving(pod):
+            self._adopt_lost(key, pod)
+        elif run is not None and run.start_at is None:
+            run.code, run.reason = lifecycle.KILLED, "NodeLost"
+            if run.process:
+                run.process.kill()
+
+    def _adopt_lost(self, key: str, pod: Object) -> None:
+        self._runs[key] = Run(
+            pod,
+            lifecycle.behaviour(pod),
+            started=self.clock.now(),
+            restart=restarts_of(pod),
+            code=lifecycle.KILLED,
+            reason="NodeLost",
+        )
+
+    def _remove(self, key: str, pod: Object, run: Run | None) -> float | None:
+        """Ends a pod that is being deleted: SIGTERM, its grace period for real processes, then off the API server."""
+        if run is not None and run.process is not None and not run.process.ended():
+            now = self.clock.now()
+            if run.kill_at is None:
+                run.kill_at = now + float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+                run.code = lifecycle.KILLED
+                run.process.terminate()
+            if run.kill_at > now:
+                return run.kill_at - now
+            run.process.kill()
+            return 0.2
+        with contextlib.suppress(MemberMissing):
+            self.client.delete(PODS.path(*split_key(key)), uid=uid_of(pod), grace_s=0)
+        return None
+
+    def _bury(self, key: str, run: Run) -> None:
+        if run.process:
+            run.process.kill()
+        if run.behaviour.process:
+            sweep(self._home, uid_of(run.pod))
+        del self._runs[key]
+
+    def _flush(self, run: Run) -> None:
+        if run.unsent is not None:
+            self._send(run.pod, run.unsent)
+            run.unsent = None
+
+    def _send(self, pod: Object, status: Object) -> None:
+        path = PODS.path(namespace_of(pod), name_of(pod), "status")
+        self._pods.learn(self.client.merge_patch(path, {"metadata": {"uid": uid_of(pod)}, "status": status}))
+
+    def _next_address(self) -> str:
+        self._addresses += 1
+        return f"10.{self._subnet}.{self._addresses // 250 % 250}.{self._addresses % 250 + 1}"
+
+    def _fetch(self, kind: str, namespace: str, name: str) -> Mapping[str, str]:
+        resource = CONFIG_MAPS if kind == "ConfigMap" else SECRETS
+        try:
+            found = self.client.get(resource.path(namespace, name))
+        except MemberMissing:
+            raise LookupError(f"{kind} {name!r} is not found") from None
+        data = found.get("data") or {}
+        if kind == "ConfigMap":
+            return {str(k): str(v) for k, v in data.items()}
+        return {str(k): base64.b64decode(v).decode("utf-8", "replace") for k, v in data.items()}

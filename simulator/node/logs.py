@@ -1,0 +1,61 @@
+"""What `kubectl logs` of a pod shows: the output of a real process, or the made-up lines of a simulated run."""
+
+from pathlib import Path
+
+from fleet.kube.resources import PODS
+from simulator.machinery.clock import parse_stamp
+from simulator.machinery.controller import Cluster
+from simulator.machinery.objects import Object, is_finished, name_of, phase_of, restarts_of
+from simulator.node import lifecycle, trainlog
+from simulator.node.kubelet import Kubelet
+from simulator.node.processes import log_path
+
+
+class Logs:
+    def __init__(self, cluster: Cluster, kubelet: Kubelet, home: Path) -> None:
+        self._pods = cluster.informer(PODS)
+        self._clock = cluster.clock
+        self._kubelet = kubelet
+        self._home = home
+
+    def read(self, namespace: str, name: str, offset: int) -> tuple[bytes, bool] | None:
+        """The log from byte ``offset`` on, and whether it is over; None while the pod has not started."""
+        key = f"{namespace}/{name}"
+        pod = self._pods.get(key)
+        if pod is None or (phase_of(pod) == "Pending" and self._kubelet.started_at(key) is None):
+            return None
+        over = is_finished(pod)
+        if lifecycle.behaviour(pod).process:
+            return self._of_process(pod, offset), over
+        started, until = self._span(key, pod)
+        step_s = self._clock.real(trainlog.STEP_S)
+        lines = trainlog.lines(name_of(pod), started=started, until=until, step_real_s=step_s)
+        return "".join(f"{line}\n" for line in lines).encode()[offset:], over
+
+    def _of_process(self, pod: Object, offset: int) -> bytes:
+        path = log_path(self._home, pod, restarts_of(pod))
+        if not path.exists():
+            return b""
+        with path.open("rb") as log:
+            log.seek(offset)
+            return log.read()
+
+    def _span(self, key: str, pod: Object) -> tuple[float, float]:
+        """From when to when the container ran (or runs); the exact moment while the simulator knows it."""
+        statuses = (pod.get("status") or {}).get("containerStatuses") or []
+        state: Object = (statuses[0].get("state") or {}) if statuses else {}
+        if "waiting" in state:
+            state = statuses[0].get("lastState") or {}
+        exact, now = self._kubelet.started_at(key), self._clock.now()
+        if "terminated" in state:
+            return self._whole_span(pod, state["terminated"])
+        if exact is not None or "running" not in state:
+            return exact or now, now
+        return parse_stamp(state["running"]["startedAt"]), now
+
+    def _whole_span(self, pod: Object, ended: Object) -> tuple[float, float]:
+        """Stamps lose the fractions of a second: a run that lasted as long as it should is given its full length."""
+        started, finished = parse_stamp(ended["startedAt"]), parse_stamp(ended["finishedAt"])
+        meant_s = lifecycle.behaviour(pod).duration_s
+        due = started + self._clock.real(meant_s or 0.0)
+        return started, due if finished <= due <= finished + 1 else finished

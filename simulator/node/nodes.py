@@ -1,0 +1,200 @@
+"""Makes a member's nodes from a shape, and does what Kubernetes does when one of them stops answering.
+
+A node is switched off by its annotation ``convoy.dev/power: "off"``: its Ready condition becomes Unknown, it is tainted
+unreachable, and after the toleration time its pods are deleted (and stay Terminating until the node is back, as they do
+in Kubernetes). Everybody learns it from the API server, so it survives a restart of the simulator.
+"""
+
+from dataclasses import dataclass, field
+
+from fleet.kube.resources import NODES, PODS
+from fleet.member.client import MemberClient, Object
+from fleet.member.errors import MemberExists
+from simulator.machinery.clock import parse_stamp, stamp
+from simulator.machinery.controller import Cluster, Controller
+from simulator.machinery.objects import (
+    annotations_of,
+    condition,
+    is_finished,
+    is_leaving,
+    key_of,
+    name_of,
+    node_of,
+    split_key,
+    uid_of,
+)
+from simulator.scheduler.fit import first_untolerated, tolerates
+
+POWER = "convoy.dev/power"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+NOT_READY = "node.kubernetes.io/not-ready"
+"""A real API server taints every new node with it until somebody finds the node ready."""
+TOLERATED_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Like nodes: how many, and what each offers."""
+
+    name: str
+    count: int
+    cpu: str = "64"
+    memory: str = "512Gi"
+    gpus: int = 0
+    gpu_resource: str = "nvidia.com/gpu"
+    gpu_model: str = ""
+    pods: int = 110
+    labels: dict[str, str] = field(default_factory=dict)
+    taints: tuple[Object, ...] = ()
+
+
+def is_off(node: Object) -> bool:
+    return annotations_of(node).get(POWER) == "off"
+
+
+def node_names(member: str, pool: Pool) -> list[str]:
+    return [f"{member}-{pool.name}-{i}" for i in range(pool.count)]
+
+
+def node_of_pool(member: str, pool: Pool, index: int, *, labels: dict[str, str], version: str, now: float) -> Object:
+    name = node_names(member, pool)[index]
+    offers = {"cpu": pool.cpu, "memory": pool.memory, "pods": str(pool.pods), "ephemeral-storage": "1Ti"}
+    if pool.gpus:
+        offers[pool.gpu_resource] = str(pool.gpus)
+    own = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "convoy.dev/pool": pool.name,
+    }
+    model = {"nvidia.com/gpu.product": pool.gpu_model} if pool.gpu_model else {}
+    info = {"kubeletVersion": version, "osImage": "Convoy simulated node", "architecture": "amd64"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {**own, **model, **labels, **pool.labels}},
+        "spec": {"taints": [dict(taint) for taint in pool.taints]},
+        "status": {
+            "capacity": offers,
+            "allocatable": offers,
+            "addresses": [{"type": "InternalIP", "address": address(name)}, {"type": "Hostname", "address": name}],
+            "conditions": [ready_condition("True", now)],
+            "nodeInfo": info,
+        },
+    }
+
+
+def address(node: str) -> str:
+    """A stable made-up host address."""
+    number = sum((i + 1) * ord(letter) for i, letter in enumerate(node))
+    return f"192.168.{number // 250 % 250}.{number % 250 + 1}"
+
+
+def ready_condition(status: str, now: float) -> Object:
+    reason, message = {
+        "True": ("KubeletReady", "kubelet is posting ready status"),
+        "Unknown": ("NodeStatusUnknown", "Kubelet stopped posting node status."),
+    }[status]
+    at = stamp(now)
+    return {
+        "type": "Ready",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": at,
+        "lastTransitionTime": at,
+    }
+
+
+def make_nodes(
+    client: MemberClient, member: str, pools: list[Pool], *, labels: dict[str, str], version: str, now: float
+) -> None:
+    """Creates the nodes that are not there yet; those there keep their state."""
+    for pool in pools:
+        for index in range(pool.count):
+            node = node_of_pool(member, pool, index, labels=labels, version=version, now=now)
+            try:
+                client.create(NODES.path(), node)
+            except MemberExists:
+                continue
+            client.merge_patch(NODES.path(name=name_of(node), subresource="status"), {"status": node["status"]})
+
+
+class NodeLifecycle(Controller):
+    """Keys are node names."""
+
+    name = "nodes"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._nodes = cluster.informer(NODES)
+        self._pods = cluster.informer(PODS)
+        self._nodes.listen(lambda _kind, node: self.queue.add(name_of(node)))
+        self._pods.listen(self._on_pod)
+
+    def reconcile(self, key: str) -> float | None:
+        node = self._nodes.get(f"/{key}")
+        if node is None:
+            return self._force_away(key)
+        self._show(node)
+        return self._evict(key) if is_off(node) else None
+
+    def _on_pod(self, kind: str, pod: Object) -> None:
+        node = self._nodes.get(f"/{node_of(pod)}") if kind == "ADDED" and node_of(pod) else None
+        if node is not None and is_off(node):
+            self.queue.add(name_of(node))
+
+    def _show(self, node: Object) -> None:
+        """Brings the Ready condition and the taints in line with the switch; writes only what differs."""
+        off = is_off(node)
+        wanted = "Unknown" if off else "True"
+        found = condition(node, "Ready")
+        path = NODES.path(name=name_of(node))
+        if found is None or found["status"] != wanted:
+            others = [c for c in (node.get("status") or {}).get("conditions") or [] if c["type"] != "Ready"]
+            conditions = [*others, ready_condition(wanted, self.clock.now())]
+            answer = self.client.merge_patch(path + "/status", {"status": {"conditions": conditions}})
+            self._nodes.learn(answer)
+        taints = (node.get("spec") or {}).get("taints") or []
+        kept = [t for t in taints if t["key"] not in (UNREACHABLE, NOT_READY)]
+        lost = [{"key": UNREACHABLE, "effect": effect} for effect in ("NoSchedule", "NoExecute")] if off else []
+        if len(taints) - len(kept) != len(lost):
+            self._nodes.learn(self.client.merge_patch(path, {"spec": {"taints": kept + lost}}))
+
+    def _evict(self, name: str) -> float | None:
+        """Deletes the pods that tolerate the silence no longer; returns when the next one is due."""
+        node = self._nodes.get(f"/{name}")
+        ready = condition(node, "Ready") if node else None
+        if ready is None or ready["status"] != "Unknown":
+            return 0.1
+        since = parse_stamp(ready["lastTransitionTime"])
+        waits = []
+        for pod in self._pods.all():
+            if node_of(pod) != name or is_finished(pod) or is_leaving(pod):
+                continue
+            tolerated = toleration_s(pod)
+            if tolerated is None:
+                continue
+            left_s = since + self.clock.real(tolerated) - self.clock.now()
+            if left_s > 0:
+                waits.append(left_s)
+            else:
+                self.client.delete(PODS.path(*split_key(key_of(pod))), uid=uid_of(pod))
+        return min(waits, default=None)
+
+    def _force_away(self, name: str) -> float | None:
+        """The pods of a node that is no more are removed without its kubelet."""
+        for pod in self._pods.all():
+            if node_of(pod) == name:
+                self.client.delete(PODS.path(*split_key(key_of(pod))), uid=uid_of(pod), grace_s=0)
+        return None
+
+
+def toleration_s(pod: Object) -> float | None:
+    """How long (simulated) the pod stays on an unreachable node; None: for ever."""
+    taint = {"key": UNREACHABLE, "effect": "NoExecute"}
+    tolerations = [t for t in pod["spec"].get("tolerations") or [] if tolerates(t, taint)]
+    if first_untolerated([taint], tolerations, ("NoExecute",)):
+        return TOLERATED_S
+    limits = [float(t["tolerationSeconds"]) for t in tolerations if t.get("tolerationSeconds") is not None]
+    return min(limits, default=None)

@@ -1,0 +1,293 @@
+"""Runs a pod's first container as a real local process: its command, env and mounted files, its output as the log.
+
+Isolated: see `launcher`. What differs from a container, on purpose: ``python`` is this interpreter; volumes become
+directories of the member's home, and every mount path in command, args and env is replaced by its directory (the map is in
+``CONVOY_MOUNTS``); pods of one job talk over a 127.0.0.1 of their own, so ``MASTER_ADDR`` and ``MASTER_PORT`` (with their
+``PET_`` twins) are rewritten to it and to a port of the job's own. Knows no API server: what it needs of one is handed in.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from simulator.machinery.objects import Object, controller_of, name_of, namespace_of, uid_of
+from simulator.node import launcher
+from simulator.node.isolation import Isolation, start_launcher
+
+FetchData = Callable[[str, str, str], Mapping[str, str]]
+"""(ConfigMap or Secret, namespace, name) -> its files as text; raises LookupError when it is not there."""
+
+_VARIABLE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
+_KEPT = ("LANG", "LC_ALL")
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_NAME = re.compile(r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command, and what of the member's home it may see."""
+
+    command: list[str]
+    env: dict[str, str]
+    folder: Path
+    """The pod's own; the command sees of it what ``read`` and ``write`` name."""
+    log: Path
+    job: str
+    """Pods of one job share a network."""
+    workdir: str
+    read: tuple[Path, ...]
+    write: tuple[Path, ...]
+
+    @property
+    def work(self) -> Path:
+        """Where it starts, and its HOME."""
+        return self.folder / "work"
+
+
+class Ports:
+    """One free loopback port per job, the same for all its pods as long as the simulator lives; its pods start in threads."""
+
+    def __init__(self) -> None:
+        self._by_job: dict[str, int] = {}
+        self._one_asks = threading.Lock()
+
+    def of(self, job: str) -> int:
+        with self._one_asks:
+            if job not in self._by_job:
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", 0))
+                    self._by_job[job] = probe.getsockname()[1]
+            return self._by_job[job]
+
+
+class Process:
+    """A started launcher, with its command inside. OSError: the kernel does not isolate it."""
+
+    def __init__(self, launch: Launch, isolation: Isolation) -> None:
+        self.log = launch.log
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
+        root = launch.folder / "root"
+        root.mkdir(exist_ok=True)
+        self._network = isolation.networks.of(launch.job)
+        namespaces = self._network.__enter__()
+        spec = isolation.spec(
+            launch.command,
+            launch.env,
+            root,
+            namespaces=list(namespaces),
+            hostname=launch.env["HOSTNAME"][:63],
+            workdir=launch.workdir,
+            cwd=str(launch.work),
+            pod=[str(path) for path in launch.read],
+            write=[str(path) for path in launch.write],
+        )
+        with launch.log.open("ab") as output:
+            self._popen = start_launcher(spec, output)
+
+    def wait(self) -> int:
+        """The exit code, as a shell would say it; whatever the command left behind is killed."""
+        code = self._popen.wait()
+        self._signal(signal.SIGKILL)
+        assert self._popen.stdin is not None  # noqa: S101
+        with contextlib.suppress(BrokenPipeError):
+            self._popen.stdin.close()
+        self._network.__exit__(None, None, None)
+        return code if code >= 0 else 128 - code
+
+    def ended(self) -> bool:
+        return self._popen.returncode is not None
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.killpg(self._popen.pid, number)
+        except ProcessLookupError:
+            return
+
+
+def prepare(pod: Object, home: Path, fetch: FetchData, ports: Ports, *, restart: int) -> Launch:
+    """Lays out the pod's directory and says what to run. Raises LookupError or ValueError with words for a person."""
+    container = pod["spec"]["containers"][0]
+    folder = home / "pods" / uid_of(pod)
+    work = _give(folder / "work")
+    mounts, read, write = _mount(pod, container, folder, home, fetch)
+    env = _environment(pod, container, fetch)
+    owner = controller_of(pod)
+    job = owner["uid"] if owner else uid_of(pod)
+    _localise(env, ports, job)
+    env = {name: _relocate(value, mounts) for name, value in env.items()}
+    words = [*(container.get("command") or []), *(container.get("args") or [])]
+    if not words:
+        raise ValueError("a pod that runs as a process needs a command or args")
+    command = [_relocate(_expand(word, env), mounts) for word in words]
+    if command[0] in ("python", "python3"):
+        command[0] = sys.executable
+    base = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    base |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{_PATH}", "HOME": str(work)}
+    about = {"HOSTNAME": name_of(pod), "POD_NAME": name_of(pod), "POD_NAMESPACE": namespace_of(pod)}
+    return Launch(
+        command=command,
+        env={**base, **about, "CONVOY_MOUNTS": json.dumps(mounts), **env},
+        folder=folder,
+        log=log_path(home, pod, restart),
+        job=job,
+        workdir=_relocate(container.get("workingDir") or "", mounts) or str(work),
+        read=read,
+        write=(work, *write),
+    )
+
+
+def log_path(home: Path, pod: Object, restart: int) -> Path:
+    return home / "logs" / uid_of(pod) / f"{restart}.log"
+
+
+def sweep(home: Path, uid: str) -> None:
+    """Removes what a deleted pod left on disk."""
+    shutil.rmtree(home / "pods" / uid, ignore_errors=True)
+    shutil.rmtree(home / "logs" / uid, ignore_errors=True)
+
+
+def _mount(
+    pod: Object, container: Object, folder: Path, home: Path, fetch: FetchData
+) -> tuple[dict[str, str], tuple[Path, ...], tuple[Path, ...]]:
+    """Mount path -> directory, and which directories it may read and which it may write.
+
+    ConfigMaps and Secrets are copied; a claim is a directory that outlives the pod. What the pod may write, and so may hold
+    links that it made, is never written here, and never below it.
+    """
+    volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or []}
+    mounts: dict[str, str] = {}
+    read: dict[Path, None] = {}
+    write: dict[Path, None] = {}
+    for mount in container.get("volumeMounts") or []:
+        volume = volumes.get(mount["name"])
+        if volume is None:
+            raise LookupError(f"volume {mount['name']!r} is not declared")
+        if "configMap" in volume or "secret" in volume:
+            place = folder / "files" / _plain(mount["name"])
+            _copy(place, _files(volume, namespace_of(pod), fetch))
+            read[place] = None
+        elif claim := volume.get("persistentVolumeClaim"):
+            place = _give(home / "volumes" / _plain(namespace_of(pod)) / _plain(claim["claimName"]))
+            write[place] = None
+        else:
+            place = _give(folder / "volumes" / _plain(mount["name"]))
+            write[place] = None
+        inside = place / mount["subPath"] if mount.get("subPath") else place
+        mounts[mount["mountPath"].rstrip("/")] = str(inside)
+    return mounts, tuple(read), tuple(write)
+
+
+def _plain(name: str) -> str:
+    """A name that is one step of a path, and not one up."""
+    if not _NAME.match(name):
+        raise ValueError(f"{name!r} is no name of a volume")
+    return name
+
+
+def _give(place: Path) -> Path:
+    """A directory of the pod's own; one from before the isolation is handed over whole."""
+    place.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() == 0 and place.stat().st_uid != launcher.POD_UID:
+        for folder, folders, files in os.walk(place):
+            for name in (*folders, *files):
+                os.chown(Path(folder) / name, launcher.POD_UID, launcher.POD_UID, follow_symlinks=False)
+        os.chown(place, launcher.POD_UID, launcher.POD_UID)
+    return place
+
+
+def _copy(place: Path, files: Mapping[str, str]) -> None:
+    """Files that the pod may read, and the simulator alone writes."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        target = place / name
+        if place.resolve() not in target.resolve().parents:
+            raise ValueError(f"volume {place.name!r} names a file outside itself: {name!r}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+
+def _files(volume: Object, namespace: str, fetch: FetchData) -> dict[str, str]:
+    if source := volume.get("configMap"):
+        data = dict(fetch("ConfigMap", namespace, source["name"]))
+    elif source := volume.get("secret"):
+        data = dict(fetch("Secret", namespace, source["secretName"]))
+    else:
+        return {}
+    if items := source.get("items"):
+        return {item["path"]: data[item["key"]] for item in items}
+    return data
+
+
+def _environment(pod: Object, container: Object, fetch: FetchData) -> dict[str, str]:
+    env: dict[str, str] = {}
+    for source in container.get("envFrom") or []:
+        for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+            if field in source:
+                found = fetch(kind, namespace_of(pod), source[field]["name"])
+                env.update({source.get("prefix", "") + key: value for key, value in found.items()})
+    for entry in container.get("env") or []:
+        if "valueFrom" in entry:
+            env[entry["name"]] = _value_from(pod, entry["valueFrom"], fetch)
+        else:
+            env[entry["name"]] = _expand(str(entry.get("value") or ""), env)
+    return env
+
+
+def _value_from(pod: Object, source: Object, fetch: FetchData) -> str:
+    for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
+        if field in source:
+            data = fetch(kind, namespace_of(pod), source[field]["name"])
+            if source[field]["key"] not in data and not source[field].get("optional"):
+                raise LookupError(f"{kind} {source[field]['name']!r} has no key {source[field]['key']!r}")
+            return data.get(source[field]["key"], "")
+    found = pod
+    path = str((source.get("fieldRef") or {}).get("fieldPath") or "")
+    key = re.match(r"^metadata\.(labels|annotations)\['(.+)'\]$", path)
+    for part in ("metadata", *key.groups()) if key else path.split("."):
+        found = found.get(part, "") if isinstance(found, dict) else ""
+    return str(found)
+
+
+def _localise(env: dict[str, str], ports: Ports, job: str) -> None:
+    """Nobody resolves the names of pods here: the pods of one job meet on the loopback."""
+    if "MASTER_PORT" not in env and "PET_RDZV_ENDPOINT" not in env:
+        return
+    port = str(ports.of(job))
+    local = {"ADDR": "127.0.0.1", "PORT": port}
+    for name in [name for name in env if name in ("MASTER_ADDR", "PET_MASTER_ADDR", "MASTER_PORT", "PET_MASTER_PORT")]:
+        env[name] = local[name.rsplit("_", 1)[1]]
+    if "PET_RDZV_ENDPOINT" in env:
+        env["PET_RDZV_ENDPOINT"] = f"127.0.0.1:{port}"
+
+
+def _expand(text: str, env: Mapping[str, str]) -> str:
+    """``$(NAME)`` as Kubernetes does it: unknown names stay as they are, ``$$`` is a dollar."""
+
+    def one(match: re.Match[str]) -> str:
+        name = match.group(1)
+        return "$" if name is None else env.get(name, match.group(0))
+
+    return _VARIABLE.sub(one, text)
+
+
+def _relocate(text: str, mounts: Mapping[str, str]) -> str:
+    """Replaces mount paths, longest first, where they stand as whole leading parts of a path."""
+    if not mounts:
+        return text
+    paths = "|".join(re.escape(path) for path in sorted(mounts, key=len, reverse=True) if path)
+    return re.sub(rf"(?<![\w./-])({paths})(?=/|$|[\s:;,'\")])", lambda m: mounts[m.group(1)], text)

@@ -1,0 +1,104 @@
+"""Carries out what the trades decide through the member's API: one controller for every kind that has a trade."""
+
+import contextlib
+from functools import partial
+
+from fleet.kube.resources import JOBS, PODS, VOLCANO_COMMANDS, VOLCANO_POD_GROUPS, Resource
+from fleet.member.client import Object
+from fleet.member.errors import MemberExists, MemberMissing
+from simulator.machinery.conditions import difference
+from simulator.machinery.controller import Cluster, Controller
+from simulator.machinery.objects import is_leaving, key_of, name_of, namespace_of, owner_of, phase_of, uid_of
+from simulator.operators.operator import Found, Step
+from simulator.operators.registry import TRADES
+
+GATHER_S = 0.02
+
+
+class Operators(Controller):
+    """Keys are ``group/Kind/namespace/name``."""
+
+    name = "operators"
+    workers = 2
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._trades = {_key(t.resource): t for t in TRADES if cluster.serves(t.resource)}
+        self._jobs = {key: cluster.informer(trade.resource) for key, trade in self._trades.items()}
+        self._children = {PODS: cluster.informer(PODS), JOBS: cluster.informer(JOBS)}
+        for resource in (VOLCANO_POD_GROUPS, VOLCANO_COMMANDS):
+            if cluster.serves(resource):
+                self._children[resource] = cluster.informer(resource)
+        for key, informer in self._jobs.items():
+            informer.listen(partial(self._on_job, key))
+        for informer in self._children.values():
+            informer.listen(self._on_child)
+
+    def reconcile(self, key: str) -> float | None:
+        group, kind, where = key.split("/", 2)
+        trade, informer = self._trades[f"{group}/{kind}"], self._jobs[f"{group}/{kind}"]
+        job = informer.get(where)
+        if job is None or is_leaving(job):
+            return None
+        step = trade.step(job, self._found(job), self.clock.now())
+        self._carry_out(job, step)
+        patch = difference(job.get("status") or {}, step.status)
+        if patch:
+            path = trade.resource.path(namespace_of(job), name_of(job), "status")
+            informer.learn(self.client.merge_patch(path, {"metadata": {"uid": uid_of(job)}, "status": patch}))
+            self.queue.add_after(key, GATHER_S)
+        return None
+
+    def _found(self, job: Object) -> Found:
+        def owned(resource: Resource) -> list[Object]:
+            informer = self._children.get(resource)
+            return informer.owned_by(uid_of(job)) if informer else []
+
+        jobs = owned(JOBS)
+        pods = {name_of(each): self._children[PODS].owned_by(uid_of(each)) for each in jobs}
+        running = {name: sum(phase_of(pod) == "Running" for pod in held) for name, held in pods.items()}
+        groups = owned(VOLCANO_POD_GROUPS)
+        commands = owned(VOLCANO_COMMANDS)
+        aborted = any(command.get("action") == "AbortJob" for command in commands)
+        return Found(owned(PODS), jobs, groups[0] if groups else None, aborted, running)
+
+    def _carry_out(self, job: Object, step: Step) -> None:
+        namespace, uid = namespace_of(job), uid_of(job)
+        for obj in step.remove:
+            resource = JOBS if obj in self._children[JOBS].owned_by(uid) else PODS
+            if not is_leaving(obj):
+                with contextlib.suppress(MemberMissing):
+                    answer = self.client.delete(resource.path(namespace, name_of(obj)), propagation="Background")
+                    self._children[resource].learn_if_object(answer)
+        for pod, notes in step.annotate:
+            patch = {"metadata": {"uid": uid_of(pod), "annotations": notes}}
+            with contextlib.suppress(MemberMissing):
+                self._children[PODS].learn(self.client.merge_patch(PODS.path(namespace, name_of(pod)), patch))
+        for resource, body in step.make:
+            known = self._children.get(resource)
+            if known is not None and known.get(key_of(body)) is not None:
+                continue
+            with contextlib.suppress(MemberExists):
+                made = self.client.create(resource.path(namespace), body)
+                if known is not None:
+                    known.learn(made)
+
+    def _on_job(self, key: str, change: str, job: Object) -> None:
+        if change != "DELETED":
+            self.queue.add(f"{key}/{key_of(job)}")
+
+    def _on_child(self, _change: str, child: Object) -> None:
+        owner = owner_of(child)
+        if owner and owner["kind"] == JOBS.kind and owner["apiVersion"] == JOBS.api_version:
+            parent = self._children[JOBS].get(f"{namespace_of(child)}/{owner['name']}")
+            owner = owner_of(parent) if parent else None
+        if owner and (key := _key_of(owner)) in self._trades:
+            self.queue.add_after(f"{key}/{namespace_of(child)}/{owner['name']}", GATHER_S)
+
+
+def _key(resource: Resource) -> str:
+    return f"{resource.group}/{resource.kind}"
+
+
+def _key_of(owner: Object) -> str:
+    return f"{owner['apiVersion'].partition('/')[0]}/{owner['kind']}"

@@ -1,0 +1,82 @@
+"""TrainingJobs (et-operator): workers come, go and are replaced under a job that goes on. Pure."""
+
+import copy
+
+from fleet.kube.resources import PODS, SERVICES, TRAINING_JOBS
+from simulator.machinery import conditions
+from simulator.machinery.objects import Object, annotations_of, name_of, phase_of
+from simulator.operators.operator import Found, Step, Trade, at, ended, surplus
+
+SUSPEND = ("scheduling.x-k8s.io/suspend", "job-supervisor.kube-ai.io/job-suspended")
+
+
+class Horovod(Trade):
+    """A launcher once all workers are ready; the job is over with the launcher. There is no way back from suspension."""
+
+    resource = TRAINING_JOBS
+
+    def step(self, job: Object, found: Found, now: float) -> Step:
+        status = copy.deepcopy(job.get("status") or {})
+        phase = status.get("phase") or "Created"
+        if phase in ("Succeeded", "Failed"):
+            return Step(status, remove=ended(job, found))
+        if phase == "Suspended" or any(annotations_of(job).get(note) == "true" for note in SUSPEND):
+            return Step({**status, "phase": "Suspended"}, remove=found.pods)
+        if phase == "Restarting" and found.pods:
+            return Step(status, remove=found.pods)
+        at(status, "startTime", now)
+        return self._run(job, found, status, now)
+
+    def _run(self, job: Object, found: Found, status: Object, now: float) -> Step:
+        roles = {name.lower(): spec for name, spec in job["spec"]["etReplicaSpecs"].items()}
+        workers = [f"{name_of(job)}-worker-{i}" for i in range(int(roles["worker"].get("replicas") or 1))]
+        launcher = f"{name_of(job)}-launcher"
+        step = Step(status, remove=surplus(found, [*workers, launcher]))
+        for index, name in enumerate(workers):
+            self._make(step, job, name, "worker", index, roles["worker"])
+        phases = found.phases(workers)
+        step.remove += [pod for pod in found.pods if name_of(pod) in workers and phase_of(pod) == "Failed"]
+        status |= {"targetWorkers": len(workers), "currentWorkers": phases.count("Running")}
+        self._say(status, "WorkersCreated", "all workers are made", now)
+        [chief] = found.phases([launcher])
+        if chief or all(phase == "Running" for phase in phases):
+            self._say(status, "WorkersReady", "all workers are ready", now)
+            self._make(step, job, launcher, "launcher", 0, roles["launcher"])
+        self._judge(job, status, chief, phases, now)
+        if status["phase"] == "Restarting":
+            step.make, step.remove = [], found.pods
+        return step
+
+    def _judge(self, job: Object, status: Object, chief: str, phases: list[str], now: float) -> None:
+        restarts, spec = int(status.get("restartCount") or 0), job["spec"]
+        limit = spec.get("backoffLimit")
+        if (
+            chief == "Failed"
+            and spec.get("restartPolicy") == "OnFailure"
+            and restarts < (6 if limit is None else limit)
+        ):
+            status |= {"phase": "Restarting", "restartCount": restarts + 1}
+        elif chief in ("Succeeded", "Failed"):
+            status["phase"] = chief
+            at(status, "completionTime", now)
+        elif chief == "Running":
+            status["phase"] = "Running" if all(phase == "Running" for phase in phases) else "Scaling"
+        else:
+            status["phase"] = "Created"
+        self._say(status, status["phase"], f"the job is {status['phase']}", now)
+
+    def _say(self, status: Object, kind: str, words: str, now: float) -> None:
+        conditions.put(status, kind, true=True, reason=kind, message=words, now=now)
+
+    def _make(self, step: Step, job: Object, name: str, role: str, index: int, spec: Object) -> None:
+        labels = {
+            "group-name": self.resource.group,
+            "training-job-name": name_of(job),
+            "training-job-role": role,
+            "replica-index": str(index),
+        }
+        restart = str(spec.get("restartPolicy") or "Never")
+        step.make.append((PODS, self.pod(job, name, spec["template"], labels, restart)))
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": self.owned(job, name, labels)}
+        ports = [{"name": "ssh", "port": 22, "targetPort": 22, "protocol": "TCP"}]
+        step.make.append((SERVICES, {**service, "spec": {"clusterIP": "None", "selector": labels, "ports": ports}}))

@@ -1,0 +1,1 @@
+"""The Job controller for batch/v1."""

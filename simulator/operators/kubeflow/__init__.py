@@ -1,0 +1,1 @@
+"""The training operator for the kubeflow.org kinds."""

@@ -1,0 +1,92 @@
+"""What the operators of other kinds than kubeflow's have in common: a trade looks at a job and says what should be. Pure.
+
+A trade makes a `Step` of a job and of what belongs to it: the objects that should exist, those that should not, the status.
+`operators` carries steps out; a step that changes nothing is the end of it.
+"""
+
+import copy
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fleet.kube.resources import JOBS, PODS, SERVICES, VOLCANO_POD_GROUPS, Resource
+from simulator.machinery.clock import stamp
+from simulator.machinery.objects import Object, is_leaving, name_of, namespace_of, owner_reference, phase_of, uid_of
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+MADE = (PODS, JOBS, SERVICES, VOLCANO_POD_GROUPS)
+"""What a trade may make."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What belongs to the job now."""
+
+    pods: list[Object]
+    jobs: list[Object] = field(default_factory=list)
+    group: Object | None = None
+    """Its Volcano PodGroup."""
+    aborted: bool = False
+    """A Volcano command asks to end it."""
+    running: dict[str, int] = field(default_factory=dict)
+    """How many pods of each of its Jobs run, by the Job's name."""
+
+    def phases(self, names: Iterable[str]) -> list[str]:
+        """The phases of those pods; a missing one is ``""``."""
+        known = {name_of(pod): phase_of(pod) for pod in self.pods if not is_leaving(pod)}
+        return [known.get(name, "") for name in names]
+
+
+@dataclass(slots=True)
+class Step:
+    status: Object
+    make: list[tuple[Resource, Object]] = field(default_factory=list)
+    """Made where they are missing."""
+    remove: list[Object] = field(default_factory=list)
+    """Pods and Jobs."""
+    annotate: list[tuple[Object, dict[str, str]]] = field(default_factory=list)
+    """Pods, and what to write on them."""
+
+
+class Trade:
+    """One kind of job; a subclass a kind."""
+
+    resource: Resource
+
+    def step(self, job: Object, found: Found, now: float) -> Step:
+        raise NotImplementedError
+
+    def owned(self, job: Object, name: str, labels: dict[str, str] | None = None) -> Object:
+        owner = owner_reference(job, self.resource.api_version, self.resource.kind)
+        meta = {"name": name, "namespace": namespace_of(job), "ownerReferences": [owner]}
+        return {**meta, "labels": labels} if labels else meta
+
+    def pod(self, job: Object, name: str, template: Object, labels: dict[str, str], restart: str = "Never") -> Object:
+        meta, spec = template.get("metadata") or {}, copy.deepcopy(template["spec"])
+        spec["restartPolicy"] = restart
+        own = self.owned(job, name, {**(meta.get("labels") or {}), **labels})
+        own["annotations"] = dict(meta.get("annotations") or {})
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
+
+
+def ended(job: Object, found: Found) -> list[Object]:
+    """What is removed once a job is over, as its cleanPodPolicy has it: the pods still there that have not ended."""
+    policy = str((job.get("spec") or {}).get("cleanPodPolicy") or "Running")
+    finished = ("Succeeded", "Failed")
+    return [pod for pod in found.pods if policy == "All" or (policy == "Running" and phase_of(pod) not in finished)]
+
+
+def surplus(found: Found, wanted: Iterable[str]) -> list[Object]:
+    names = set(wanted)
+    return [pod for pod in found.pods if name_of(pod) not in names]
+
+
+def lot(job: Object, word: str = "") -> str:
+    """Five letters, always the same for the same job and word."""
+    digest = hashlib.sha256(f"{uid_of(job)}/{word}".encode()).digest()
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:5])
+
+
+def at(status: Object, name: str, now: float) -> None:
+    """Notes a moment, once."""
+    status.setdefault(name, stamp(now))

@@ -1,0 +1,110 @@
+"""RayJobs (KubeRay): a cluster of a head and groups of workers, a Job that submits the program, another try if it fails. Pure.
+
+The cluster's pods belong to the RayJob itself here: there is no RayCluster object between them.
+"""
+
+import copy
+
+from fleet.kube.resources import JOBS, PODS, RAY_JOBS
+from simulator.machinery.objects import Object, is_true, name_of
+from simulator.operators.operator import Found, Step, Trade, at, lot
+
+SUBMITS = "K8sJobMode"
+LONG = {"convoy.dev/duration": "8760h"}
+"""A Ray node lives until its cluster goes."""
+
+
+class Ray(Trade):
+    resource = RAY_JOBS
+
+    def step(self, job: Object, found: Found, now: float) -> Step:
+        status, spec = copy.deepcopy(job.get("status") or {}), job["spec"]
+        deployed = status.get("jobDeploymentStatus") or ""
+        everything = [*found.pods, *found.jobs]
+        if deployed in ("Complete", "Failed"):
+            return Step(status, remove=found.pods if spec.get("shutdownAfterJobFinishes") else [])
+        if spec.get("suspend"):
+            status["jobDeploymentStatus"] = "Suspending" if everything else "Suspended"
+            return Step(_without_cluster(status), remove=everything)
+        if deployed == "Retrying" and everything:
+            return Step(status, remove=everything)
+        if deployed in ("", "Suspending", "Suspended", "Retrying"):
+            status |= {"jobDeploymentStatus": "Initializing", "jobStatus": "PENDING"}
+            drawn = lot(job, f"cluster-{status.get('failed')}-{job['metadata'].get('generation')}")
+            status["rayClusterName"] = f"{name_of(job)}-{drawn}"
+        at(status, "startTime", now)
+        return self._run(job, found, status, now)
+
+    def _run(self, job: Object, found: Found, status: Object, now: float) -> Step:
+        spec, nodes = job["spec"], self._nodes(job, status["rayClusterName"])
+        step = Step(status, make=[(PODS, node) for node in nodes])
+        names = {name_of(node) for node in nodes}
+        step.remove = [pod for pod in found.pods if name_of(pod) not in names]
+        phases = found.phases(name_of(node) for node in nodes)
+        ready = all(phase == "Running" for phase in phases)
+        submits = (spec.get("submissionMode") or SUBMITS) == SUBMITS
+        if submits and (ready or found.jobs):
+            step.make.append((JOBS, self._submitter(job)))
+            self._follow(job, found, status, now)
+        elif not submits:
+            ends = {"Succeeded": "SUCCEEDED", "Failed": "FAILED"}
+            self._enter(job, status, ends.get(phases[0], "RUNNING" if ready else "PENDING"), now)
+        if status["jobDeploymentStatus"] == "Retrying":
+            return Step(status, remove=[*found.pods, *found.jobs])
+        return step
+
+    def _follow(self, job: Object, found: Found, status: Object, now: float) -> None:
+        for each in found.jobs:
+            ends = {"SUCCEEDED": is_true(each, "Complete"), "FAILED": is_true(each, "Failed")}
+            running = "RUNNING" if found.running.get(name_of(each)) else "PENDING"
+            self._enter(job, status, next((word for word, so in ends.items() if so), running), now)
+
+    def _enter(self, job: Object, status: Object, word: str, now: float) -> None:
+        status["jobStatus"] = word
+        if word == "RUNNING":
+            status["jobDeploymentStatus"] = "Running"
+        if word not in ("SUCCEEDED", "FAILED"):
+            return
+        failed = int(status.get("failed") or 0) + (word == "FAILED")
+        status |= {"failed": failed, "succeeded": int(word == "SUCCEEDED")}
+        if word == "FAILED" and failed <= int(job["spec"].get("backoffLimit") or 0):
+            status["jobDeploymentStatus"] = "Retrying"
+            return
+        status["jobDeploymentStatus"] = "Complete" if word == "SUCCEEDED" else "Failed"
+        at(status, "endTime", now)
+
+    def _nodes(self, job: Object, cluster: str) -> list[Object]:
+        spec = job["spec"]["rayClusterSpec"]
+        nodes = [self._node(job, cluster, "head", "headgroup", 0, spec["headGroupSpec"]["template"])]
+        for group in spec.get("workerGroupSpecs") or []:
+            replicas = 1 if group.get("replicas") is None else int(group["replicas"])
+            count = replicas * int(group.get("numOfHosts") or 1)
+            name = group["groupName"]
+            nodes += [self._node(job, cluster, "worker", name, index, group["template"]) for index in range(count)]
+        return nodes
+
+    def _node(self, job: Object, cluster: str, role: str, group: str, index: int, template: Object) -> Object:
+        stem = f"{cluster}-head" if role == "head" else f"{cluster}-{group}-worker"
+        labels = {
+            "ray.io/cluster": cluster,
+            "ray.io/node-type": role,
+            "ray.io/group": group,
+            "ray.io/is-ray-node": "yes",
+        }
+        labels["ray.io/replica-index"] = str(index)
+        pod = self.pod(job, f"{stem}-{lot(job, f'{stem}-{index}')}", template, labels, "Always")
+        pod["metadata"]["annotations"] = {**LONG, **pod["metadata"]["annotations"]}
+        return pod
+
+    def _submitter(self, job: Object) -> Object:
+        head = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0]
+        usual: Object = {"spec": {"containers": [{"name": "ray-job-submitter", "image": head.get("image", "")}]}}
+        template = copy.deepcopy(job["spec"].get("submitterPodTemplate") or usual)
+        template["spec"]["restartPolicy"] = "Never"
+        body: Object = {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": self.owned(job, name_of(job))}
+        return {**body, "spec": {"backoffLimit": 0, "template": template}}
+
+
+def _without_cluster(status: Object) -> Object:
+    gone = ("rayClusterName", "startTime", "jobStatus")
+    return {key: value for key, value in status.items() if key not in gone}

@@ -1,0 +1,120 @@
+"""SparkApplications: a driver, and executors once it runs; another try as the restart policy has it. Pure."""
+
+import copy
+import math
+import re
+
+from fleet.kube.resources import PODS, SPARK_APPLICATIONS
+from simulator.machinery.clock import stamp
+from simulator.machinery.objects import Object, exit_code, name_of
+from simulator.operators.operator import Found, Step, Trade, lot
+
+_MEMORY = re.compile(r"^(\d+)([kmgt]?)i?b?$", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+OVER = ("COMPLETED", "FAILED")
+
+
+class Spark(Trade):
+    resource = SPARK_APPLICATIONS
+
+    def step(self, job: Object, found: Found, now: float) -> Step:
+        status = copy.deepcopy(job.get("status") or {})
+        state = (status.get("applicationState") or {}).get("state") or ""
+        driver = f"{name_of(job)}-driver"
+        executors = [pod for pod in found.pods if name_of(pod) != driver]
+        if state in OVER:
+            return Step(status, remove=executors)
+        if job["spec"].get("suspend"):
+            return self._enter(status, "SUSPENDING" if found.pods else "SUSPENDED", remove=found.pods)
+        if state == "PENDING_RERUN" and found.pods:
+            return Step(status, remove=found.pods)
+        if state in ("", "PENDING_RERUN", "SUSPENDING", "SUSPENDED"):
+            status["executionAttempts"] = int(status.get("executionAttempts") or 0) + 1
+            status |= {"submissionAttempts": 1, "lastSubmissionAttemptTime": stamp(now)}
+        return self._run(job, found, status, now)
+
+    def _run(self, job: Object, found: Found, status: Object, now: float) -> Step:
+        driver = self._pod(job, f"{name_of(job)}-driver", "driver", {"spark-role": "driver"})
+        [phase] = found.phases([name_of(driver)])
+        status["driverInfo"] = {"podName": name_of(driver)}
+        if phase == "Running":
+            step = self._enter(status, "RUNNING", "")
+            step.make = [(PODS, driver), *((PODS, each) for each in self._executors(job))]
+            names = [name_of(body) for _, body in step.make[1:]]
+            status["executorState"] = dict(
+                zip(names, [each.upper() or "PENDING" for each in found.phases(names)], strict=True)
+            )
+            return step
+        if phase in ("Succeeded", "Failed"):
+            return self._end(job, found, status, phase, now)
+        step = self._enter(status, "SUBMITTED", "")
+        step.make = [(PODS, driver)]
+        return step
+
+    def _end(self, job: Object, found: Found, status: Object, phase: str, now: float) -> Step:
+        policy = job["spec"].get("restartPolicy") or {}
+        tries = int(status["executionAttempts"])
+        again = policy.get("type") == "Always" or (
+            policy.get("type") == "OnFailure"
+            and phase == "Failed"
+            and tries <= int(policy.get("onFailureRetries") or 0)
+        )
+        if again:
+            return self._enter(status, "PENDING_RERUN", "", remove=found.pods)
+        status["terminationTime"] = stamp(now)
+        code = next((exit_code(pod) for pod in found.pods if name_of(pod).endswith("-driver")), None)
+        words = f"driver container failed with ExitCode: {code}" if phase == "Failed" else ""
+        return self._enter(status, "COMPLETED" if phase == "Succeeded" else "FAILED", words)
+
+    def _enter(self, status: Object, state: str, words: str = "", remove: list[Object] | None = None) -> Step:
+        status["applicationState"] = {"state": state, **({"errorMessage": words} if words else {})}
+        return Step(status, remove=remove or [])
+
+    def _executors(self, job: Object) -> list[Object]:
+        spec = job["spec"]
+        given, dynamic = spec["executor"].get("instances"), spec.get("dynamicAllocation") or {}
+        count = int(1 if given is None else given)
+        if dynamic.get("enabled"):
+            count = int(dynamic.get("initialExecutors") or dynamic.get("minExecutors") or 1)
+        stem = f"{name_of(job)}-{lot(job)}-exec"
+        return [
+            self._pod(job, f"{stem}-{n}", "executor", {"spark-role": "executor", "spark-exec-id": str(n)})
+            for n in range(1, count + 1)
+        ]
+
+    def _pod(self, job: Object, name: str, role: str, labels: dict[str, str]) -> Object:
+        spec = job["spec"]
+        body = spec[role]
+        asked = {"cpu": str(body.get("coreRequest") or body.get("cores") or 1), "memory": str(_memory(spec, body))}
+        limits = {"memory": asked["memory"]}
+        if gpu := body.get("gpu"):
+            limits[gpu["name"]] = str(gpu["quantity"])
+        container = {
+            "name": f"spark-kubernetes-{role}",
+            "image": body.get("image") or spec.get("image"),
+            "env": body.get("env") or [],
+            "resources": {"requests": asked, "limits": limits},
+        }
+        meta = {"labels": body.get("labels") or {}, "annotations": body.get("annotations") or {}}
+        pod = {
+            "containers": [container],
+            **({"schedulerName": body["schedulerName"]} if "schedulerName" in body else {}),
+        }
+        marks = {**labels, "sparkoperator.k8s.io/app-name": name_of(job)}
+        return self.pod(job, name, {"metadata": meta, "spec": pod}, marks)
+
+
+def _memory(spec: Object, body: Object) -> int:
+    """Bytes, with what Spark adds for what lives outside the heap."""
+    heap = _bytes(str(body.get("memory") or "1g"))
+    if body.get("memoryOverhead"):
+        return heap + _bytes(str(body["memoryOverhead"]))
+    factor = float(spec.get("memoryOverheadFactor") or (0.1 if spec.get("type") in ("Java", "Scala") else 0.4))
+    return heap + max(384 * 2**20, math.ceil(heap * factor))
+
+
+def _bytes(text: str) -> int:
+    match = _MEMORY.match(text)
+    if not match:
+        raise ValueError(f"not an amount of memory: {text!r}")
+    return int(match[1]) << 10 * _POWERS[match[2].lower()]

@@ -1,0 +1,136 @@
+"""Volcano Jobs: tasks of pods in one PodGroup, made when the group is let in, and policies that answer to events. Pure."""
+
+import copy
+
+from fleet.core import units
+from fleet.kube.resources import PODS, VOLCANO_JOBS, VOLCANO_POD_GROUPS, Resource
+from simulator.machinery.clock import stamp
+from simulator.machinery.objects import Object, annotations_of, name_of, phase_of, uid_of
+from simulator.operators.operator import Found, Step, Trade, surplus
+from simulator.scheduler.packing import TASK_AFFINITY, VOLCANO, VOLCANO_GROUP, VOLCANO_ROLE
+
+OVER = ("Completed", "Failed", "Aborted", "Terminated")
+PREFIX = "volcano.sh/"
+_ACTIONS = {
+    "RestartJob": "Restarting",
+    "AbortJob": "Aborting",
+    "TerminateJob": "Terminating",
+    "CompleteJob": "Completing",
+}
+_ENDS = {"Aborting": "Aborted", "Terminating": "Terminated", "Completing": "Completed", "Restarting": "Pending"}
+
+
+class Volcano(Trade):
+    resource = VOLCANO_JOBS
+
+    def step(self, job: Object, found: Found, now: float) -> Step:
+        status = copy.deepcopy(job.get("status") or {})
+        phase = (status.get("state") or {}).get("phase") or "Pending"
+        live = [pod for pod in found.pods if phase_of(pod) in ("Pending", "Running")]
+        if phase in OVER:
+            return Step(status, remove=live)
+        if found.aborted and phase not in _ENDS:
+            return self._enter(status, "Aborting", now, remove=found.pods)
+        if phase in _ENDS:
+            gone = found.pods if phase in ("Restarting", "Aborting") else live
+            return self._enter(status, phase, now, remove=gone) if gone else self._enter(status, _ENDS[phase], now)
+        return self._run(job, found, status, now)
+
+    def _run(self, job: Object, found: Found, status: Object, now: float) -> Step:
+        pods = self._pods(job)
+        group = self._group(job, pods)
+        let_in = ((found.group or {}).get("status") or {}).get("phase") not in (None, "", "Pending")
+        names = [name_of(pod) for _, pod in pods]
+        phases = found.phases(names)
+        words = {"pending": "Pending", "running": "Running", "succeeded": "Succeeded", "failed": "Failed"}
+        status |= {word: phases.count(each) for word, each in words.items()}
+        status["minAvailable"] = group[1]["spec"]["minMember"]
+        step = self._judge(job, status, dict(zip(names, phases, strict=True)), now)
+        if status["state"]["phase"] in ("Pending", "Running"):
+            step.make = [group, *(((PODS, pod) for _, pod in pods) if let_in else ())]
+            step.remove = surplus(found, names)
+        return step
+
+    def _judge(self, job: Object, status: Object, phases: dict[str, str], now: float) -> Step:
+        """What a policy asks for; else the job ends when every pod has."""
+        action = self._action(job, phases)
+        retries = int(status.get("retryCount") or 0)
+        limit = job["spec"].get("maxRetry")
+        if action == "RestartJob":
+            if retries >= (3 if limit is None else int(limit)):
+                return self._enter(status, "Failed", now)
+            status["retryCount"] = retries + 1
+        if action:
+            return self._enter(status, _ACTIONS[action], now)
+        all_ended = bool(phases) and all(phase in ("Succeeded", "Failed") for phase in phases.values())
+        if all_ended:
+            needed = job["spec"].get("minSuccess") or status["minAvailable"]
+            return self._enter(status, "Completed" if status["succeeded"] >= int(needed) else "Failed", now)
+        started = status["running"] + status["succeeded"] >= status["minAvailable"]
+        return self._enter(status, "Running" if started else "Pending", now)
+
+    def _action(self, job: Object, phases: dict[str, str]) -> str:
+        for number, task in enumerate(job["spec"]["tasks"]):
+            mine = [phases[self._name(job, task, number, index)] for index in range(_replicas(task))]
+            events = {"PodFailed"} if "Failed" in mine else set()
+            if mine and all(phase == "Succeeded" for phase in mine):
+                events.add("TaskCompleted")
+            for policy in [*(task.get("policies") or []), *(job["spec"].get("policies") or [])]:
+                asked = {policy.get("event"), *(policy.get("events") or [])}
+                if policy.get("action") in _ACTIONS and (events & asked or (events and "*" in asked)):
+                    return str(policy["action"])
+        return ""
+
+    def _enter(self, status: Object, phase: str, now: float, remove: list[Object] | None = None) -> Step:
+        if (status.get("state") or {}).get("phase") != phase:
+            status["state"] = {"phase": phase, "lastTransitionTime": stamp(now)}
+        return Step(status, remove=remove or [])
+
+    def _group(self, job: Object, pods: list[tuple[str, Object]]) -> tuple[Resource, Object]:
+        spec = job["spec"]
+        least = int(spec.get("minAvailable") or len(pods))
+        asked = units.plus(units.pod_request(pod["spec"]) for _, pod in pods[:least])
+        quantities = {name: f"{n}m" if name == "cpu" else str(n) for name, n in asked.items() if name != "pods"}
+        meta = self.owned(job, f"{name_of(job)}-{uid_of(job)}")
+        notes = annotations_of(job)
+        meta["annotations"] = {TASK_AFFINITY: notes[TASK_AFFINITY]} if TASK_AFFINITY in notes else {}
+        body = {"apiVersion": VOLCANO_POD_GROUPS.api_version, "kind": VOLCANO_POD_GROUPS.kind, "metadata": meta}
+        queue = spec.get("queue") or "default"
+        return VOLCANO_POD_GROUPS, {**body, "spec": {"minMember": least, "minResources": quantities, "queue": queue}}
+
+    def _pods(self, job: Object) -> list[tuple[str, Object]]:
+        tasks = list(enumerate(job["spec"]["tasks"]))
+        hosts = {_task(task, n): [self._name(job, task, n, i) for i in range(_replicas(task))] for n, task in tasks}
+        return [(_task(t, n), self._pod(job, t, n, i, hosts)) for n, t in tasks for i in range(_replicas(t))]
+
+    def _pod(self, job: Object, task: Object, number: int, index: int, hosts: dict[str, list[str]]) -> Object:
+        role, spec = _task(task, number), job["spec"]
+        marks = {f"{PREFIX}job-name": name_of(job), f"{PREFIX}queue-name": str(spec.get("queue") or "default")}
+        marks[VOLCANO_ROLE] = role
+        labels = {**marks, f"{PREFIX}task-index": str(index)}
+        restart = str(task["template"]["spec"].get("restartPolicy") or "OnFailure")
+        pod = self.pod(job, self._name(job, task, number, index), task["template"], labels, restart)
+        pod["metadata"]["annotations"] |= {**marks, VOLCANO_GROUP: f"{name_of(job)}-{uid_of(job)}"}
+        pod["spec"]["schedulerName"] = spec.get("schedulerName") or VOLCANO
+        env = {"VC_TASK_INDEX": str(index)}
+        for name, known in hosts.items():
+            word = name.upper().replace("-", "_")
+            env |= {
+                f"VC_{word}_HOSTS": ",".join(f"{host}.{name_of(job)}" for host in known),
+                f"VC_{word}_NUM": str(len(known)),
+            }
+        for container in pod["spec"]["containers"]:
+            told = [{"name": key, "value": value} for key, value in env.items()]
+            container["env"] = [*(container.get("env") or []), *told]
+        return pod
+
+    def _name(self, job: Object, task: Object, number: int, index: int) -> str:
+        return f"{name_of(job)}-{_task(task, number)}-{index}"
+
+
+def _task(task: Object, number: int) -> str:
+    return str(task.get("name") or f"default{number}")
+
+
+def _replicas(task: Object) -> int:
+    return 1 if task.get("replicas") is None else int(task["replicas"])

@@ -1,0 +1,1 @@
+"""The gang-aware scheduler of a simulated member, with Koordinator reservations."""

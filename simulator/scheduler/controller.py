@@ -1,0 +1,290 @@
+"""Binds waiting pods: watches pods, nodes and pod groups, asks `packing` for a plan, carries it out.
+
+Keeps its own ledger of holds, so a pod it has just bound counts at once and not only when the watch says so.
+"""
+
+import contextlib
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from fleet.core.units import plus
+from fleet.kube.resources import NODES, POD_GROUPS, PODS, RESERVATIONS, VOLCANO_POD_GROUPS
+from fleet.member.client import Object
+from fleet.member.errors import MemberError, MemberMissing
+from simulator.machinery.clock import stamp
+from simulator.machinery.controller import Cluster, Controller
+from simulator.machinery.objects import (
+    annotations_of,
+    condition,
+    is_finished,
+    is_leaving,
+    key_of,
+    name_of,
+    namespace_of,
+    node_of,
+    split_key,
+    uid_of,
+)
+from simulator.scheduler.fit import Amounts, Ask, Room, amounts, pod_request, room_of
+from simulator.scheduler.packing import (
+    TASK_AFFINITY,
+    VOLCANO,
+    Group,
+    Placed,
+    Waiting,
+    best_room,
+    group_of,
+    plan,
+    waiting_of,
+)
+from simulator.scheduler.reservations import Reservations
+
+ROUND = "round"
+"""The one key of the queue: every change asks for one more round over all waiting pods."""
+BINDERS = 4
+
+
+class Scheduler(Controller):
+    name = "scheduler"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._pods = cluster.informer(PODS)
+        served = {"podgroup": POD_GROUPS, VOLCANO: VOLCANO_POD_GROUPS}
+        self._groups = {api: cluster.informer(each) for api, each in served.items() if cluster.serves(each)}
+        self._lock = threading.Lock()
+        self._holds: dict[str, tuple[str, Amounts]] = {}
+        self._doubts: dict[str, Placed] = {}
+        self._waiting: dict[str, Waiting] = {}
+        self._rooms: dict[str, Room] = {}
+        self._told: dict[str, str] = {}
+        self._pool = ThreadPoolExecutor(BINDERS, thread_name_prefix="binder")
+        self.reservations = Reservations(cluster, self) if cluster.serves(RESERVATIONS) else None
+        self._pods.listen(self._on_pod)
+        for informer in self._groups.values():
+            informer.listen(lambda _kind, _obj: self.queue.add(ROUND))
+        cluster.informer(NODES).listen(self._on_node)
+
+    def start(self) -> None:
+        super().start()
+        if self.reservations:
+            self.reservations.start()
+
+    def stop(self) -> None:
+        super().stop()
+        if self.reservations:
+            self.reservations.stop()
+        self._pool.shutdown(cancel_futures=True)
+
+    def reconcile(self, key: str) -> float | None:
+        self._let_in()
+        expected = self._expected()
+        with self._lock:
+            waiting = [pod for pod in self._waiting.values() if pod.uid not in self._holds]
+            if not waiting and not self._doubts and not expected:
+                return None
+            verdict = plan(waiting, self._rooms, self._count_groups())
+            for placed in verdict.bindings:
+                self._holds[placed.pod.uid] = (placed.node, placed.pod.ask.request)
+            verdict.bindings += expected
+            doubts = list(self._doubts.values())
+        settled = [self._pool.submit(self._settle, placed) for placed in doubts]
+        bound: list[Future[bool]] = [self._pool.submit(self._bind, placed) for placed in verdict.bindings]
+        told = [self._pool.submit(self._tell, pod, words) for pod, words in verdict.refusals.items()]
+        failed = [future for future in [*settled, *bound, *told] if not future.result()]
+        return 0.2 if failed else None
+
+    def _expected(self) -> list[Placed]:
+        """The waiting pods that room is kept for, each with its node."""
+        if self.reservations is None:
+            return []
+        with self._lock:
+            waiting = [pod for pod in self._waiting.values() if pod.uid not in self._holds]
+        found = [(pod, self._pods.get(pod.key)) for pod in waiting]
+        nodes = [(pod, self.reservations.take(obj)) for pod, obj in found if obj is not None]
+        return [Placed(pod, node) for pod, node in nodes if node]
+
+    def reserve(self, uid: str, ask: Ask, node: str) -> str:
+        with self._lock:
+            if uid in self._holds:
+                return self._holds[uid][0]
+            room = self._rooms.get(node) or best_room(ask, self._rooms.values())
+            if room is None:
+                return ""
+            room.hold(ask.request)
+            self._holds[uid] = (room.name, ask.request)
+            return room.name
+
+    def give_back(self, uid: str) -> None:
+        with self._lock:
+            freed = self._release(uid)
+        if freed:
+            self.wake()
+
+    def hand_over(self, uid: str, heir: str) -> None:
+        with self._lock:
+            if uid in self._holds:
+                self._holds[heir] = self._holds.pop(uid)
+
+    def wake(self) -> None:
+        self.queue.add(ROUND)
+
+    def _on_node(self, kind: str, node: Object) -> None:
+        name = name_of(node)
+        with self._lock:
+            if kind == "DELETED":
+                self._rooms.pop(name, None)
+            else:
+                room = room_of(node)
+                for at, request in self._holds.values():
+                    if at == name:
+                        room.hold(request)
+                self._rooms[name] = room
+        self.queue.add(ROUND)
+
+    def _on_pod(self, kind: str, pod: Object) -> None:
+        uid, key = uid_of(pod), key_of(pod)
+        gone = kind == "DELETED" or is_finished(pod)
+        with self._lock:
+            if gone:
+                known = self._waiting.get(key)
+                if known is not None and known.uid == uid:
+                    del self._waiting[key]
+                self._told.pop(uid, None)
+                wake = self._release(uid) or bool(group_of(pod))
+            elif node_of(pod):
+                self._waiting.pop(key, None)
+                self._told.pop(uid, None)
+                self._hold(uid, node_of(pod), pod)
+                wake = False
+            else:
+                if is_leaving(pod):
+                    self._waiting.pop(key, None)
+                elif key not in self._waiting or self._waiting[key].uid != uid:
+                    self._waiting[key] = waiting_of(pod)
+                wake = True
+        if wake:
+            self.queue.add(ROUND)
+
+    def _hold(self, uid: str, node: str, pod: Object) -> None:
+        held = self._holds.get(uid)
+        if held is not None and held[0] == node:
+            return
+        self._release(uid)
+        request = pod_request(pod["spec"])
+        self._holds[uid] = (node, request)
+        if node in self._rooms:
+            self._rooms[node].hold(request)
+
+    def _release(self, uid: str) -> bool:
+        held = self._holds.pop(uid, None)
+        if held is None:
+            return False
+        node, request = held
+        if node in self._rooms:
+            self._rooms[node].hold(request, -1)
+        return True
+
+    def _count_groups(self) -> dict[str, Group]:
+        wanted = {pod.group for pod in self._waiting.values() if pod.group}
+        present = dict.fromkeys(wanted, 0)
+        placed = dict.fromkeys(wanted, 0)
+        for pod in self._pods.all() if wanted else ():
+            group = group_of(pod)
+            if group in wanted and (not is_finished(pod) or pod["status"]["phase"] == "Succeeded"):
+                present[group] += 1
+                placed[group] += bool(node_of(pod)) or uid_of(pod) in self._holds
+        least = {pod.group: pod.least for pod in self._waiting.values()}
+        found: dict[str, Group] = {}
+        for name in wanted:
+            api, _, key = name.partition("/")
+            if api == "koordinator":
+                found[name] = Group(least[name], present[name], placed[name])
+            elif api in self._groups and (obj := self._groups[api].get(key)) is not None:
+                need = int((obj.get("spec") or {}).get("minMember") or 1)
+                found[name] = Group(need, present[name], placed[name], _close(obj))
+        return found
+
+    def _let_in(self) -> None:
+        """Volcano's first step: a group goes from Pending to Inqueue when what it asks at least is free now."""
+        groups = self._groups[VOLCANO].all() if VOLCANO in self._groups else []
+        free: Amounts = {}
+        with self._lock:
+            for room in self._rooms.values():
+                free = plus((free, {name: room.free(name) for name in room.offers}))
+        for group in sorted(groups, key=key_of):
+            phase = (group.get("status") or {}).get("phase") or "Pending"
+            asked = amounts((group.get("spec") or {}).get("minResources"))
+            if phase == "Pending" and all(free.get(name, 0) >= amount for name, amount in asked.items()):
+                self._write_phase(group, "Inqueue")
+                phase = "Inqueue"
+            if phase == "Inqueue":
+                free = plus((free, {name: -amount for name, amount in asked.items()}))
+
+    def _write_phase(self, group: Object, phase: str) -> None:
+        path = VOLCANO_POD_GROUPS.path(namespace_of(group), name_of(group), "status")
+        with contextlib.suppress(MemberMissing):
+            body = {"metadata": {"uid": uid_of(group)}, "status": {"phase": phase}}
+            self._groups[VOLCANO].learn(self.client.merge_patch(path, body))
+
+    def _bind(self, placed: Placed) -> bool:
+        namespace, name = split_key(placed.pod.key)
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": placed.pod.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": placed.node},
+        }
+        try:
+            self.client.create(PODS.path(namespace, name, "binding"), body)
+        except MemberError:
+            return self._settle(placed)
+        return True
+
+    def _settle(self, placed: Placed) -> bool:
+        """After a failed binding: its hold stays until the member says that the pod has no node."""
+        namespace, name = split_key(placed.pod.key)
+        try:
+            pod = self.client.get(PODS.path(namespace, name))
+        except MemberMissing:
+            pod = {}
+        except MemberError:
+            with self._lock:
+                self._doubts[placed.pod.uid] = placed
+            return False
+        with self._lock:
+            self._doubts.pop(placed.pod.uid, None)
+            if not pod or uid_of(pod) != placed.pod.uid or not node_of(pod):
+                self._release(placed.pod.uid)
+        return bool(pod and node_of(pod))
+
+    def _tell(self, key: str, words: str) -> bool:
+        """Writes why the pod waits, once per change of words."""
+        pod = self._pods.get(key)
+        if pod is None or node_of(pod) or self._told.get(uid_of(pod)) == words:
+            return True
+        found = condition(pod, "PodScheduled") or {}
+        if found.get("message") != words:
+            others = [c for c in (pod.get("status") or {}).get("conditions") or [] if c["type"] != "PodScheduled"]
+            entry = {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "Unschedulable",
+                "message": words,
+                "lastTransitionTime": found.get("lastTransitionTime") or stamp(self.clock.now()),
+            }
+            status = {"phase": "Pending", "conditions": [*others, entry]}
+            namespace, name = split_key(key)
+            try:
+                self.client.merge_patch(
+                    PODS.path(namespace, name, "status"), {"metadata": {"uid": uid_of(pod)}, "status": status}
+                )
+            except MemberError as e:
+                return isinstance(e, MemberMissing)
+        self._told[uid_of(pod)] = words
+        return True
+
+
+def _close(group: Object) -> frozenset[str]:
+    """The roles Volcano's task-topology plugin is asked to keep on one node: ``ps,worker``."""
+    return frozenset(filter(None, annotations_of(group).get(TASK_AFFINITY, "").replace(";", ",").split(",")))

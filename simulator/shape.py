@@ -1,0 +1,111 @@
+"""The file that says which simulated members there are and what each is made of. Pure: text in, values out, or a clear no.
+
+timeScale: 1            # simulated seconds per second
+startDelay: 1s          # how long a container takes to start, simulated
+members:
+  - name: north
+    version: v1.31.0
+    region: eu-north    # become the topology labels of every node
+    zone: eu-north-1
+    labels: {}
+    serves: {mpijobs.kubeflow.org: v1, tfjobs.kubeflow.org: ""}   # another version; not at all
+    scheduler: koord-scheduler:v1.6.0   # the image its scheduler is seen to run; without: it is not seen
+    pools:
+      - {name: gpu, count: 4, cpu: "96", memory: 1Ti, gpus: 8, gpuModel: A100, labels: {}, taints: []}
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from fleet.kube.quantities import QuantityError, milli
+from simulator.controller_manager import Shape
+from simulator.node.lifecycle import seconds
+from simulator.node.nodes import Pool
+
+VERSION = "v1.31.0"
+
+
+class BadShape(ValueError):
+    """The file cannot mean anything; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPlan:
+    name: str
+    version: str
+    shape: Shape
+    serves: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPlan:
+    members: tuple[MemberPlan, ...]
+    time_scale: float
+    start_delay_s: float
+
+
+def parse(text: str) -> FleetPlan:
+    try:
+        given = yaml.safe_load(text)
+    except yaml.YAMLError as e:
+        raise BadShape(f"not YAML: {e}") from e
+    if not isinstance(given, dict) or not isinstance(given.get("members"), list) or not given["members"]:
+        raise BadShape("members: a list of at least one member is required")
+    members = tuple(_member(entry, f"members[{i}]") for i, entry in enumerate(given["members"]))
+    names = [member.name for member in members]
+    if len(set(names)) < len(names):
+        raise BadShape("members: two have the same name")
+    try:
+        scale, delay_s = float(given.get("timeScale", 1.0)), seconds(str(given.get("startDelay", "1s")))
+    except (TypeError, ValueError) as e:
+        raise BadShape(f"timeScale, startDelay: {e}") from e
+    if scale <= 0:
+        raise BadShape(f"timeScale: {scale} is not above 0")
+    return FleetPlan(members, scale, delay_s)
+
+
+def _member(entry: Any, where: str) -> MemberPlan:
+    _only(entry, where, "name", "version", "region", "zone", "labels", "serves", "scheduler", "pools")
+    name = str(entry.get("name") or "")
+    if not name.replace("-", "").isalnum() or name != name.lower():
+        raise BadShape(f"{where}.name: {name!r} is not lower-case letters, digits and dashes")
+    labels = {str(k): str(v) for k, v in (entry.get("labels") or {}).items()}
+    for field in ("region", "zone"):
+        if entry.get(field):
+            labels[f"topology.kubernetes.io/{field}"] = str(entry[field])
+    serves = {str(name): str(version or "") for name, version in (entry.get("serves") or {}).items()}
+    pools = tuple(_pool(pool, f"{where}.pools[{i}]") for i, pool in enumerate(entry.get("pools") or []))
+    shape = Shape(pools, labels, str(entry.get("scheduler") or ""))
+    return MemberPlan(name, str(entry.get("version") or VERSION), shape, serves)
+
+
+def _pool(entry: Any, where: str) -> Pool:
+    fields = ("name", "count", "cpu", "memory", "gpus", "gpuResource", "gpuModel", "pods", "labels", "taints")
+    _only(entry, where, *fields)
+    try:
+        for quantity in ("cpu", "memory"):
+            milli(entry.get(quantity, "1"))
+        return Pool(
+            name=str(entry.get("name") or "pool"),
+            count=int(entry.get("count", 1)),
+            cpu=str(entry.get("cpu", "64")),
+            memory=str(entry.get("memory", "512Gi")),
+            gpus=int(entry.get("gpus", 0)),
+            gpu_resource=str(entry.get("gpuResource", "nvidia.com/gpu")),
+            gpu_model=str(entry.get("gpuModel", "")),
+            pods=int(entry.get("pods", 110)),
+            labels={str(k): str(v) for k, v in (entry.get("labels") or {}).items()},
+            taints=tuple(dict(taint) for taint in entry.get("taints") or []),
+        )
+    except (QuantityError, TypeError, ValueError) as e:
+        raise BadShape(f"{where}: {e}") from e
+
+
+def _only(entry: Any, where: str, *fields: str) -> None:
+    if not isinstance(entry, dict):
+        raise BadShape(f"{where}: not a mapping")
+    unknown = sorted(set(entry) - set(fields))
+    if unknown:
+        raise BadShape(f"{where}: unknown field {unknown[0]!r}; known are {', '.join(fields)}")

@@ -1,0 +1,274 @@
+"""The watcher against simulated members: rows follow what is there, and are right again after whatever was missed."""
+
+import uuid
+
+import pytest
+from django.utils import timezone
+
+from fleet import signals
+from fleet.core import marks
+from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
+from fleet.models import Cluster, Heartbeat, Hold, Node, Pod
+from fleet.services import clusters, event_handlers, health, member_clients, signing
+from tests.fleet.services.conftest import (
+    add_node,
+    add_pod,
+    api,
+    bind,
+    delete_pod,
+    eventually,
+    join,
+    kubeconfig,
+    serve,
+    set_phase,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+JOB = uuid.uuid4()
+OURS = {marks.JOB_UID: str(JOB), marks.ATTEMPT: "1"}
+
+
+def ours(row):
+    """The labels of a pod that Convoy had made in that member."""
+    return {**OURS, marks.POD_MARK: signing.sign_pods(row, str(JOB), 1, "team")}
+
+
+def gpus_asked(name="n1"):
+    return Node.objects.get(name=name).requested.get("nvidia.com/gpu", 0)
+
+
+def synced(row):
+    return eventually(lambda: Cluster.objects.get(pk=row.pk).synced_at)
+
+
+@pytest.fixture
+def freed():
+    """The clusters whose capacity was said to be freed."""
+    told = []
+
+    def hear(cluster_id, **_):
+        told.append(cluster_id)
+
+    signals.capacity_freed.connect(hear)
+    yield told
+    signals.capacity_freed.disconnect(hear)
+
+
+def test_it_counts_what_bound_unfinished_pods_ask(north, watching):
+    add_node(north, "n1")
+    add_pod(north, "a", "n1", gpus=2)
+    add_pod(north, "done", "n1", gpus=2, phase="Succeeded")
+    add_pod(north, "waits", gpus=2, phase="Pending")
+    watching()
+    synced(join(north))
+    assert Node.objects.get().requested == {"nvidia.com/gpu": 2, "cpu": 1000, "pods": 1}
+    assert Node.objects.get().allocatable["memory"] == 256 * 2**30
+
+
+def test_it_follows_pods_as_they_come_and_go(north, watching, freed):
+    add_node(north, "n1")
+    row = join(north)
+    watching()
+    synced(row)
+    eventually(lambda: freed)
+    freed.clear()
+    add_pod(north, "a", "n1", gpus=3)
+    eventually(lambda: gpus_asked() == 3)
+    assert not freed
+    set_phase(north, "a", "Succeeded")
+    eventually(lambda: gpus_asked() == 0)
+    eventually(lambda: set(freed) == {row.pk})
+
+
+def test_it_notices_a_cluster_that_joins_and_one_that_leaves(north, watching):
+    add_node(north, "n1")
+    watching()
+    row = join(north)
+    synced(row)
+    clusters.detach(row, by="alice", now=timezone.now())
+    add_node(north, "n2")
+    assert not Node.objects.exists()
+
+
+def test_it_keeps_rows_of_our_own_pods_only(north, watching):
+    add_node(north, "n1")
+    row = join(north)
+    watching()
+    add_pod(north, "ours", "n1", labels=ours(row))
+    add_pod(north, "theirs", "n1")
+    add_pod(north, "only-says", "n1", labels=OURS)
+    add_pod(north, "wrong", "n1", labels={**ours(row), marks.ATTEMPT: "2"})
+    eventually(lambda: gpus_asked_or_none() == 4)
+    assert [(p.name, p.job_uid, p.attempt, p.phase) for p in Pod.objects.all()] == [("ours", JOB, 1, "Running")]
+    delete_pod(north, "ours")
+    eventually(lambda: not Pod.objects.exists())
+    assert row.pk
+
+
+def gpus_asked_or_none():
+    return gpus_asked() if Node.objects.exists() else None
+
+
+def test_it_ends_a_hold_when_all_pods_of_the_gang_are_bound(north, watching, freed):
+    add_node(north, "n1")
+    row = join(north)
+    hold = Hold.objects.create(cluster=row, job_uid=JOB, attempt=1, amounts={}, pods=2, made_at=timezone.now())
+    for name in ("a", "b"):
+        add_pod(north, name, labels=ours(row), phase="Pending")
+    watching()
+    synced(row)
+    bind(north, "a", "n1")
+    eventually(lambda: gpus_asked() == 1)
+    hold.refresh_from_db()
+    assert hold.released_at is None
+    freed.clear()
+    bind(north, "b", "n1")
+    eventually(lambda: Hold.objects.get().released_at)
+    assert gpus_asked() == 2
+    eventually(lambda: freed)
+
+
+def test_it_is_right_again_after_it_was_away(north, watching):
+    add_node(north, "n1")
+    add_node(north, "n2")
+    row = join(north)
+    add_pod(north, "a", "n1", labels=ours(row))
+    stop = watching()
+    synced(row)
+    stop()
+    delete_pod(north, "a")
+    api(north).delete(NODES.path(name="n2"))
+    watching()
+    eventually(lambda: not Pod.objects.exists() and list(Node.objects.values_list("requested")) == [({},)])
+
+
+def test_it_resumes_when_the_member_comes_back(north, watching):
+    add_node(north, "n1")
+    row = join(north)
+    watching()
+    synced(row)
+    north.faults.away = True
+    eventually(lambda: health.look(member_clients.client(row)).answered is False)
+    north.faults.away = False
+    add_pod(north, "a", "n1")
+    eventually(lambda: gpus_asked() == 1)
+
+
+def test_it_heals_a_watch_that_went_silent(north, watching):
+    add_node(north, "n1")
+    row = join(north)
+    watching()
+    synced(row)
+    north.faults.stale_watch = True
+    add_pod(north, "a", "n1")
+    north.faults.stale_watch = False
+    eventually(lambda: gpus_asked() == 1)
+
+
+def test_it_watches_on_while_another_member_is_dead(north, members, watching):
+    south = members("south")
+    add_node(north, "n1")
+    join(south)
+    row = join(north)
+    south.faults.away = True
+    watching()
+    synced(row)
+    add_pod(north, "a", "n1")
+    eventually(lambda: gpus_asked() == 1)
+
+
+def test_it_takes_up_renewed_credentials(north, watching):
+    add_node(north, "n1")
+    row = join(north)
+    Cluster.objects.filter(pk=row.pk).update(access={**row.access, "token": "expired"})
+    watching()
+    eventually(lambda: Heartbeat.objects.filter(role="watcher"))
+    clusters.renew(row, kubeconfig(north), by="alice", now=timezone.now())
+    synced(row)
+
+
+def test_it_says_that_it_is_alive(watching):
+    watching()
+    eventually(lambda: Heartbeat.objects.filter(role="watcher"))
+
+
+class Notes:
+    """A follower that writes down what it hears."""
+
+    def __init__(self):
+        self.heard = []
+
+    def resources(self):
+        return [PYTORCH_JOBS]
+
+    def account_needs(self):
+        return []
+
+    def pod_role(self, resource_kind, labels):
+        return ("worker", int(labels.get("index", 0))) if resource_kind == "PyTorchJob" else ("", 0)
+
+    def observed(self, cluster_id, resource, objects, now):
+        self.heard += [("observed", o["metadata"]["name"]) for o in objects]
+
+    def vanished(self, cluster_id, resource, objects, now):
+        self.heard += [("vanished", o["metadata"]["name"]) for o in objects]
+
+    def synced(self, cluster_id, resource, present, asked, now):
+        self.heard.append(("synced", present))
+
+    def unmarked(self, cluster_id, claims):
+        return set()
+
+    def pods_changed(self, cluster_id, keys, now):
+        self.heard.append(("pods", keys))
+
+
+@pytest.fixture
+def notes():
+    follower = Notes()
+    event_handlers.register(follower)
+    return follower
+
+
+def pytorch_job(name="llama", labels=OURS):
+    return {"metadata": {"name": name, "namespace": "team", "labels": labels}, "spec": {"pytorchReplicaSpecs": {}}}
+
+
+def test_it_tells_followers_of_jobs_that_come_and_go(north, watching, notes):
+    serve(north, PYTORCH_JOBS)
+    api(north).create(PYTORCH_JOBS.path("team"), pytorch_job())
+    join(north)
+    watching()
+    eventually(lambda: ("synced", {(JOB, 1)}) in notes.heard)
+    assert notes.heard[0] == ("observed", "llama")
+    api(north).create(PYTORCH_JOBS.path("team"), pytorch_job("foreign", {}))
+    api(north).delete(PYTORCH_JOBS.path("team", "llama"))
+    eventually(lambda: ("vanished", "llama") in notes.heard)
+    assert ("observed", "foreign") not in notes.heard
+
+
+def test_it_tells_followers_of_pods_after_their_rows_are_written(north, watching, notes):
+    serve(north, PYTORCH_JOBS)
+    add_node(north, "n1")
+    row = join(north)
+    watching()
+    synced(row)
+    add_pod(north, "a", "n1", labels=ours(row))
+    eventually(lambda: ("pods", {(JOB, 1)}) in notes.heard)
+    assert Pod.objects.get().job_uid == JOB
+
+
+def test_it_watches_a_kind_from_when_the_member_serves_it(north, watching, notes, monkeypatch):
+    monkeypatch.setattr(notes, "resources", lambda: [ELASTIC])
+    monkeypatch.setattr(event_handlers, "_followers", [])
+    row = join(north)
+    event_handlers.register(notes)
+    watching()
+    synced(row)
+    serve(north, ELASTIC)
+    eventually(lambda: Cluster.objects.get().discovered_at is None)
+    health.check_all(timezone.now())
+    eventually(lambda: ("synced", set()) in notes.heard)
+
+
+ELASTIC = Resource("elastic.iml.github.io", "v1alpha1", "elasticjobs", "ElasticJob")

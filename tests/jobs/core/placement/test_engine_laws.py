@@ -1,0 +1,163 @@
+"""Laws of the engine against brute force on small fleets: placed if and only if somewhere fits; never above capacity, never
+split, the same input the same plan; and however the fleet came about, equal fleets answer equally."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.core.gang.requirements import HOSTNAME, Apart, Ask, Demand, Part
+from jobs.core.placement.engine import Engine
+from jobs.core.placement.types import Assignment, Mode, NodeFacts
+from jobs.core.taints import Taint, Toleration
+from tests.jobs.core.placement.cast import GPU, find, fleet
+
+TAINT = Taint("spot", "NoSchedule")
+RACK = "rack"
+Fleet = dict[str, list[NodeFacts]]
+
+asks = st.builds(
+    lambda gpus, cpu, picky, tolerant: Ask.of(
+        {GPU: gpus, "cpu": cpu, "pods": 1},
+        selector=(("model", "a100"),) if picky else (),
+        tolerations=(Toleration("spot", "Exists"),) if tolerant else (),
+    ),
+    st.integers(0, 4),
+    st.integers(0, 3),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+@st.composite
+def demands(draw: st.DrawFn) -> Demand:
+    replicas = [draw(st.integers(1, 4)), *([draw(st.integers(1, 2))] if draw(st.booleans()) else [])]
+    roles = ["worker", "ps"][: len(replicas)]
+    pairs = [(a, b) for a in roles for b in roles if a <= b]
+    apart = tuple(
+        Apart(key, *draw(st.sampled_from(pairs)))
+        for key in (HOSTNAME, RACK)
+        if draw(st.sampled_from([False, False, True]))
+    )
+    return Demand(tuple(Part(r, n, draw(asks)) for r, n in zip(roles, replicas, strict=True)), apart)
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> NodeFacts:
+    labels = {RACK: draw(st.sampled_from(["r1", "r2"]))} if draw(st.booleans()) else {}
+    return NodeFacts(
+        name=draw(st.sampled_from(["n1", "n2", "n3", "n4"])),
+        allocatable={GPU: draw(st.integers(0, 8)), "cpu": draw(st.integers(0, 8)), "pods": 8},
+        requested={GPU: draw(st.integers(0, 5)), "pods": 1},
+        labels=labels | ({"model": "a100"} if draw(st.booleans()) else {}),
+        taints=(TAINT,) if draw(st.sampled_from([False, False, True])) else (),
+        usable=draw(st.sampled_from([True, True, True, False])),
+    )
+
+
+fleets = st.dictionaries(
+    st.sampled_from(["east", "north", "south", "west"]), st.lists(nodes(), max_size=4, unique_by=lambda n: n.name)
+)
+
+
+def brute(wanted: Demand, found: list[NodeFacts]) -> bool:
+    """Pod by pod on every node, all ways."""
+    pods = [part for part in wanted.parts for _ in range(part.replicas)]
+    return search(wanted, pods, found, [])
+
+
+def search(wanted: Demand, pods: list[Part], found: list[NodeFacts], placed: list[tuple[Part, NodeFacts]]) -> bool:
+    if not pods:
+        return True
+    return any(
+        may(wanted, pods[0], node, placed) and search(wanted, pods[1:], found, [*placed, (pods[0], node)])
+        for node in found
+    )
+
+
+def may(wanted: Demand, pod: Part, node: NodeFacts, placed: list[tuple[Part, NodeFacts]]) -> bool:
+    if pod.ask.refusal(node.kind(by_name=True)) is not None:
+        return False
+    here = [part for part, place in placed if place.name == node.name]
+    for resource, asked in pod.ask.request:
+        left = node.allocatable.get(resource, 0) - node.requested.get(resource, 0)
+        if asked + sum(dict(part.ask.request).get(resource, 0) for part in here) > left:
+            return False
+    for rule in wanted.apart:
+        value = node.labels.get(rule.key)
+        near = here if rule.key == HOSTNAME else [p for p, o in placed if value and o.labels.get(rule.key) == value]
+        if any(sorted((pod.role, part.role)) == [rule.one, rule.other] for part in near):
+            return False
+    return True
+
+
+def legal(wanted: Demand, found: Assignment, world: Fleet) -> bool:
+    """Every pod on a node that may hold it, beside all others."""
+    by_name = {node.name: node for node in world[found.cluster]}
+    placed: list[tuple[Part, NodeFacts]] = []
+    for part in wanted.parts:
+        names = found.nodes()[part.role]
+        if len(names) != part.replicas:
+            return False
+        for name in names:
+            if not may(wanted, part, by_name[name], placed):
+                return False
+            placed.append((part, by_name[name]))
+    return True
+
+
+@settings(max_examples=500, deadline=None)
+@given(fleets, demands(), st.lists(st.tuples(asks, st.just(1.0)), max_size=2))
+def test_a_gang_is_placed_exactly_when_some_cluster_holds_it_whole(world: Fleet, wanted: Demand, usual: list) -> None:
+    engine = fleet(world)
+    engine.expect(usual)
+    found = find(engine, wanted)
+    assert (found is not None) == any(brute(wanted, nodes) for nodes in world.values())
+    assert found is None or legal(wanted, found, world)
+
+
+@settings(max_examples=150, deadline=None)
+@given(fleets, st.lists(demands(), max_size=6), st.data())
+def test_equal_fleets_answer_equally_and_no_node_is_above_capacity(
+    world: Fleet, gangs: list[Demand], data: st.DataObject
+) -> None:
+    engine = fleet(world)
+    bound: dict[int, Assignment] = {}
+    for job, wanted in enumerate(gangs):
+        if (found := find(engine, wanted)) is not None:
+            engine.bind(job, found)
+            bound[job] = found
+        if bound and data.draw(st.booleans()):
+            engine.release(job := data.draw(st.sampled_from(sorted(bound))))
+            del bound[job]
+    anew = fleet(dict(reversed(world.items())))
+    for job, assignment in bound.items():
+        anew.bind(job, assignment)
+    assert not over(engine, bound)
+    for wanted in gangs:
+        assert find(engine, wanted) == find(anew, wanted)
+
+
+def over(engine: Engine, bound: dict[int, Assignment]) -> list[str]:
+    """Nodes with a hold that have less than nothing left of what is held."""
+    assert all(found.mode is Mode.NODE_FIT for found in bound.values())
+    above = []
+    for cluster, site in engine.fleet.sites.items():
+        for name, bucket in site.where.items():
+            held = engine.fleet.held(cluster, name)
+            above += [name for amount, left in zip(held, bucket.state.free, strict=False) if amount and left < 0]
+    return above
+
+
+@settings(max_examples=150, deadline=None)
+@given(fleets, st.lists(st.tuples(st.sampled_from(["east", "north", "south", "west"]), nodes()), max_size=6), demands())
+def test_a_changed_fleet_is_as_if_it_had_always_been_so(world: Fleet, changes: list, wanted: Demand) -> None:
+    engine = fleet(world)
+    find(engine, wanted)
+    now = {name: {node.name: node for node in nodes} for name, nodes in world.items()}
+    for cluster, node in changes:
+        if cluster in now and node.name in now[cluster] and node.usable:
+            engine.drop_node(cluster, node.name)
+            del now[cluster][node.name]
+        elif cluster in now:
+            engine.set_node(cluster, node)
+            now[cluster][node.name] = node
+    assert find(engine, wanted) == find(fleet({name: list(found.values()) for name, found in now.items()}), wanted)

@@ -1,0 +1,45 @@
+"""What a member's lists say of our copies, and what they do not."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.kube.resources import Resource
+from jobs.models import Job, Work
+from jobs.services.follow.status import JobsFollower
+from tests.support import books
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db
+PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
+
+
+@pytest.fixture
+def copy():
+    """A job whose copy a worker has just made."""
+    books.a_cluster()
+    books.apply(pytorch_job("llama"))
+    books.cycle()
+    books.sent()
+    work = Work.objects.get()
+    Work.objects.update(applied_at=timezone.now())
+    Job.objects.update(state=Job.State.DISPATCHED)
+    return Work.objects.get(pk=work.pk)
+
+
+def listed(copy, asked):
+    JobsFollower().synced(copy.cluster_id, PYTORCH_JOBS, set(), asked, timezone.now())
+    return Job.objects.get().state
+
+
+def test_it_does_not_miss_a_copy_that_was_made_while_the_list_was_on_its_way(copy):
+    assert listed(copy, copy.applied_at - timedelta(seconds=1)) == Job.State.DISPATCHED
+
+
+def test_it_allows_for_clocks_that_differ_a_little(copy):
+    assert listed(copy, copy.applied_at + timedelta(seconds=1)) == Job.State.DISPATCHED
+
+
+def test_it_sees_that_a_copy_has_vanished(copy):
+    assert listed(copy, copy.applied_at + timedelta(minutes=1)) == Job.State.MOVING

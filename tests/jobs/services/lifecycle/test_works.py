@@ -1,0 +1,70 @@
+"""Claims on works: one at a time, outlived by nobody, not stopped by a clock that jumps."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.models import Cluster, Hold
+from jobs.models import Job, Work
+from jobs.services.lifecycle import works
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def work():
+    cluster = Cluster.objects.create(name="north", access={}, state_since=NOW, joined_at=NOW)
+    names = {"api_version": "batch/v1", "kind": "Job", "namespace": "default", "name": "prep"}
+    uid = "11111111-1111-4111-8111-111111111111"
+    return Work.objects.create(job_uid=uid, attempt=1, cluster=cluster, due_at=NOW, created_at=NOW, **names)
+
+
+def test_it_gives_a_work_to_one_claimant_only(work):
+    assert works.claim(work.pk, NOW) is not None
+    assert works.claim(work.pk, NOW) is None
+
+
+def test_it_takes_a_silent_claimant_for_dead(work):
+    works.claim(work.pk, NOW)
+    assert works.claim(work.pk, NOW + HOUR) is not None
+
+
+def test_it_does_not_record_for_a_claimant_that_was_taken_for_dead(work):
+    slow = works.claim(work.pk, NOW)
+    works.claim(work.pk, NOW + HOUR)
+    assert not works.advance(slow, to=Work.State.APPLIED)
+
+
+def test_it_does_not_record_over_a_change_of_mind(work):
+    mine = works.claim(work.pk, NOW)
+    Work.objects.update(state=Work.State.WITHDRAWING)
+    assert not works.advance(mine, to=Work.State.SENDING)
+
+
+def test_it_waits_longer_with_each_try(work):
+    mine = works.claim(work.pk, NOW)
+    works.give_back(mine, NOW, message="away")
+    assert works.claim(work.pk, NOW) is None
+    assert works.claim(work.pk, NOW + timedelta(seconds=1)) is not None
+
+
+def test_it_is_not_stopped_by_a_clock_that_jumped_back(work):
+    works.claim(work.pk, NOW)
+    Work.objects.update(due_at=NOW)
+    assert works.claim(work.pk, NOW - HOUR) is not None
+
+
+def test_it_gives_back_the_hold_of_a_copy_that_was_never_sent(work):
+    Hold.objects.create(cluster=work.cluster, job_uid=work.job_uid, attempt=1, amounts={}, pods=1, made_at=NOW)
+    assert works.withdraw(Job(uid=work.job_uid, attempt=1), NOW) == 0
+    assert Hold.objects.get().released_at == NOW
+
+
+def test_it_keeps_the_hold_of_a_copy_that_may_be_in_the_member(work):
+    Hold.objects.create(cluster=work.cluster, job_uid=work.job_uid, attempt=1, amounts={}, pods=1, made_at=NOW)
+    Work.objects.update(state=Work.State.APPLIED)
+    assert works.withdraw(Job(uid=work.job_uid, attempt=1), NOW) == 1
+    assert Hold.objects.get().released_at is None

@@ -1,0 +1,61 @@
+"""A job of some trade, its pods and its Jobs, played step by step without a server."""
+
+from typing import Any
+
+from simulator.machinery.objects import name_of
+from simulator.node.lifecycle import ordered_end
+from simulator.operators.operator import Found, Step, Trade
+from tests.simulator.operators.operator_cases import NOW
+
+TEMPLATE = {"spec": {"containers": [{"name": "x", "image": "i"}]}}
+
+
+class Play:
+    def __init__(self, trade: Trade, **spec: Any) -> None:
+        self.trade = trade
+        self.job: dict = {"metadata": {"name": "bert", "namespace": "ai", "uid": "u1"}, "spec": spec}
+        self.pods: dict[str, dict] = {}
+        self.jobs: dict[str, dict] = {}
+        self.group: dict | None = None
+        self.aborted = False
+        self.running: dict[str, int] = {}
+
+    def step(self) -> Step:
+        found = Found(list(self.pods.values()), list(self.jobs.values()), self.group, self.aborted, self.running)
+        step = self.trade.step(self.job, found, NOW)
+        self.job["status"] = step.status
+        for gone in step.remove:
+            self.pods.pop(name_of(gone), None)
+            self.jobs.pop(name_of(gone), None)
+        for pod, notes in step.annotate:
+            self.pods[name_of(pod)]["metadata"].setdefault("annotations", {}).update(notes)
+            if ordered := ordered_end(self.pods[name_of(pod)]):
+                self._set("Failed" if ordered[0] else "Succeeded", ordered[0], name_of(pod))
+        for _, body in step.make:
+            if body["kind"] == "Pod":
+                self.pods.setdefault(name_of(body), {**body, "status": {"phase": "Pending"}})
+            elif body["kind"] == "Job":
+                self.jobs.setdefault(name_of(body), body)
+            elif body["kind"] == "PodGroup":
+                self.group = self.group or body
+        return step
+
+    def are(self, phase: str, *names: str, code: int = 0) -> None:
+        """These pods (all without names) are in that phase; the trade sees it."""
+        self._set(phase, code, *(names or list(self.pods)))
+        self.step()
+
+    def _set(self, phase: str, code: int, *names: str) -> None:
+        state = {"terminated": {"exitCode": code}}
+        for name in names:
+            self.pods[name]["status"] = {"phase": phase, "containerStatuses": [{"state": state if code else {}}]}
+
+    def end(self, condition: str, *names: str) -> None:
+        """These Jobs (all without names) have ended so."""
+        for name in names or list(self.jobs):
+            self.jobs[name]["status"] = {"conditions": [{"type": condition, "status": "True"}]}
+        self.step()
+
+    @property
+    def phase(self) -> str:
+        return str(self.job["status"]["phase"])
