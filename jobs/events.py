@@ -1,4 +1,4 @@
-"""How changes of demand are told: which object a journal line or a timeline line is about.
+"""Journals and records changes of demand: which object a journal line or a timeline event is about.
 
 A thin layer over `fleet.events`, so that services say ``announce_jobs([...])`` and never spell a journal line.
 """
@@ -32,13 +32,13 @@ def change(row: Named, action: journal.Action = journal.Action.MODIFIED) -> jour
 
 
 def announce_jobs(
-    jobs: Sequence[Job], now: datetime, columns: Sequence[str] = (), said: Sequence[events.Line] = ()
+    jobs: Sequence[Job], now: datetime, columns: Sequence[str] = (), timeline_events: Sequence[events.Line] = ()
 ) -> None:
-    """Journals that the jobs changed and stores their new resource versions, and these fields of theirs if they are locked.
+    """Journals that the jobs changed, stores their new resource versions and ``columns``, and records the timeline events.
 
-    ``said`` are new lines of their timelines.
+    The jobs have to be locked when ``columns`` are given.
     """
-    versions = events.announce([change(job) for job in jobs], now, said)
+    versions = events.announce([change(job) for job in jobs], now, timeline_events)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
     bulk.update(jobs, [*columns, "resource_version"])
@@ -51,9 +51,9 @@ CLAIM_LOCATION = "ClaimLocation"
 
 @transaction.atomic(savepoint=False)
 def announce_works(works: Iterable[Work], now: datetime) -> None:
-    """Journals, for watches, that the works changed: under the uid of their job, of which other news tells them as well.
+    """Journals, for watches, that the works changed, under the uid of their job: changes of the job concern them as well.
 
-    Call it last: who holds rows of a job may be waiting for the journal.
+    Call it last in a transaction: a holder of the job's rows may be waiting for the journal.
     """
     works = list(works)
     lines = [
@@ -66,16 +66,16 @@ def announce_works(works: Iterable[Work], now: datetime) -> None:
 
 
 def work_name(work: Work) -> str:
-    """As the journal has room for it."""
+    """The name of the Work object, cut to what the journal has room for."""
     return f"{work.name}-{work.kind.lower()}-{work.attempt}-{work.cluster.name}"[:253]
 
 
-def line(job: Job, reason: str, message: str, *, warning: bool = False) -> events.Line:
-    """Of the job's timeline."""
+def job_event(job: Job, reason: str, message: str, *, warning: bool = False) -> events.Line:
+    """Builds a timeline event of the job."""
     source = "default-scheduler" if reason.startswith("ScheduleBinding") else "convoy"
     return events.Line(change(job), reason, message, warning, source)
 
 
-def say(job: Job, reason: str, message: str, now: datetime, *, warning: bool = False) -> None:
-    """Adds a line to the job's timeline."""
-    events.record_all([line(job, reason, message, warning=warning)], now)
+def record_event(job: Job, reason: str, message: str, now: datetime, *, warning: bool = False) -> None:
+    """Adds an event to the job's timeline."""
+    events.record_all([job_event(job, reason, message, warning=warning)], now)

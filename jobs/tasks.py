@@ -29,7 +29,7 @@ def check_health() -> None:
 
 @shared_task(name="jobs.reclaim")
 def reclaim(job_uid: str) -> None:
-    loop.let_go(timezone.now(), [UUID(job_uid)])
+    loop.advance_evictions(timezone.now(), [UUID(job_uid)])
 
 
 @shared_task(name="jobs.sweep")

@@ -21,8 +21,8 @@ def parsed(found: QuotaTree) -> Tree:
     """Raises ValueError for a stored tree that the rules of today refuse: without a limit is not what was meant."""
     read = parsing.read(found.manifest)
     if read.tree is None:
-        told = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults)
-        raise ValueError(f"the stored {found} is not valid any more: {told}")
+        message = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults)
+        raise ValueError(f"the stored {found} is not valid any more: {message}")
     return read.tree
 
 

@@ -96,6 +96,6 @@ def _training(asked: dict[str, Any]) -> topology_speed.Training:
     found = topology_speed.MODELS.get(str(asked.get("model", "")).lower())
     if found is None:
         known = ", ".join(topology_speed.MODELS)
-        told = f"must be one of {known}; for another give step_seconds and gradient_bytes"
-        raise InvalidInput("the model is not known", (FieldFault("model", told),))
+        message = f"must be one of {known}; for another give step_seconds and gradient_bytes"
+        raise InvalidInput("the model is not known", (FieldFault("model", message),))
     return found

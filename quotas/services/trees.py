@@ -94,9 +94,9 @@ def valid(manifest: Mapping[str, Any]) -> tuple[Tree, tuple[str, ...]]:
     _check_storable(manifest)
     read = parsing.read(manifest)
     if read.tree is None:
-        told = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults[:5])
+        message = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults[:5])
         more = f" (and {len(read.faults) - 5} more)" if len(read.faults) > 5 else ""
-        raise InvalidInput(f"the quota tree is not applied: {told}{more}", read.faults)
+        raise InvalidInput(f"the quota tree is not applied: {message}{more}", read.faults)
     return read.tree, read.warnings
 
 

@@ -24,7 +24,7 @@ def test_1_2_7_of_equal_jobs_of_two_users_no_one_has_more_than_a_gang_more_than_
     for room in range(4, 34, 2):
         node = cluster.nodes.get()
         cluster.nodes.update(allocatable={**node.allocatable, GPU: room})
-        loop._kept.clear()
+        loop._idle_caches.clear()
         books.cycle()
         used = [books.used(f"root/{user}")[GPU] for user in ("ada", "sam")]
         assert sum(used) == room and abs(used[0] - used[1]) <= 2

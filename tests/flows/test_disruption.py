@@ -36,7 +36,7 @@ class Fleet:
                     access=access, state_reason="ClusterReady", discovered_at=self.start
                 )
             books.apply(POLICY, *(pytorch_job(f"job-{i}", workers=0, gpus=8) for i in range(members)))
-        loop._kept.clear()
+        loop._idle_caches.clear()
         assert books.cycle() == members
         Work.objects.update(state=Work.State.APPLIED, applied_at=self.start)
         Job.objects.update(state=Job.State.RUNNING, started_at=self.start)

@@ -255,7 +255,7 @@ def _leave(now: datetime) -> None:
     if uids:
         stopping.update(state=Work.State.GONE)
         Hold.objects.filter(job_uid__in=uids).update(released_at=now)
-        loop.let_go(now)
+        loop.advance_evictions(now)
 
 
 def result(load: Load, began: datetime, submitted_s: float) -> Report:

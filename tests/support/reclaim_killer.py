@@ -71,7 +71,7 @@ def take_back(victim: UUID) -> None:
     loop.run(timezone.now)
     for _ in range(2):
         dispatcher.push(Work.objects.get(job_uid=victim).pk, timezone.now)
-        loop.let_go(timezone.now())
+        loop.advance_evictions(timezone.now())
     loop.run(timezone.now)
     for pk in Work.objects.filter(state=Work.State.PENDING).values_list("pk", flat=True):
         dispatcher.push(pk, timezone.now)

@@ -25,7 +25,7 @@ from jobs.core.failover.lifecycle import grace_s
 from jobs.core.failover.rules import Outcome
 from jobs.core.policies.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, announce_works, say
+from jobs.events import announce_jobs, announce_works, record_event
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import Kind, Role
 from jobs.models import Job, Work
@@ -222,10 +222,10 @@ def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> 
 
 
 def _say_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
-    say(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
+    record_event(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
     if overridden_by:
         told = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
-        say(job, "ApplyOverridePolicySucceed", told, now)
+        record_event(job, "ApplyOverridePolicySucceed", told, now)
 
 
 @transaction.atomic
@@ -241,7 +241,7 @@ def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
     if job.shares:
         division.leave(job, work.attempt, Outcome.REFUSED, reason, now)
     elif failover.is_current(job, work):
-        say(job, "SyncWorkFailed", message, now, warning=True)
+        record_event(job, "SyncWorkFailed", message, now, warning=True)
         failover.leave(job, Outcome.REFUSED, reason, now)
     announce_works([work], now)
 
@@ -270,7 +270,7 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
         if works.advance(work, to=State.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
             works.release_hold(work.job_uid, work.attempt, clock())
             charges.release(clock(), [work.job_uid])
-            loop.let_go(clock(), [work.job_uid])
+            loop.advance_evictions(clock(), [work.job_uid])
             cycle_requests.request()
             announce_works([work], clock())
         else:
@@ -286,7 +286,7 @@ def _waits_for_pods(client: MemberClient, kind: Kind, work: Work, job: Job, now:
             message = (
                 f"{progress.deleted} pods of attempt {work.attempt} are to end and have {grace:g} s to save their work"
             )
-            say(job, "StoppingPods", message, now)
+            record_event(job, "StoppingPods", message, now)
         if progress.left:
             works.give_back(work, now, message=f"{progress.left} pods still save their work", wait_s=stopping.AGAIN_S)
             return True
@@ -331,7 +331,7 @@ def _gone(work: Work, now: datetime) -> None:
         return
     works.release_hold(work.job_uid, work.attempt, now)
     failover.after_removal(work, now)
-    loop.let_go(now, [work.job_uid])
+    loop.advance_evictions(now, [work.job_uid])
     announce_works([work], now)
 
 

@@ -44,22 +44,22 @@ def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iter
     """Why it has to leave, the first reason first."""
     spec = spec_of(job)
     if cluster is None or not Work.objects.filter(job_uid=job.uid, attempt=share.attempt).exists():
-        told = f"{share.cluster} was detached from the fleet"
-        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), PurgeMode.GRACEFULLY
+        message = f"{share.cluster} was detached from the fleet"
+        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, message), PurgeMode.GRACEFULLY
         return
     wait, at = spec.application_toleration_s, returns.leaves_at(job, cluster)
     if at is not None and at <= now and cluster.is_looked_at(now):
-        told = f"{cluster.name} is {plight(cluster)} and is not tolerated any longer"
+        message = f"{cluster.name} is {plight(cluster)} and is not tolerated any longer"
         kept = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
-        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, told), kept
+        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, message), kept
     if share.state is ShareState.BACKOFF and wait is not None:
         since = datetime.fromisoformat(share.unhealthy_since)
         if cluster.sight.seen_for(since, now) >= timedelta(seconds=wait):
-            told = f"its share on {share.cluster} is unhealthy since {since:%H:%M:%S} UTC"
-            yield Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, told), spec.application_purge
+            message = f"its share on {share.cluster} is unhealthy since {since:%H:%M:%S} UTC"
+            yield Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, message), spec.application_purge
     if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and _is_late(job, share, cluster, now):
-        told = f"{share.cluster} did not run its share within {settings.CONVOY_START_TIMEOUT_S:g} s"
-        yield Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, told), PurgeMode.GRACEFULLY
+        message = f"{share.cluster} did not run its share within {settings.CONVOY_START_TIMEOUT_S:g} s"
+        yield Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), PurgeMode.GRACEFULLY
 
 
 def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:

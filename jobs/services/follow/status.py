@@ -23,7 +23,7 @@ from fleet.services import event_handlers
 from jobs.core.division import shares as parts
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, announce_works, line
+from jobs.events import announce_jobs, announce_works, job_event
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import DeletedJob, Job, Work
@@ -57,7 +57,7 @@ class News:
     """What is said of a job once."""
 
     def say(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
-        self.lines.append(line(job, reason, message, warning=warning))
+        self.lines.append(job_event(job, reason, message, warning=warning))
 
     def write(self) -> None:
         """The jobs are locked. Other rows first, then the journal: others hold rows of theirs while they wait for it."""
@@ -151,7 +151,7 @@ class JobsFollower:
         news.write()
         charged = [job.uid for job in jobs.values() if job.charge is not None]
         charges.release(now, charged)
-        loop.let_go(now, charged)
+        loop.advance_evictions(now, charged)
 
 
 def register() -> None:
@@ -325,7 +325,7 @@ def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, news: Ne
     job.started_at = job.started_at or news.now
     news.ended[outcome, message[:500]].append(job)
     told = message or f"{state.value} on attempt {job.attempt}"
-    news.ends.append(line(job, state.value, told, warning=state == Job.State.FAILED))
+    news.ends.append(job_event(job, state.value, told, warning=state == Job.State.FAILED))
 
 
 @transaction.atomic

@@ -28,7 +28,7 @@ def run(now: datetime) -> None:
     DeletedJob.objects.filter(at__lt=now - _LONGEST_PAUSE).delete()
     submit.claim_unclaimed(now)
     charges.release(now)
-    loop.let_go(now)
+    loop.advance_evictions(now)
     if snapshot.waiting_jobs().exists():
         cycle_requests.request()
 

@@ -128,8 +128,8 @@ def _kept(standing: Standing) -> list[Change]:
     for look in standing.looks:
         if look.code is Code.KEPT_FOR_GANG and look.cluster in standing.kept:
             name, until = standing.kept[look.cluster]
-            told = f"wait for {name} to start on {look.cluster}, expected at {until:%H:%M:%S} UTC"
-            return [Change(Kind.WAIT_FOR_GANG, told, look.cluster, jobs=(JobRef("", name),), count=1, at=until)]
+            message = f"wait for {name} to start on {look.cluster}, expected at {until:%H:%M:%S} UTC"
+            return [Change(Kind.WAIT_FOR_GANG, message, look.cluster, jobs=(JobRef("", name),), count=1, at=until)]
     return []
 
 
@@ -151,8 +151,8 @@ def _lowered(standing: Standing) -> list[Change]:
     if not limits or min(limits.values()) <= 0:
         return []
     whose = f" for one {found.role} pod" if found and found.role else ""
-    told = f"ask for at most {changes.reasons.amounts(limits)}{whose}"
-    return [Change(Kind.LOWER_REQUEST, told, role=found.role if found else "", amounts=limits)]
+    message = f"ask for at most {changes.reasons.amounts(limits)}{whose}"
+    return [Change(Kind.LOWER_REQUEST, message, role=found.role if found else "", amounts=limits)]
 
 
 def _all_of(standing: Standing) -> list[Change]:
@@ -245,8 +245,8 @@ def _blocker(standing: Standing) -> list[Change]:
     row = Job.objects.filter(namespace=namespace, name=short).values_list("uid", flat=True).first()
     if row is None:
         return []
-    told = f"see why {name} waits: it holds up the queue"
-    return [Change(Kind.LOOK_AT_JOB, told, path=standing.job.leaf, jobs=(JobRef(str(row), name),), count=1)]
+    message = f"see why {name} waits: it holds up the queue"
+    return [Change(Kind.LOOK_AT_JOB, message, path=standing.job.leaf, jobs=(JobRef(str(row), name),), count=1)]
 
 
 def _open_queue(standing: Standing) -> list[Change]:
@@ -255,11 +255,11 @@ def _open_queue(standing: Standing) -> list[Change]:
     queue = Queue.objects.filter(name=closed.name).first() if closed else None
     if queue is None:
         return []
-    told = f"open queue {queue.path}"
+    message = f"open queue {queue.path}"
     return [
         Change(
             Kind.OPEN_QUEUE,
-            told,
+            message,
             path=queue.path,
             queue=queue.name,
             at=queue.state_at,
@@ -269,8 +269,8 @@ def _open_queue(standing: Standing) -> list[Change]:
     ]
 
 
-def _plain(kind: Kind, told: Callable[[Job], str]) -> Callable[[Standing], list[Change]]:
-    return lambda standing: [Change(kind, told(standing.job), path=standing.job.leaf)]
+def _plain(kind: Kind, message: Callable[[Job], str]) -> Callable[[Standing], list[Change]]:
+    return lambda standing: [Change(kind, message(standing.job), path=standing.job.leaf)]
 
 
 def _look_at_cluster(standing: Standing) -> list[Change]:

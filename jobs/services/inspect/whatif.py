@@ -121,8 +121,8 @@ def _compared(before: Mapping[int, Stand], after: Mapping[int, Stand]) -> list[D
 
     other = [pk for pk, stand in before.items() if essence(stand) != essence(after.get(pk, stand))]
     rows = Job.objects.filter(pk__in=other).order_by("-priority", "queued_at", "pk")
-    told = rows.values_list("pk", "uid", "kind", "namespace", "name")
-    return [Difference(str(uid), kind, space, name, before[pk], after[pk]) for pk, uid, kind, space, name in told]
+    columns = rows.values_list("pk", "uid", "kind", "namespace", "name")
+    return [Difference(str(uid), kind, space, name, before[pk], after[pk]) for pk, uid, kind, space, name in columns]
 
 
 def _supposed(documents: Sequence[Mapping[str, Any]], by: str, now: datetime) -> list[tuple[Gang, Job]]:
@@ -190,6 +190,6 @@ def _with_quota(world: World, new: NewQuota) -> World:
     limits = {name: dict(given) for name, given in (("min", new.min), ("max", new.max)) if given}
     read = parsing.read(edits.changed(row.manifest, [{"op": "edit", "path": new.path, "set": limits}]))
     if read.tree is None:
-        told = "; ".join(f"{fault.field} {fault.detail}" for fault in read.faults[:5])
-        raise InvalidInput(f"raise_quota: {told}", tuple(read.faults))
+        message = "; ".join(f"{fault.field} {fault.detail}" for fault in read.faults[:5])
+        raise InvalidInput(f"raise_quota: {message}", tuple(read.faults))
     return replace(world, quota=replace(world.quota, ledger=snapshot.ledger_of(read.tree)))

@@ -15,7 +15,7 @@ from jobs.core.division import shares as parts
 from jobs.core.division.shares import Share, ShareState
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, say
+from jobs.events import announce_jobs, record_event
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job, Work
@@ -65,7 +65,7 @@ def report(job: Job, attempt: int, status: Manifest | None, running: int, now: d
         if state.phase not in (Phase.RUNNING, Phase.SUCCEEDED) or not _reopened(job, attempt, state.phase, now):
             return
         share = parts.regained(share)
-        say(job, "StaysOnCluster", f"{share.cluster} is back before another place was found", now)
+        record_event(job, "StaysOnCluster", f"{share.cluster} is back before another place was found", now)
     if state.phase is Phase.FAILED and spec_of(job).application_toleration_s is None:
         reason = Reason(Code.FAILED, state.message or f"its share on {share.cluster} failed")
         _fail(job, replace(share, status=status), reason, now, copy_ended=True)
@@ -93,8 +93,10 @@ def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
         return replace(share, state=ShareState.SUCCEEDED, unhealthy_since="")
     if state.phase is Phase.FAILED:
         if share.state is not ShareState.BACKOFF:
-            told = f"failed on {share.cluster}: {state.message or 'no message'}; its share moves when the policy says"
-            say(job, "InterpretHealth", told, now, warning=True)
+            message = (
+                f"failed on {share.cluster}: {state.message or 'no message'}; its share moves when the policy says"
+            )
+            record_event(job, "InterpretHealth", message, now, warning=True)
             wait = spec_of(job).application_toleration_s or 0.0
             events.enqueue("jobs.check_health", countdown_s=wait + 0.05)
         return replace(share, state=ShareState.BACKOFF, unhealthy_since=share.unhealthy_since or now.isoformat())
@@ -117,7 +119,9 @@ def leave(
     if spent := failover.budget_spent(fresh):
         _fail(fresh, share, failover.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
         return True
-    say(fresh, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True)
+    record_event(
+        fresh, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True
+    )
     fresh.state, fresh.reason = Job.State.MOVING, reason.as_json()
     _write(fresh, parts.lost(share), now)
     if fresh.state == Job.State.MOVING:
@@ -152,7 +156,7 @@ def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: 
     job.shares = parts.stored(stored)
     shares.finish(job, Job.State.FAILED, reason, now)
     job.save(update_fields=shares.SAVED)
-    say(job, "Failed", reason.message, now, warning=True)
+    record_event(job, "Failed", reason.message, now, warning=True)
     announce_jobs([job], now)
     charges.release(now, [job.uid])
     cycle_requests.request()

@@ -20,7 +20,7 @@ from jobs import metrics, snapshot
 from jobs.core.failover import rules
 from jobs.core.failover.rules import Outcome, Past, PurgeMode
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, change, say
+from jobs.events import announce_jobs, change, record_event
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.lifecycle import charges, cycle_requests, works
 from jobs.services.lifecycle.locks import lock_owners
@@ -58,7 +58,7 @@ def leave(
             _queue_again(job, purge, now, copy_ended=copy_ended)
         else:
             _purge(job, purge, now)
-        say(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
+        record_event(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
     announce_jobs([job], now)
     cycle_requests.request()
     transaction.on_commit(partial(_count_evicted, job, outcome, reason), robust=True)
@@ -85,7 +85,7 @@ def _give_up(job: Job, final: Reason, now: datetime, ended: Sequence[int]) -> No
     job.reclaim, job.finished_at = None, now
     job.save(update_fields=["state", "reason", "reclaim", "finished_at"])
     works.withdraw_live(job, now, ended=ended)
-    say(job, "AttemptsExhausted", final.message, now, warning=True)
+    record_event(job, "AttemptsExhausted", final.message, now, warning=True)
     charges.release(now, [job.uid])
 
 

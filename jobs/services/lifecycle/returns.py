@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome, leaves_cluster_at
-from jobs.events import announce_jobs, say
+from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job, Work
 from jobs.snapshot import spec_of, taints_of
 
@@ -95,5 +95,5 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
         stopping = Work.objects.filter(pk=work.pk, state__in=[Work.State.SUSPENDING, Work.State.SUSPENDED])
         stopping.update(state=Work.State.APPLIED)
         return True
-    say(job, "StaysOnCluster", f"{work.cluster.name} is back before another place was found", now)
+    record_event(job, "StaysOnCluster", f"{work.cluster.name} is back before another place was found", now)
     return True

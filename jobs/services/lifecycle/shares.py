@@ -11,7 +11,7 @@ from jobs.core.admission.plans import Placed
 from jobs.core.division import shares as parts
 from jobs.core.division.shares import Share, ShareState
 from jobs.core.reasons import Code, Reason
-from jobs.events import say
+from jobs.events import record_event
 from jobs.kinds import registry
 from jobs.models import Job
 
@@ -65,7 +65,7 @@ def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
     told = parts.told(standing)
     if states <= {ShareState.SUCCEEDED}:
         finish(job, Job.State.SUCCEEDED, None, now)
-        say(job, "Succeeded", f"All shares succeeded: {told}", now)
+        record_event(job, "Succeeded", f"All shares succeeded: {told}", now)
     elif job.state == Job.State.RECLAIMING:
         return
     elif ShareState.BACKOFF in states:
@@ -79,7 +79,7 @@ def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
         job.reason = Reason(Code.WAITING_FOR_PODS, f"not every share runs: {told}").as_json()
     else:
         if job.state != Job.State.RUNNING:
-            say(job, "Running", f"All shares run: {told}", now)
+            record_event(job, "Running", f"All shares run: {told}", now)
         job.state, job.reason, job.started_at = Job.State.RUNNING, None, job.started_at or now
 
 

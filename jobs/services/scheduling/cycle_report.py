@@ -7,7 +7,7 @@ from structlog import get_logger
 from jobs import metrics
 
 log = get_logger(__name__)
-STEPS = ("snapshot", "plan", "preemption", "apply")
+STEPS = ("snapshot", "stopped_queues", "plan", "preemption", "adopt", "apply", "cache")
 
 
 class CycleReport:

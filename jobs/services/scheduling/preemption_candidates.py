@@ -1,7 +1,8 @@
-"""Who might be asked to make room, and what that would cost: kept between cycles, and read again one by one.
+"""The running gangs that may be preempted, and the cost of stopping each: kept between cycles, updated gang by gang.
 
-Read again is who changed, who has pods on a node that changed, and, each time, who is held a place for still and has pods: they
-come one by one. Nobody is told to leave on this word alone: whoever orders that reads everybody anew first.
+Read again are gangs that changed, gangs with pods on a node that changed and, each time, gangs whose hold is still open while
+some of their pods are bound: those pods appear one by one. No eviction is ordered from this cache alone: the targets it
+suggests are chosen again from fresh rows (`jobs.services.scheduling.loop`).
 """
 
 from collections import defaultdict
@@ -15,18 +16,18 @@ from jobs.core.preemption.cost import Loss
 from jobs.services.scheduling import demand_provider
 
 
-class Runners:
-    """Reads nobody until it is first asked."""
+class PreemptionCandidates:
+    """Loads nothing before the first `read`."""
 
     def __init__(self) -> None:
-        self.losses: dict[int, Loss] = {}
+        self.costs: dict[int, Loss] = {}
         self._by_job: dict[int, Runner] = {}
         self._on: dict[tuple[str, str], set[int]] = defaultdict(set)
-        """By cluster and node, who has pods there."""
+        """(cluster, node) -> jobs with pods there."""
         self._stale: set[int] | None = None
-        """None: everybody."""
+        """Jobs to read again; None: all."""
         self._held: set[int] = set()
-        """Who was held a place for when last read."""
+        """Jobs with an open hold at the last `read`."""
 
     def changed(self, jobs: Iterable[int]) -> None:
         if self._stale is not None:
@@ -37,22 +38,22 @@ class Runners:
             self._stale |= self._on.get((cluster, name), set())
 
     def read(self, quota: Quota, held: Collection[Hashable]) -> Mapping[int, Runner]:
-        """Everybody, by job, as the rows are now; ``held`` are the keys of all promises."""
+        """All candidates by job, as the rows are now; ``held`` are the keys of all open holds."""
         rows = snapshot.running_jobs()
         if self._stale is not None:
-            self._stale |= self._whose_pods_come(held)
+            self._stale |= self._binding_pods(held)
             self._drop(self._stale)
             rows = rows.filter(pk__in=self._stale)
         if self._stale is None or self._stale:
             found = snapshot.load_runners(rows, quota)
             self._keep(found)
-            self.losses |= demand_provider.losses_of(rows) if found else {}
+            self.costs |= demand_provider.losses_of(rows) if found else {}
             self._stale = set()
         self._held = {runner.job_id for runner in self._by_job.values() if runner.promise in held}
         return self._by_job
 
-    def _whose_pods_come(self, held: Collection[Hashable]) -> set[int]:
-        """Those with pods among who is held a place for, and who is no longer: all of his have come since."""
+    def _binding_pods(self, held: Collection[Hashable]) -> set[int]:
+        """Held candidates some of whose pods are bound, and those whose hold has ended since: all their pods are bound now."""
         coming = {runner.promise[0]: runner for runner in self._by_job.values() if runner.promise in held}
         waited = Hold.objects.filter(released_at__isnull=True)
         there = Pod.objects.filter(job_uid__in=waited.values("job_uid")).values_list("job_uid", flat=True).distinct()
@@ -68,7 +69,7 @@ class Runners:
 
     def _drop(self, jobs: Iterable[int]) -> None:
         for job in jobs:
-            self.losses.pop(job, None)
+            self.costs.pop(job, None)
             if (runner := self._by_job.pop(job, None)) is None:
                 continue
             for node in {node for node, _ in runner.pods}:

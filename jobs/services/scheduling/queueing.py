@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from jobs import snapshot
 from jobs.core.reasons import Code
-from jobs.events import announce_jobs, say
+from jobs.events import announce_jobs, record_event
 from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests
 from quotas import queries
@@ -139,7 +139,7 @@ def move(job: Job, leaf: str, *, by: str, now: datetime) -> Job:
     if not waiting.update(leaf=leaf, leaf_fault="", pinned=True):
         raise Conflict(f"{job} cannot move to another queue: only a job that waits and runs nowhere can")
     fresh = Job.objects.get(pk=job.pk)
-    say(fresh, "MovedToQueue", f"{by} moved it from {job.leaf or 'no queue'} to {leaf}", now)
+    record_event(fresh, "MovedToQueue", f"{by} moved it from {job.leaf or 'no queue'} to {leaf}", now)
     announce_jobs([fresh], now)
     cycle_requests.request()
     return fresh

@@ -19,7 +19,7 @@ from jobs.core.admission.plans import Plan
 from jobs.core.explain import timeline
 from jobs.core.preemption.planner import Takeback
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, line
+from jobs.events import announce_jobs, job_event
 from jobs.models import Attempt, Job, Work
 
 log = get_logger(__name__)
@@ -34,7 +34,7 @@ class Written:
     placed: Set[int] = frozenset()
     """Jobs."""
     versions: Sequence[int] = ()
-    """Lines of the journal that say no more than the plan: who has his place now, and who was told why he waits."""
+    """Journal versions of the plan's own writes, which the scheduler's cache knows already."""
     rejected: Mapping[int, str] = field(default_factory=dict)
     """Job -> what the database refused."""
 
@@ -65,7 +65,7 @@ def write(once: Write, plan: Plan, orders: Takeback | None) -> Written | None:
 
 
 def _parts(plan: Plan, orders: Takeback | None) -> list[tuple[Plan, Takeback | None]]:
-    """Two smaller ones that say the same; the preemptions last, as they make room for who was not placed."""
+    """The plan in two parts; preemptions last, as they make room for gangs that were not placed. Empty: one gang is left."""
     placed, waits = plan.placed, plan.waits
     if placed and (waits or orders):
         return [(replace(plan, waits=[]), None), (replace(plan, placed=[]), orders)]
@@ -87,31 +87,31 @@ def _rejected(plan: Plan, error: IntegrityError | DataError) -> Written:
     return Written(rejected={gang.job_id: words for gang in gangs})
 
 
-def tell(jobs: Sequence[Job], why: Mapping[int, str], now: datetime) -> None:
-    """Gives locked jobs that wait the reason, and asks for the cycle that tries them again."""
+def record(jobs: Sequence[Job], why: Mapping[int, str], now: datetime) -> None:
+    """Writes the reason into locked jobs that wait, and schedules the cycle that tries them again."""
     for job in jobs:
         job.reason = {**_reason(job, why[job.pk]).as_json(), "at": now.isoformat()}
         job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
         log.error("placement rejected", job=str(job), error=why[job.pk])
         metrics.REJECTED.inc()
     if jobs:
-        said = [line(job, Code.PLAN_REJECTED, job.reason["message"], warning=True) for job in jobs]
-        announce_jobs(jobs, now, ["reason", "waited"], said)
+        timeline_events = [job_event(job, Code.PLAN_REJECTED, job.reason["message"], warning=True) for job in jobs]
+        announce_jobs(jobs, now, ["reason", "waited"], timeline_events)
         events.enqueue("jobs.schedule", countdown_s=RETRY_AFTER.total_seconds())
 
 
 def _reason(job: Job, error: str) -> Reason:
     left = _in_the_way(job)
-    told = f"{left} is in the way ({error})" if left else f"the database refused it ({error})"
+    cause = f"{left} is in the way ({error})" if left else f"the database refused it ({error})"
     again = f"tried again in {RETRY_AFTER.total_seconds():g} s"
     return Reason(
         Code.PLAN_REJECTED,
-        f"its placement could not be stored: {told}; {again}; to start it now, delete it and submit the job again",
+        f"its placement could not be stored: {cause}; {again}; to start it now, delete it and submit the job again",
     )
 
 
 def _in_the_way(job: Job) -> str:
-    """What is stored already of attempts that the job has not begun."""
+    """A record of an attempt that the job has not begun, which a new placement would collide with; empty: none."""
     work = Work.objects.filter(job_uid=job.uid, attempt__gt=job.attempt).select_related("cluster").first()
     if work:
         return f"the record of a copy of attempt {work.attempt} on {work.cluster.name}"
@@ -123,7 +123,7 @@ def _in_the_way(job: Job) -> str:
 
 
 def waiting() -> int:
-    """How many jobs wait because of it."""
+    """The number of jobs that wait because their placement was rejected."""
     return Job.objects.filter(
         state__in=Job.WAITING, reason_code=Code.PLAN_REJECTED, suspended=False, deleting_at__isnull=True
     ).count()

@@ -10,7 +10,7 @@ from jobs.core.explain import timeline
 from jobs.core.failover.lifecycle import Action, refusal
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, change, say
+from jobs.events import announce_jobs, change, record_event
 from jobs.kinds import registry
 from jobs.models import Binding, Dependent, Job, Policy, Work
 from jobs.services.lifecycle import charges, cycle_requests, failover, works
@@ -42,7 +42,7 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     works.end_attempt(job, Outcome.SUSPENDED, f"suspended by {by}", now)
     works.suspend_copies([job], now)
     charges.release(now, [job.uid])
-    say(job, "Suspended", f"Suspended by {by}", now)
+    record_event(job, "Suspended", f"Suspended by {by}", now)
     announce_jobs([job], now)
     cycle_requests.request()
     return job
@@ -60,7 +60,7 @@ def resume(job: Job, *, by: str, now: datetime) -> Job:
     job.save(update_fields=["state", "suspended", "reason", "waited", "queued_at", "cluster", "manifest"])
     works.withdraw(job, now)
     charges.release(now, [job.uid])
-    say(job, "Resumed", f"Resumed by {by}", now)
+    record_event(job, "Resumed", f"Resumed by {by}", now)
     announce_jobs([job], now)
     cycle_requests.request()
     return job
@@ -75,7 +75,7 @@ def delete(job: Job, *, by: str, now: datetime) -> bool:
     job.save(update_fields=["deleting_at", "reason"])
     works.end_attempt(job, Outcome.DELETED, f"deleted by {by}", now)
     left = works.withdraw(job, now)
-    say(job, "Deleting", f"Deleted by {by}", now)
+    record_event(job, "Deleting", f"Deleted by {by}", now)
     announce_jobs([job], now)
     return left == 0 and failover.finish_deletion(job, now)
 

@@ -75,7 +75,7 @@ class _Played:
             plan,
             lambda: snapshot.load_runners(snapshot.running_jobs(), quota) if quota else (),
             now,
-            preemption.losses,
+            preemption.costs,
         )
         self.starts = estimates.starts_now(now)
         self.uids = dict(Job.objects.filter(pk__in=self._victims()).values_list("pk", "uid"))

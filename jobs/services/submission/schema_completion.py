@@ -35,8 +35,8 @@ def place(api_version: str, kind: str, path: Sequence[str]) -> fields.Place:
     """What the schema has at the path; nothing where it ends before."""
     document = _documents().get((api_version, kind))
     if document is None:
-        told = f"no {kind} of {api_version} is taken here; GET /api/v1/schemas/ lists what is"
-        raise NotFound(told, (FieldFault("kind", told),))
+        message = f"no {kind} of {api_version} is taken here; GET /api/v1/schemas/ lists what is"
+        raise NotFound(message, (FieldFault("kind", message),))
     return fields.at(document, _components(), path)
 
 

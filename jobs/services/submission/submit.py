@@ -26,7 +26,7 @@ from jobs.core.policies import data_placement, overrides, preferences
 from jobs.core.policies import propagation as policies
 from jobs.core.reasons import Code, Reason
 from jobs.core.topology import speed
-from jobs.events import announce_jobs, change, line
+from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import registry
 from jobs.kinds.base import Kind, Manifest, Reading
 from jobs.kinds.pods import references
@@ -100,9 +100,9 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
         for fault in found
     ]
     if faults:
-        told = "; ".join(f"{fault.field} {fault.detail}" for fault in faults[:5])
+        message = "; ".join(f"{fault.field} {fault.detail}" for fault in faults[:5])
         more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
-        raise InvalidInput(f"nothing was applied: {told}{more}", tuple(faults))
+        raise InvalidInput(f"nothing was applied: {message}{more}", tuple(faults))
     with transaction.atomic():
         _lock(read)
         # Dependents, policies and the quota tree first: a job in the same file finds them.
@@ -153,8 +153,8 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
         return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.read(manifest, snapshot.known_kinds())
-        told = [] if spec.faults else policies.warnings(manifest)
-        return _Document(manifest, _write_policy, warnings + told), faults + list(spec.faults)
+        message = [] if spec.faults else policies.warnings(manifest)
+        return _Document(manifest, _write_policy, warnings + message), faults + list(spec.faults)
     if kind in overrides.KINDS and api_version in policies.GROUPS:
         found = overrides.read(manifest, snapshot.known_kinds()).faults
         return _Document(manifest, _write_policy, warnings), faults + list(found)
@@ -259,7 +259,7 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
         job.policy = _claimant(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
     bulk.insert(jobs)
-    said = [line(job, "Submitted", f"Submitted by {by}") for job in jobs]
+    said = [job_event(job, "Submitted", f"Submitted by {by}") for job in jobs]
     versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now, said)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version

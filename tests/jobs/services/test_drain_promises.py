@@ -48,7 +48,7 @@ def test_it_places_the_job_within_min_and_not_the_big_gang_that_would_borrow(wai
     books.apply(job("a5", "a"), job("a6", "a"), job("big", "b", workers=3))
     long_ago = timezone.now() - timedelta(seconds=waited_s)
     Job.objects.filter(name="big").update(queued_at=long_ago)
-    loop._kept.clear()
+    loop._idle_caches.clear()
     books.cycle()
     assert books.job("big").state == books.job("a5").state == "Queued"
     books.end("a0")

@@ -20,8 +20,8 @@ from fleet.services.node_pod_sync import Supply
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobsFollower
 from jobs.services.lifecycle import cycle_requests
-from jobs.services.scheduling import loop
-from jobs.services.scheduling.cache import Picture
+from jobs.services.scheduling import apply, lease, loop
+from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.submission import manifests, submit
 from tests.support.books import APIS, GPU
 from tests.support.world import POLICY, pytorch_job
@@ -157,9 +157,9 @@ def done() -> int:
 
 @pytest.fixture(autouse=True)
 def no_picture_of_before():
-    loop._kept.clear()
+    loop._idle_caches.clear()
     yield
-    loop._kept.clear()
+    loop._idle_caches.clear()
 
 
 def test_in_a_burst_of_a_thousand_gangs_whose_pods_take_a_minute_to_be_bound():
@@ -172,7 +172,7 @@ def test_in_a_burst_of_a_thousand_gangs_whose_pods_take_a_minute_to_be_bound():
 def test_when_a_new_scheduler_takes_over_before_every_cycle():
     members = [Member(name) for name in ("north", "south")]
     burst(60)
-    play(members, 40, lambda second: loop._kept.clear())
+    play(members, 40, lambda second: loop._idle_caches.clear())
     assert done() >= 40
 
 
@@ -202,20 +202,20 @@ def test_in_members_that_get_pods_from_elsewhere(lag_s):
 def test_a_scheduler_that_lost_its_lease_to_another_writes_nothing_of_its_plan():
     member = Member("north")
     burst(40)
-    first = loop._acquire("first", at(0))
-    plan = Picture().refresh(at(0)).run(at(0))
+    first = lease.acquire("first", at(0))
+    plan = SchedulerCache().refresh(at(0)).run(at(0))
     assert plan.placed and loop.run(lambda: at(0)) == 0
     second = loop.run(lambda: at(31))
     assert second == len(plan.placed) and Lease.objects.get(name=cycle_requests.LEASE).epoch > first
-    assert loop.apply(plan, first, at(31)) is None
+    assert apply.apply_plan(plan, first, at(31)) is None
     assert held_and_seen(member) <= NODES * GPUS and Hold.objects.count() == second
 
 
 def test_two_plans_of_the_same_moment_are_written_once():
     member = Member("north")
     burst(40)
-    plans = [Picture().refresh(at(0)).run(at(0)) for _ in range(2)]
-    epoch = loop._acquire("one", at(0))
-    won = [loop.apply(plan, epoch, at(0)).placed for plan in plans]
+    plans = [SchedulerCache().refresh(at(0)).run(at(0)) for _ in range(2)]
+    epoch = lease.acquire("one", at(0))
+    won = [apply.apply_plan(plan, epoch, at(0)).placed for plan in plans]
     assert len(won[0]) == len(plans[0].placed) > 0 and won[1] == set()
     assert held_and_seen(member) <= NODES * GPUS

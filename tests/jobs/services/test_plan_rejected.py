@@ -9,7 +9,7 @@ from fleet import events
 from fleet.models import Cluster, Event, Lease
 from jobs import metrics
 from jobs.models import Attempt, Job, Work
-from jobs.services.scheduling import loop
+from jobs.services.scheduling import lease, loop
 from jobs.services.scheduling.rejections import RETRY_AFTER
 from tests.support import books
 from tests.support.world import pytorch_job
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def no_picture_of_another_test():
-    loop._kept.clear()
+    loop._idle_caches.clear()
 
 
 def leave_work(name: str, cluster: Cluster, attempt: int = 1) -> Work:
@@ -75,7 +75,7 @@ def test_it_tries_the_gang_again_only_after_a_while_and_places_it_once_the_row_i
     version = books.job("b").resource_version
     for _ in range(3):
         assert cycle_at(now + timedelta(seconds=1)) == 0
-    loop._kept.clear()
+    loop._idle_caches.clear()
     assert cycle_at(now + timedelta(seconds=2)) == 0
     assert books.job("b").resource_version == version, "it was tried again at once"
     left.delete()
@@ -115,7 +115,7 @@ def test_the_room_of_a_rejected_gang_goes_to_the_next_at_once():
 def test_it_writes_nothing_when_the_lease_is_lost_while_the_gangs_are_written_one_by_one():
     north = three()
     leave_work("b", north)
-    assert loop._acquire("other", timezone.now()) is not None
+    assert lease.acquire("other", timezone.now()) is not None
     Lease.objects.update(expires_at=timezone.now() + timedelta(seconds=30))
     assert books.cycle() == 0 and states("a", "b", "c") == ["Queued"] * 3
 

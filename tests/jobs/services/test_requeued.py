@@ -70,7 +70,7 @@ def lost(policy: str = THROUGH_QUEUE) -> Job:
 
 def cycle() -> int:
     """One that reads everything anew: these tests change rows without a line in the journal."""
-    loop._kept.clear()
+    loop._idle_caches.clear()
     return loop.run(timezone.now)
 
 

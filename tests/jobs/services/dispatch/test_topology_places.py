@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from fleet.errors import InvalidInput
 from jobs.models import Job
-from jobs.services.scheduling.cache import Picture
+from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.submission import manifests, submit
 from jobs.snapshot_topology import whereabouts
 from tests.support.books import a_cluster
@@ -62,10 +62,10 @@ def test_a_table_with_a_line_that_is_none_is_refused(north):
 
 
 def test_the_pictures_nodes_move_with_the_table(north):
-    picture = Picture()
-    picture.refresh(timezone.now())
+    cache = SchedulerCache()
+    cache.refresh(timezone.now())
     apply(table(topology_config="asw-0 psw-0 10.0.0.1"))
-    scheduler = picture.refresh(timezone.now())
+    scheduler = cache.refresh(timezone.now())
     assert scheduler.places.engine.fleet.sites["north"].domains.keys() == {
         ("z",),
         ("z", "psw-0"),

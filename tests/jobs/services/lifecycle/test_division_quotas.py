@@ -63,7 +63,7 @@ def test_it_is_taken_back_whole_and_queued_again():
     assert books.job("sweep").state == Job.State.RECLAIMING
     assert set(Work.objects.values_list("state", flat=True)) == {"Suspending"}
     books.gone("sweep")
-    loop.let_go(timezone.now())
+    loop.advance_evictions(timezone.now())
     assert (books.job("sweep").state, books.job("sweep").charge) == (Job.State.QUEUED, None)
     books.cycle()
     assert books.job("mine").cluster.name == "north" and books.used("root/b").get(GPU, 0) == 0

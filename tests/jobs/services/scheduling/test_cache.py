@@ -11,7 +11,7 @@ from fleet import journal
 from fleet.models import Cluster, Hold, JournalEntry, Node
 from jobs.events import announce_jobs
 from jobs.models import Job
-from jobs.services.scheduling.cache import Picture
+from jobs.services.scheduling.cache import SchedulerCache
 from quotas.models import QuotaTree
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
@@ -40,8 +40,8 @@ def the_pods_come(node: Node) -> None:
         journal.append([journal.Change("Node", "north", "n1", str(node.cluster.uid), journal.Action.MODIFIED)], NOW)
 
 
-def free(picture: Picture) -> int:
-    places = picture.refresh(NOW).places
+def free(cache: SchedulerCache) -> int:
+    places = cache.refresh(NOW).places
     node = places._nodes["north", "n1"]
     held = sum(amounts["nvidia.com/gpu"] for p in places.promises.values() for amounts, _ in p.nodes)
     return node.allocatable["nvidia.com/gpu"] - node.requested.get("nvidia.com/gpu", 0) - held
@@ -50,14 +50,14 @@ def free(picture: Picture) -> int:
 @pytest.mark.parametrize("table", ["fleet_node", "fleet_hold", "fleet_journalentry"])
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "new"])
 def test_it_sees_no_room_where_a_gang_s_pods_come_while_it_looks(held, table, kept):
-    picture = Picture()
+    cache = SchedulerCache()
     journal.append([journal.Change("Node", "north", "n1", str(held.cluster.uid), journal.Action.ADDED)], NOW)
     if kept:
-        assert free(picture) == 0
+        assert free(cache) == 0
         journal.append([journal.Change("Node", "north", "n1", str(held.cluster.uid), journal.Action.MODIFIED)], NOW)
     with after_each_look_at(table, lambda: the_pods_come(held)):
-        assert free(picture) <= 0
-    assert free(picture) == 0
+        assert free(cache) <= 0
+    assert free(cache) == 0
 
 
 @pytest.fixture
@@ -80,10 +80,10 @@ def it_ends(job: Job) -> None:
 
 
 def test_it_counts_a_charge_that_ends_while_it_looks_neither_for_ever_nor_twice(charged):
-    picture = Picture()
+    cache = SchedulerCache()
     with after_each_look_at("jobs_job", lambda: it_ends(charged)):
-        picture.refresh(NOW)
-    quota_ = picture.refresh(NOW).quota
+        cache.refresh(NOW)
+    quota_ = cache.refresh(NOW).quota
     assert quota_ and not quota_.ledger.held.used.any()
 
 
@@ -92,14 +92,14 @@ def test_it_counts_a_charge_that_ends_while_it_looks_neither_for_ever_nor_twice(
 def test_it_sees_a_job_that_ends_while_it_looks_give_back_its_charge_and_its_place_together(held, charged, table, kept):
     Hold.objects.update(job_uid=charged.uid)
     announce_jobs([charged], NOW)
-    picture = Picture()
+    cache = SchedulerCache()
     if kept:
-        picture.refresh(NOW)
+        cache.refresh(NOW)
         announce_jobs([charged], NOW)
     with after_each_look_at(table, lambda: it_ends(charged)):
-        seen = picture.refresh(NOW)
+        seen = cache.refresh(NOW)
     assert seen.quota and bool(seen.quota.ledger.held.used.any()) == bool(seen.places.promises)
-    seen = picture.refresh(NOW)
+    seen = cache.refresh(NOW)
     assert seen.quota and not seen.quota.ledger.held.used.any() and not seen.places.promises
 
 
@@ -111,27 +111,27 @@ def a_waiting_job() -> Job:
 
 
 def test_it_does_not_read_again_those_it_just_told_why_they_wait():
-    job, picture = a_waiting_job(), Picture()
+    job, cache = a_waiting_job(), SchedulerCache()
     announce_jobs([job], NOW)
-    picture.refresh(NOW)
+    cache.refresh(NOW)
     announce_jobs([job], NOW)
-    picture.wrote([], [job.resource_version])
+    cache.applied([], [job.resource_version])
     Job.objects.update(priority=7)
-    assert picture.refresh(NOW).gangs[job.pk].priority == 0
+    assert cache.refresh(NOW).gangs[job.pk].priority == 0
 
 
 def test_it_reads_those_again_who_were_told_and_then_changed():
-    job, picture = a_waiting_job(), Picture()
+    job, cache = a_waiting_job(), SchedulerCache()
     announce_jobs([job], NOW)
-    picture.refresh(NOW)
+    cache.refresh(NOW)
     announce_jobs([job], NOW)
-    picture.wrote([], [job.resource_version])
+    cache.applied([], [job.resource_version])
     job.priority = 7
     announce_jobs([job], NOW, ["priority"])
-    assert picture.refresh(NOW).gangs[job.pk].priority == 7
+    assert cache.refresh(NOW).gangs[job.pk].priority == 7
     Job.objects.update(priority=8)
     announce_jobs([job], NOW)
-    assert picture.refresh(NOW).gangs[job.pk].priority == 8
+    assert cache.refresh(NOW).gangs[job.pk].priority == 8
 
 
 def created() -> None:
@@ -154,31 +154,31 @@ def deleted() -> None:
 def test_it_knows_in_the_next_cycle_what_happened_to_a_waiting_job_while_it_looked(
     deed: Callable[[], None], kept: bool
 ):
-    picture = Picture()
+    cache = SchedulerCache()
     if deed is not created:
         announce_jobs([a_waiting_job()], NOW)
     journal.append([journal.Change("Node", "north", "n1", "u", journal.Action.MODIFIED)], NOW)
     if kept:
-        picture.refresh(NOW)
+        cache.refresh(NOW)
     with after_each_look_at("fleet_journalentry", deed):
-        picture.refresh(NOW)
-    waiting = {pk: gang.priority for pk, gang in picture.refresh(NOW).gangs.items()}
+        cache.refresh(NOW)
+    waiting = {pk: gang.priority for pk, gang in cache.refresh(NOW).gangs.items()}
     assert waiting == dict(Job.objects.values_list("pk", "priority"))
 
 
 def test_it_reads_versions_of_a_restored_journal_that_it_once_wrote_itself(held):
     """A restored database gives versions out again: what an earlier journal had under them is no reason to skip them."""
-    picture = Picture()
+    cache = SchedulerCache()
     uid = str(held.cluster.uid)
     journal.append([journal.Change("Node", "north", "n1", uid, journal.Action.ADDED)], NOW)
-    picture.refresh(NOW)
+    cache.refresh(NOW)
     [mine] = journal.append([journal.Change("Job", "default", "a", str(uuid4()), journal.Action.MODIFIED)], NOW)
-    picture.wrote([], [mine])
-    picture.forget()
+    cache.applied([], [mine])
+    cache.invalidate()
     JournalEntry.objects.filter(version=mine).delete()
-    picture.refresh(NOW)
+    cache.refresh(NOW)
     Node.objects.update(allocatable={"nvidia.com/gpu": 16})
     JournalEntry.objects.create(
         version=mine, kind="Node", namespace="north", name="n1", object_uid=uid, action="MODIFIED", at=NOW
     )
-    assert picture.refresh(NOW).places._nodes["north", "n1"].allocatable == {"nvidia.com/gpu": 16}
+    assert cache.refresh(NOW).places._nodes["north", "n1"].allocatable == {"nvidia.com/gpu": 16}

@@ -107,10 +107,10 @@ def test_it_orders_nobody_else_while_that_is_on_its_way(ordered):
 
 def test_it_removes_the_copy_once_its_pods_are_gone_and_queues_the_job_again(ordered):
     Work.objects.filter(pk=work().pk).update(state=Work.State.SUSPENDED)
-    loop.let_go(timezone.now())
+    loop.advance_evictions(timezone.now())
     assert work().state == Work.State.WITHDRAWING and books.job("young").charge is not None
     books.gone("young")
-    loop.let_go(timezone.now())
+    loop.advance_evictions(timezone.now())
     young = books.job("young")
     assert (young.state, young.charge, young.cluster) == (Job.State.QUEUED, None, None)
     books.cycle()
@@ -140,7 +140,7 @@ def test_it_keeps_what_a_late_victim_gave_back_for_its_claimant(ordered):
     Job.objects.filter(pk=young.pk).update(reclaim=order)
     Job.objects.filter(name="mine").update(priority=-9)
     books.gone("young")
-    loop.let_go(timezone.now())
+    loop.advance_evictions(timezone.now())
     assert datetime.fromisoformat(books.job("young").reclaim["until"]) > timezone.now() - timedelta(minutes=1)
     books.apply(job("third", "b", **{"convoy.dev/priority": "9"}))
     books.cycle()

@@ -12,7 +12,7 @@ from jobs.core.gang.types import Runner
 from jobs.core.preemption.cost import Loss
 from jobs.events import announce_jobs
 from jobs.models import Job
-from jobs.services.scheduling.cache import Picture
+from jobs.services.scheduling.cache import SchedulerCache
 from quotas.models import QuotaTree
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
@@ -69,12 +69,14 @@ def ends(job: Job) -> None:
     announce_jobs([job], NOW)
 
 
-def agree(picture: Picture) -> None:
-    found = picture.refresh(NOW).quota
+def agree(cache: SchedulerCache) -> None:
+    found = cache.refresh(NOW).quota
     assert found is not None
     anew = snapshot.load_runners(snapshot.running_jobs(), found)
-    assert {each.job_id: sorted_(each) for each in picture.runners()} == {each.job_id: sorted_(each) for each in anew}
-    assert picture.losses() == {each.job_id: Loss() for each in anew}
+    assert {each.job_id: sorted_(each) for each in cache.preemption_candidates()} == {
+        each.job_id: sorted_(each) for each in anew
+    }
+    assert cache.preemption_costs() == {each.job_id: Loss() for each in anew}
 
 
 def sorted_(runner: Runner) -> tuple[object, list[object]]:
@@ -82,34 +84,34 @@ def sorted_(runner: Runner) -> tuple[object, list[object]]:
 
 
 def test_who_runs_is_known_as_jobs_start_and_end_and_as_their_pods_come_and_move(north):
-    first, picture = runs(north, "first", "n1", "n1"), Picture()
-    agree(picture)
+    first, cache = runs(north, "first", "n1", "n1"), SchedulerCache()
+    agree(cache)
     second = runs(north, "second", "n1", held=True)
-    agree(picture)
+    agree(cache)
     bind(second, 1, "n2")  # while it is held a place, each look is at its pods
-    agree(picture)
+    agree(cache)
     Hold.objects.update(released_at=NOW)
-    agree(picture)
+    agree(cache)
     moves(first, 1, "n1", "n2")
-    agree(picture)
+    agree(cache)
     ends(first)
-    agree(picture)
-    assert [each.name for each in picture.runners()] == ["a/second"]
+    agree(cache)
+    assert [each.name for each in cache.preemption_candidates()] == ["a/second"]
 
 
 def test_whose_place_was_kept_until_its_last_pods_came_is_known_with_them(north):
-    late, picture = runs(north, "late", held=True), Picture()
-    agree(picture)
+    late, cache = runs(north, "late", held=True), SchedulerCache()
+    agree(cache)
     bind(late, 0, "n1")
     bind(late, 1, "n2")
     Hold.objects.update(released_at=NOW)
-    agree(picture)
-    assert [len(each.pods) for each in picture.runners()] == [2]
+    agree(cache)
+    assert [len(each.pods) for each in cache.preemption_candidates()] == [2]
 
 
 def test_nobody_is_read_again_when_nothing_changed(north, django_assert_num_queries):
-    picture = Picture()
+    cache = SchedulerCache()
     runs(north, "first", "n1", "n2")
-    agree(picture)
+    agree(cache)
     with django_assert_num_queries(0):
-        assert [len(each.pods) for each in picture.runners()] == [2]
+        assert [len(each.pods) for each in cache.preemption_candidates()] == [2]

@@ -1,0 +1,292 @@
+"""Writes a plan down in one transaction that the scheduler lease guards: placements, holds, charges, works, reasons.
+
+The lease row is locked first and stays locked until the commit, so that a plan whose lease was lost writes nothing. Then the
+jobs are locked, all at once and by key, and only after them the journal (`jobs.services.lifecycle.locks`). A job that has
+changed since it was planned for is left out: its conditional update is the claim.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from fleet import events
+from fleet.db import bulk
+from fleet.models import Cluster, Hold
+from jobs import metrics, snapshot
+from jobs.core.admission.plans import Placed, Plan, Waits
+from jobs.core.division import shares as parts
+from jobs.core.explain import timeline
+from jobs.core.gang.types import Gang
+from jobs.core.placement import placed_topology
+from jobs.core.preemption.planner import Takeback
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, job_event, record_event
+from jobs.models import Attempt, Binding, Job, Work
+from jobs.services.lifecycle import cycle_requests, shares
+from jobs.services.scheduling import lease, preemption, rejections
+from jobs.services.scheduling.rejections import Written
+from quotas import queries
+from quotas.models import Queue, QuotaTree
+
+_MESSAGES = 8
+"""Messages for all works that one plan makes, unless they go to more clusters: as many as a worker sends at once."""
+_REASON_REFRESH = timedelta(seconds=5)
+"""How old the amounts in an unchanged reason may be, so that a thousand waiting jobs are not rewritten each cycle."""
+_LOCKED = (
+    "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible",
+    "charge", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version",
+)  # fmt: skip
+_PLACED = ("state", "cluster", "attempt", "charge", "reason", "status", "reclaim", "unhealthy_since")
+
+
+def apply_plan(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> Written | None:
+    """Writes the plan without the gangs that the database rejects. Returns None when the lease was lost."""
+    written = rejections.write(partial(_write_plan, epoch, now), plan, orders)
+    return _reject(written, epoch, now) if written and written.rejected else written
+
+
+@transaction.atomic
+def _reject(written: Written, epoch: int, now: datetime) -> Written | None:
+    if not lease.renew(epoch, now):
+        return None
+    rejections.record(list(_locked(written.rejected).values()), written.rejected, now)
+    cycle_requests.request()
+    return written
+
+
+@transaction.atomic
+def _write_plan(epoch: int, now: datetime, plan: Plan, orders: Takeback | None) -> Written | None:
+    """One guarded transaction; None when the lease was lost and nothing was written."""
+    # The lease, the tree and the jobs are locked in this order by every writer, and the journal last: another order deadlocks.
+    if not lease.renew(epoch, now):
+        return None
+    if not _is_tree_in_force(plan):
+        cycle_requests.request()
+        return Written()
+    usable = set(Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk", flat=True))
+    waiting = _lock(plan, orders)
+    is_closed = _closed_queues()
+    admissible = [placed for placed in plan.placed if _clusters_of(placed) <= usable and not is_closed(placed)]
+    claimed = _claim(admissible, waiting)
+    if claimed:
+        _write_placed(claimed, now)
+    evictions = preemption.order(orders, now) if orders else {}
+    explained = _write_waiting([preemption.waits_for(waits, evictions) for waits in plan.waits], waiting, now)
+    whole = [job for job, placed in claimed if placed.gang.division is None]
+    return Written({job.pk for job, _ in claimed}, [job.resource_version for job in (*whole, *explained)])
+
+
+def _clusters_of(placed: Placed) -> set[int]:
+    return {share.cluster_id for share in placed.spot.shares}
+
+
+def _is_tree_in_force(plan: Plan) -> bool:
+    """Whether the quota tree the plan was made under is still in force; locks it until the transaction ends."""
+    row = QuotaTree.objects.select_for_update(no_key=True).only("resource_version").first()
+    return plan.tree_version == (row.resource_version if row else 0)
+
+
+def changed_reasons(waits: Sequence[Waits], orders: Takeback, now: datetime) -> list[Waits]:
+    """Waits whose reason code changed, or that preemption updates. A changed amount alone is written every 5 s at most."""
+    preempting = {*orders.content, *(taken.claimant.job_id for taken in orders.taken)}
+    stale = (now - _REASON_REFRESH).isoformat()
+    pks = [wait.gang.job_id for wait in waits]
+    stored = dict(snapshot.waiting_jobs().filter(pk__in=pks).values_list("pk", "reason").order_by()) if waits else {}
+    return [
+        wait
+        for wait in waits
+        if wait.gang.job_id in preempting or _differs(wait.reason, stored.get(wait.gang.job_id), stale)
+    ]
+
+
+def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
+    if not old or old.get("code") != fresh.code:
+        return True
+    return old.get("message") != fresh.message and old.get("at", "") <= stale
+
+
+def _lock(plan: Plan, orders: Takeback | None) -> dict[int, Job]:
+    """Locks every job of the plan, preemption targets too, at once and by key; returns those that still wait."""
+    pks = {decision.gang.job_id for decision in (*plan.placed, *plan.waits)}
+    return _locked(pks | {taken.runner.job_id for taken in orders.taken} if orders else pks)
+
+
+def _locked(pks: Collection[int]) -> dict[int, Job]:
+    rows = Job.objects.filter(pk__in=pks).order_by("pk").select_for_update(no_key=True).only(*_LOCKED)
+    return {job.pk: job for job in rows if snapshot.waits(job.state, job.suspended, job.deleting_at)}
+
+
+def _closed_queues() -> Callable[[Placed], bool]:
+    """A predicate: whether the gang's queue, or one above it, was closed since the plan was made."""
+    paths = list(queries.queues().exclude(state=Queue.State.OPEN).values_list("path", flat=True))
+
+    def is_closed(placed: Placed) -> bool:
+        gang = placed.gang
+        return gang.asks_queue and any(f"{gang.leaf}/".startswith(f"{path}/") for path in paths)
+
+    return is_closed
+
+
+def _claim(placed: Sequence[Placed], waiting: Mapping[int, Job]) -> list[tuple[Job, Placed]]:
+    """Jobs unchanged since they were planned for, with their new state, cluster and charge set but not yet saved."""
+    pairs = [(waiting[decision.gang.job_id], decision) for decision in placed if decision.gang.job_id in waiting]
+    claimed = [(job, decision) for job, decision in pairs if _current(job) == _as_planned(decision.gang)]
+    for job, decision in claimed:
+        _set_placed(job, decision)
+    return claimed
+
+
+def _current(job: Job) -> tuple[object, ...]:
+    return job.attempt, job.generation, job.leaf, job.preemptible, job.charge is not None
+
+
+def _as_planned(gang: Gang) -> tuple[object, ...]:
+    return gang.attempt, gang.generation, gang.leaf, gang.preemptible, gang.charged
+
+
+def _set_placed(job: Job, placed: Placed) -> None:
+    gang, spot = placed.gang, placed.spot
+    job.state, job.cluster_id, job.attempt = Job.State.PLACED, spot.cluster_id, gang.attempt + len(spot.shares)
+    job.reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.where}, being sent there").as_json()
+    job.status, job.reclaim, job.unhealthy_since = {}, None, None
+    if gang.asks_quota:
+        job.charge = dict(gang.charge.amounts)
+
+
+def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    rows = [
+        (job, number, share, p.gang)
+        for job, p in pairs
+        for number, share in enumerate(p.spot.shares, start=p.gang.attempt + 1)
+    ]
+    attempts = [
+        {
+            "job_id": job.pk,
+            "number": number,
+            "cluster_name": share.cluster,
+            "explanation": [verdict.as_json() for verdict in share.verdicts],
+            "placed_at": now,
+        }
+        for job, number, share, _ in rows
+    ]
+    bulk.store(Attempt, attempts, keyless=True)
+    holds = [
+        {
+            "cluster_id": share.cluster_id,
+            "job_uid": job.uid,
+            "attempt": number,
+            "amounts": dict(share.found.demand.total if gang.division else gang.total),
+            "nodes": [[amounts, list(names)] for amounts, names in share.promise(None).nodes],
+            "pods": share.pods,
+            "made_at": now,
+        }
+        for job, number, share, gang in rows
+    ]
+    bulk.store(Hold, holds, keyless=True)
+    works = bulk.store(Work, [_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
+    for job, p in pairs:
+        shares.settle_placed(job, p, now)
+    _write_bindings(pairs, now)
+    _record_missed_domains(pairs, now)
+    _withdraw_former(pairs, now)
+    transaction.on_commit(partial(_count_admitted, pairs, now), robust=True)
+    message = "Binding has been scheduled successfully. Result: "
+    timeline_events = [job_event(job, "ScheduleBindingSucceed", message + p.result) for job, p in pairs]
+    announce_jobs([job for job, _ in pairs], now, _PLACED, timeline_events)
+    by_cluster: dict[int, list[int]] = defaultdict(list)
+    for (_, _, share, _), work in zip(rows, works, strict=True):
+        by_cluster[share.cluster_id].append(work)
+    _enqueue_pushes(by_cluster)
+
+
+def _count_admitted(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    for job, placed in pairs:
+        metrics.ADMITTED.labels(job.leaf).inc()
+        if placed.gang.attempt == 0:
+            metrics.ADMISSION_WAIT_SECONDS.labels(job.leaf).observe((now - job.created_at).total_seconds())
+
+
+def _enqueue_pushes(works: Mapping[int, Sequence[int]]) -> None:
+    """Several works share a message when there are many, but only works of one cluster: another one may be slow to answer."""
+    together = -(-sum(map(len, works.values())) // _MESSAGES)
+    for pks in works.values():
+        for start in range(0, len(pks), together):
+            events.enqueue("jobs.push", *pks[start : start + together])
+
+
+def _work(job: Job, attempt: int, cluster_id: int, now: datetime) -> dict[str, Any]:
+    return {
+        "job_uid": job.uid,
+        "attempt": attempt,
+        "cluster_id": cluster_id,
+        "api_version": job.api_version,
+        "kind": job.kind,
+        "namespace": job.namespace,
+        "name": job.name,
+        "due_at": now,
+        "created_at": now,
+    }
+
+
+def _record_missed_domains(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    """Emits `TopologyNotMet` for gangs whose preferred network domain was not honoured."""
+    for job, placed in pairs:
+        if why := placed_topology.not_met(placed.spot.found):
+            record_event(job, placed_topology.NOT_MET, why, now, warning=True)
+
+
+def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    bulk.store(Binding, [_binding(job, p, now) for job, p in pairs if p.gang.attempt == 0], keyless=True)
+    Binding.objects.bulk_create(
+        [Binding(**_binding(job, p, now)) for job, p in pairs if p.gang.attempt > 0],
+        update_conflicts=True,
+        unique_fields=["job"],
+        update_fields=["cluster", "attempt", "result", "explanation", "placement", "scheduled_at"],
+    )
+
+
+def _binding(job: Job, placed: Placed, now: datetime) -> dict[str, Any]:
+    spot = placed.spot
+    return {
+        "job_id": job.pk,
+        "cluster_id": spot.cluster_id,
+        "attempt": job.attempt,
+        "result": placed.result,
+        "explanation": [verdict.explained() for verdict in spot.verdicts],
+        "placement": placed_topology.kept(spot.found),
+        "scheduled_at": now,
+    }
+
+
+def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    """The replacement is placed: copies that earlier attempts left behind may be removed now (invariant I5)."""
+    moved = [job.uid for job, _ in pairs if job.attempt > 1]
+    former = Q()
+    for job, _ in pairs:
+        if job.attempt > 1:
+            counting = parts.counting(job.shares, job.attempt)
+            former |= Q(job_uid=job.uid, attempt__lt=job.attempt) & ~Q(attempt__in=counting)
+    if not moved:
+        return
+    left = Work.objects.filter(former).exclude(state__in=[Work.State.GONE, Work.State.KEPT])
+    for pk in list(left.values_list("pk", flat=True)):
+        Work.objects.filter(pk=pk).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
+        events.enqueue("jobs.push", pk)
+
+
+def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: datetime) -> list[Job]:
+    wanted = {wait.gang.job_id: wait.reason for wait in waits}
+    stale = (now - _REASON_REFRESH).isoformat()
+    rows = [waiting[pk] for pk in wanted if pk in waiting]
+    changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
+    for job in changed:
+        job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}
+        job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
+    if changed:
+        announce_jobs(changed, now, ["reason", "waited"])
+    return changed
