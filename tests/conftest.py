@@ -3,29 +3,12 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from fleet.api.signing_in import ATTEMPTS
 from fleet.models import Cluster, Grant
-from fleet.services import access
-
-
-def person(name: str, *grants: tuple[str, str], superuser: bool = False) -> Any:
-    """A user with roles, each as (role, namespace)."""
-    user = get_user_model().objects.create_user(name, password="a long password", is_superuser=superuser)
-    for role, namespace in grants:
-        Grant.objects.create(user=user, role=role, namespace=namespace)
-    return user
-
-
-def client_of(user: Any) -> APIClient:
-    """Signed in by a bearer token, as scripts are."""
-    _, text = access.mint(user, "test", life=None, now=timezone.now())
-    client = APIClient(enforce_csrf_checks=True)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
-    return client
+from tests.support.people import client_of, person
 
 
 @pytest.fixture(autouse=True)

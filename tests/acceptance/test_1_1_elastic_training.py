@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
+from tests.acceptance.builders import POLICY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,13 +8,13 @@ import yaml
 
 from fleet.kube.resources import PODS, TF_JOBS, VOLCANO_POD_GROUPS, VOLCANO_QUEUES
 from jobs.kinds import registry
+from tests.acceptance.builders import POLICY
 from tests.support.kubectl import served
 from tests.support.quotas import apply_tree, leaf
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MNIST = (Path(__file__).parent / "manifests" / "mnist.yaml").read_text()
-POLICY = (Path(__file__).parents[2] / "docs" / "examples" / "policy.yaml").read_text()
 QUEUED = "NoClusterFits"
 
 

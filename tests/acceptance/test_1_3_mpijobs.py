@@ -1,26 +1,13 @@
 """1.3: MPIJobs, as far as they are a kind of job: the launcher leads, the gang waits whole, each version has its clusters."""
 
 import pytest
-import yaml
 
 from fleet.models import Pod
 from jobs.kinds import registry
 from jobs.services.inspect import logs
-from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
+from tests.acceptance.builders import POLICY, mpi_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def mpi_job(name: str = "vgg16", *, version: str = "v2beta1", workers: int = 4, duration: str = "1h") -> str:
-    def role(replicas: int, gpus: int) -> dict:
-        limits = {"nvidia.com/gpu": gpus} if gpus else {"cpu": "1"}
-        container = {"name": "mpi", "image": "example.com/bench", "resources": {"limits": limits}}
-        template = {"metadata": {"annotations": {"convoy.dev/duration": duration}}, "spec": {"containers": [container]}}
-        return {"replicas": replicas, "template": template}
-
-    specs = {"Launcher": role(1, 0), "Worker": role(workers, 1)}
-    head = {"apiVersion": f"kubeflow.org/{version}", "kind": "MPIJob", "metadata": {"name": name}}
-    return yaml.safe_dump({**head, "spec": {"mpiReplicaSpecs": specs}})
 
 
 def test_1_3_3_the_chief_is_a_launcher_without_a_gpu_and_each_of_the_four_workers_has_one(world):

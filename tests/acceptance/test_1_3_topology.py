@@ -1,12 +1,10 @@
 """1.3: GPU topology: gangs near each other, and what is told when they cannot be."""
 
 import pytest
-import yaml
 
 from fleet.kube.resources import NODES
 from fleet.models import Node, Pod
-from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
-from tests.acceptance.test_1_3_mpijobs import mpi_job
+from tests.acceptance.builders import POLICY, VISIBLE, by_links, gpus_of, label, linked, mpi_job, near, occupied
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RACK = "topology.kubernetes.io/rack"
@@ -19,12 +17,6 @@ def wired(world, name: str, racks: str, gpus: int = 2) -> None:
         world.clients[name].merge_patch(NODES.path(name=f"{name}-pool{i}-0"), {"metadata": {"labels": {RACK: rack}}})
     known = Node.objects.filter(cluster__name=name)
     world.until(lambda: all(RACK in node.labels for node in known.all()), "the racks are known")
-
-
-def near(text: str, **notes: str) -> str:
-    job = yaml.safe_load(text)
-    job["metadata"]["annotations"] = {f"convoy.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
-    return yaml.safe_dump(job)
 
 
 def racks_of(world, name: str) -> list[str]:
@@ -69,58 +61,12 @@ def test_1_3_6_a_required_topology_is_kept_by_the_members_own_scheduler(world):
     assert worker == str({RACK: "b"})
 
 
-def label(world, cluster: str, node: str, **labels: str) -> None:
-    """``kubectl label node``, at the member."""
-    named = {key.replace("__", "/").replace("_", "."): value for key, value in labels.items()}
-    world.clients[cluster].merge_patch(NODES.path(name=node), {"metadata": {"labels": named}})
-
-
-def linked(world, cluster: str, *nodes: int) -> None:
-    """A member whose nodes are DGX-1s that hand out GPUs by their links."""
-    world.member(cluster, *nodes)
-    for i in range(len(nodes)):
-        node = f"{cluster}-pool{i}-0"
-        label(world, cluster, node, nvidia_com__gpu_product="Tesla-V100-SXM2-16GB")
-        label(world, cluster, node, ack_node_gpu_schedule="topology")
-    known = Node.objects.filter(cluster__name=cluster)
-    world.until(lambda: all("aliyun.com/gpu" in each.allocatable for each in known.all()), "the nodes offer their GPUs")
-
-
 def test_1_3_1_a_topology_node_offers_its_gpus_by_their_links_alone_until_its_label_is_restored(world):
     linked(world, "north", 4)
     assert "nvidia.com/gpu" not in Node.objects.get().allocatable
     label(world, "north", "north-pool0-0", ack_node_gpu_schedule="default")
     world.until(lambda: Node.objects.get().allocatable.get("nvidia.com/gpu") == 4, "it offers them plainly again")
     assert "aliyun.com/gpu" not in Node.objects.get().allocatable
-
-
-LINKED = "aliyun.com/gpu"
-GROUP, VISIBLE = "topology.kubernetes.io/gpu-group", "topology.kubernetes.io/gpu-visible"
-
-
-def by_links(text: str) -> str:
-    """As ``--gputopology=true`` makes it: GPUs are asked by their links."""
-    return text.replace("nvidia.com/gpu", LINKED)
-
-
-def gpus_of(world, cluster: str, job: str, note: str = GROUP) -> list[str]:
-    pods = [pod for pod in world.pods(cluster) if pod["metadata"]["name"].startswith(f"{job}-worker")]
-    return [pod["metadata"].get("annotations", {}).get(note, "") for pod in pods]
-
-
-def occupied(world, cluster: str, gpus: str) -> None:
-    """A pod of a stranger has these GPUs of the first node."""
-    labels = {LINKED: str(len(gpus.split(",")))}
-    container = {"name": "c", "image": "example.com/x", "resources": {"limits": labels}}
-    spec = {"nodeName": f"{cluster}-pool0-0", "containers": [container]}
-    body = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "stranger", "annotations": {GROUP: gpus}},
-        "spec": spec,
-    }
-    world.clients[cluster].create("/api/v1/namespaces/default/pods", body)
-    world.until(lambda: Node.objects.get().requested.get(LINKED, 0) > 0, "the stranger's pod is counted")
 
 
 def test_1_3_4_of_six_free_gpus_the_fast_quad_is_chosen_and_not_the_first_four(world):

@@ -5,10 +5,8 @@ from django.utils import timezone
 
 from fleet.services import access
 from frontend.cli import human
-from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
-from tests.acceptance.test_1_3_mpijobs import mpi_job
-from tests.acceptance.test_1_3_topology import by_links, gpus_of, linked, near, occupied
-from tests.cli.conftest import Convoy
+from tests.acceptance.builders import POLICY, by_links, gpus_of, linked, mpi_job, near, occupied
+from tests.cli.builders import Convoy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,9 +4,7 @@ import pytest
 import yaml
 
 from fleet.models import Node, Pod
-from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
-from tests.acceptance.test_1_3_mpijobs import mpi_job
-from tests.acceptance.test_1_3_topology import near
+from tests.acceptance.builders import POLICY, mpi_job, near
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

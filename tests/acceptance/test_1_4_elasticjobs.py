@@ -7,7 +7,7 @@ import yaml
 
 from jobs.kinds import registry
 from simulator.fault_parser import Fault
-from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
+from tests.acceptance.builders import POLICY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -17,7 +17,7 @@ from deploy.config.kube import application
 from fleet.kubeapi.app import Application
 from fleet.kubeapi.clusters import Clusters
 from fleet.services import access
-from tests.conftest import person
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -16,7 +16,7 @@ from fleet.models import JournalEntry
 from fleet.services import access
 from jobs.models import Dependent, Job, Policy
 from tests.attacks.bodies import JSON, VALUES, YAML, as_json
-from tests.conftest import person
+from tests.support.people import person
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from fleet.models import Cluster, Grant, JournalEntry, Token
 from jobs.models import Job
 from tests.attacks.bodies import JSON, VALUES, YAML
-from tests.fleet.api.test_every_endpoint import ALL
+from tests.fleet.api.builders import ALL
 
 pytestmark = pytest.mark.django_db
 API = "/api/v1/"

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.cli.conftest import JOB_ID, TOKEN, job
+from tests.cli.builders import JOB_ID, TOKEN, job
 
 APPLIED = {
     "results": [{"kind": "PyTorchJob", "namespace": "default", "name": "llama", "action": "created", "warnings": ["w"]}]

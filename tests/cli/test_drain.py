@@ -6,8 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.cli.conftest import cluster
-from tests.cli.test_whatif import DIFFERENCE, answer
+from tests.cli.builders import DIFFERENCE, answer, cluster
 
 TAINT = {"key": "convoy.dev/drained", "value": "", "effect": "NoExecute"}
 

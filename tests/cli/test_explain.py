@@ -2,7 +2,7 @@
 
 import json
 
-from tests.cli.conftest import JOB_ID, ago, job
+from tests.cli.builders import JOB_ID, ago, job
 
 CLAIM = {"job": "default/whisper", "amounts": {"nvidia.com/gpu": 4}, "pods": 3, "made_at": ago(1), "ends": "later"}
 NORTH = {

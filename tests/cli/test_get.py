@@ -4,7 +4,7 @@ import json
 
 import yaml
 
-from tests.cli.conftest import JOB_ID, ago, cluster, job
+from tests.cli.builders import JOB_ID, ago, cluster, job
 
 RESULT = "Binding has been scheduled successfully. Result: {north:0,[{master 1} {worker 2}]}"
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from fleet.models import Token
 from fleet.services import access
-from tests.cli.conftest import Convoy
+from tests.cli.builders import Convoy
 from tests.support.kubectl import Person, served
 
 pytestmark = pytest.mark.django_db(transaction=True)

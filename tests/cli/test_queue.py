@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.conftest import JOB_ID, ago, job
+from tests.cli.builders import JOB_ID, ago, job
 
 GPU = "nvidia.com/gpu"
 

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from tests.cli.conftest import ROOT, Convoy
+from tests.cli.builders import ROOT, Convoy
 
 DEMO = ROOT / "deploy" / "demo"
 PASSWORD = "correct horse battery"

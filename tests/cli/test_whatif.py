@@ -4,16 +4,7 @@ import json
 
 import pytest
 
-DIFFERENCE = {
-    "id": "", "kind": "PyTorchJob", "namespace": "default", "name": "llama",
-    "before": {"outcome": "Runs", "cluster": "north", "reason": None},
-    "after": {"outcome": "Waits", "cluster": "", "reason": {"code": "NoClusterFits", "message": "0/1 clusters fit"}},
-}  # fmt: skip
-
-
-def answer(server, *differences) -> None:
-    counts = {"starts_before": 0, "starts_after": 0, "waits_before": 0, "waits_after": 1}
-    server.on("whatif/", {"differences": list(differences), **counts}, method="POST")
+from tests.cli.builders import DIFFERENCE, answer
 
 
 def test_it_tells_who_would_stand_otherwise(server, convoy):

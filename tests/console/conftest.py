@@ -1,6 +1,5 @@
 """A real browser before the real product: web process, workers, watcher and a simulated member."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -11,18 +10,14 @@ from django.conf import settings
 from django.db import connections
 from playwright.sync_api import ConsoleMessage, Page, sync_playwright
 
-from tests.conftest import person
+from tests.console.builders import CHROMIUM, PATIENCE_MS, QUIET
 from tests.support.fixtures import unswept, worker, world
+from tests.support.people import person
 from tests.support.web import served
+from tests.support.world import POLICY
 
 __all__ = ["unswept", "worker", "world"]
 
-CHROMIUM = shutil.which("chromium")
-QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
-PATIENCE_MS = 15_000
 AXE = settings.ROOT / "frontend/web/node_modules/axe-core/axe.min.js"
 FINDINGS = """async () => {
   const moves = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().endTime < Infinity);
@@ -122,3 +117,9 @@ def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
         found = findings(shown) if AXE.is_file() else []
         browser.close()
     assert (complaints, found) == ([], [])
+
+
+@pytest.fixture
+def north(world: Any, page: Page, aside: Callable[..., Any]) -> None:
+    aside(world.member, "north", 4)
+    aside(world.apply, POLICY)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.test import Client
 from playwright.sync_api import ConsoleMessage, Locator, Page, expect, sync_playwright
 
 from fleet.models import Grant
@@ -17,9 +16,9 @@ from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.models import QuotaGrant, QuotaRevision
 from quotas.services import documents, impact, trees, usage
-from tests.conftest import person
-from tests.console.conftest import CHROMIUM, PATIENCE_MS, QUIET
+from tests.console.builders import CHROMIUM, PATIENCE_MS, QUIET, session_of
 from tests.quotas.core.builders import manifest, quota
+from tests.support.people import person
 from tests.support.web import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,12 +44,6 @@ def start() -> None:
         person(name, (role, ""))
     get_user_model().objects.update(is_staff=True)
     QuotaGrant.objects.create(user=get_user_model().objects.get(username="lea"), path="root/vision")
-
-
-def session_of(name: str) -> str:
-    client = Client()
-    client.force_login(get_user_model().objects.get(username=name), "django.contrib.auth.backends.ModelBackend")
-    return str(client.cookies[settings.SESSION_COOKIE_NAME].value)
 
 
 @pytest.fixture

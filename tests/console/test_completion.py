@@ -3,10 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.test_stories import north, sign_in
-from tests.console.test_submit import write
+from tests.console.builders import sign_in, write
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
 HEAD = """\
 apiVersion: kubeflow.org/v1

@@ -15,11 +15,10 @@ from fleet.models import Cluster
 from fleet.services import access
 from jobs.models import Job
 from quotas.models import Queue
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import sign_in
 from tests.support import kubectl
 from tests.support.world import pytorch_job
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
 TREE = """
 apiVersion: scheduling.sigs.k8s.io/v1beta1

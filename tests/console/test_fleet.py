@@ -9,10 +9,9 @@ from playwright.sync_api import expect
 from fleet.models import Cluster, Node
 from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import sign_in
 from tests.support.world import pytorch_job
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = {
     "/fleet": "Fleet", "/fleet/north": "north", "/join": "Add a cluster", "/submit": "Submit a job", "/policies": "Policies",

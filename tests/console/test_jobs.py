@@ -8,11 +8,8 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from jobs.models import Job
-from tests.console.conftest import PATIENCE_MS
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import PATIENCE_MS, open_job, sign_in
 from tests.support.world import pytorch_job
-
-__all__ = ["north"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
@@ -23,12 +20,6 @@ def submit(page: Page, manifest: str) -> None:
     token = next(each["value"] for each in page.context.cookies() if each["name"] == "csrftoken")
     headers = {"Content-Type": "application/yaml", "X-CSRFToken": token, "Referer": page.url}
     assert page.request.post("/api/v1/apply/", data=manifest, headers=headers).ok
-
-
-def open_job(page: Page, name: str) -> None:
-    page.goto("/jobs")
-    page.get_by_role("link", name=name, exact=True).click()
-    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
 
 
 def tab(page: Page, name: str) -> Any:

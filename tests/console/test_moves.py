@@ -4,10 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from fleet.models import Event
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import sign_in
 from tests.support.world import pytorch_job
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -4,12 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from simulator.fault_parser import Fault
-from tests.console.conftest import PATIENCE_MS
-from tests.console.test_jobs import open_job
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import PATIENCE_MS, open_job, sign_in
 from tests.support.world import pytorch_job
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -6,9 +6,7 @@ from playwright.sync_api import expect
 
 from quotas import queries
 from quotas.services import trees
-from tests.console.test_quota_tree import GPU, NOON, apply, bounds, field, root, start_tree
-from tests.console.test_session import sign_in_again
-from tests.console.test_stories import sign_in
+from tests.console.builders import GPU, NOON, apply, bounds, field, root, sign_in, sign_in_again, start_tree
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,7 +1,6 @@
 """Stories of the quota page: edited by typing, by drag, by keyboard; told its effect; applied, taken back, met by others."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,38 +16,34 @@ from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.models import Queue, QuotaGrant
 from quotas.services import impact, trees, usage
-from tests.conftest import person
-from tests.console.conftest import CHROMIUM, PATIENCE_MS, QUIET
-from tests.console.test_admin_quotas import session_of
-from tests.quotas.core.builders import manifest
+from tests.console.builders import (
+    CHROMIUM,
+    GPU,
+    JOBS,
+    NOON,
+    PATIENCE_MS,
+    QUIET,
+    apply,
+    bounds,
+    field,
+    root,
+    session_of,
+    start_tree,
+)
+from tests.support.people import person
 from tests.support.web import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-GPU, JOBS = "nvidia.com/gpu", "kube-queue/max-jobs"
 EXPECTED = ("403 (Forbidden)", "404 (Not Found)", "409 (Conflict)", "422 (Unprocessable")
 """What the browser itself writes for refusals the page tells about."""
 NIGHT = [Charge("root/vision/night", {GPU: 3, JOBS: 1})] * 2
 TTS = Charge("root/speech", {GPU: 4, JOBS: 1})
 
 
-def bounds(low: int | str, high: int | str) -> dict[str, Any]:
-    return {"min": {GPU: low}, "max": {GPU: high}}
-
-
 def start() -> None:
     start_tree()
     people()
-
-
-def start_tree() -> None:
-    """vision (4 of at most 8, with a night quota below) and speech (2 of at most 6), of 8 in all."""
-    night = {"name": "night", "namespaces": ["night"], **bounds(1, 8)}
-    vision = {"name": "vision", "children": [night], **bounds(4, 8)}
-    speech = {"name": "speech", "namespaces": ["speech"], **bounds(2, 6)}
-    root = {"name": "root", "children": [vision, speech], **bounds(8, 8)}
-    trees.apply(manifest(root), by="grace", now=NOON)
 
 
 def people() -> None:
@@ -114,21 +109,8 @@ def row(page: Page, path: str) -> Locator:
     return page.locator(f'[role=row][data-path="{path}"]')
 
 
-def field(page: Page, bound: str, path: str) -> Locator:
-    return page.get_by_role("textbox", name=f"{bound} {GPU} of {path}", exact=True)
-
-
 def handle(page: Page, bound: str, path: str) -> Locator:
     return page.get_by_role("slider", name=f"{bound} {GPU} of {path}", exact=True)
-
-
-def root() -> dict[str, Any]:
-    return dict(queries.row().manifest["spec"]["root"])
-
-
-def apply(page: Page, generation: int) -> None:
-    page.get_by_role("button", name="Apply", exact=True).click()
-    expect(page.get_by_text(f"Saved as generation {generation}.")).to_be_visible()
 
 
 def test_it_edits_by_typing_and_sends_only_what_was_touched(visit, tree, aside):

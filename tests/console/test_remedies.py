@@ -9,15 +9,12 @@ from playwright.sync_api import expect
 from fleet.models import Grant
 from quotas.models import Queue
 from quotas.services import queues, trees
-from tests.conftest import person
-from tests.console.conftest import PATIENCE_MS
-from tests.console.test_jobs import open_job
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import PATIENCE_MS, open_job, sign_in
 from tests.quotas.core.builders import JOBS, manifest, quota
 from tests.support.books import GPU
+from tests.support.people import person
 from tests.support.world import pytorch_job
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -6,19 +6,11 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from fleet.services import access
-from tests.conftest import person
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import sign_in, sign_in_again
+from tests.support.people import person
 from tests.support.world import pytorch_job
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def sign_in_again(page) -> None:
-    dialog = page.get_by_role("dialog", name="Your session has ended")
-    dialog.get_by_label("Password", exact=True).fill("a long password")
-    dialog.get_by_role("button", name="Sign in").click()
-    expect(dialog).to_be_hidden()
 
 
 def test_it_keeps_a_manifest_that_is_being_written(page, aside, north):

@@ -5,13 +5,11 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Page, Route, expect, sync_playwright
 
-from tests.conftest import person
-from tests.console.conftest import CHROMIUM, PATIENCE_MS, QUIET
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import CHROMIUM, PATIENCE_MS, QUIET, sign_in
+from tests.support.people import person
 from tests.support.web import served
 from tests.support.world import pytorch_job
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
 ROUTES = {

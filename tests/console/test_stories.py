@@ -1,29 +1,13 @@
 """Stories told through the console: signing in, watching a job run, learning why one waits, steering it."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.console.conftest import PATIENCE_MS
-from tests.support.world import POLICY, pytorch_job
+from tests.console.builders import PATIENCE_MS, sign_in
+from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
-
-
-def sign_in(page: Page, name: str = "ada") -> None:
-    page.get_by_label("User name").fill(name)
-    page.get_by_label("Password", exact=True).fill("a long password")
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
-
-
-@pytest.fixture
-def north(world: Any, page: Page, aside: Callable[..., Any]) -> None:
-    aside(world.member, "north", 4)
-    aside(world.apply, POLICY)
 
 
 def test_it_shows_the_fleet_and_fills_it_live(world, page, aside, north):

@@ -3,18 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.test_stories import north, sign_in
+from tests.console.builders import sign_in, write
 from tests.support.world import pytorch_job
 
-__all__ = ["north"]
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def write(page, text: str) -> None:
-    box = page.get_by_role("textbox", name="Manifest")
-    box.press("Control+a")
-    box.press("Delete")
-    page.keyboard.insert_text(text)
 
 
 def test_it_submits_a_file_after_saying_where_it_would_go(world, page, aside, north):

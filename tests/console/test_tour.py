@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from simulator import fault_parser
 from simulator.faults_control import ControlServer
-from tests.console.test_stories import sign_in
+from tests.console.builders import sign_in
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -18,10 +18,10 @@ from fleet.member.client import Access, MemberClient
 from fleet.models import Token
 from fleet.services.access import TOKEN_LENGTH, TOKEN_PREFIX, digest
 from simulator.apiserver.server import ApiServer
-from tests.conftest import person
 from tests.contract.target import Target, config_map, until
 from tests.realkube.control_plane import RealControlPlane, needs_realkube
 from tests.support.kubectl import Kubectl, served
+from tests.support.people import person
 
 TOKEN = TOKEN_PREFIX.ljust(TOKEN_LENGTH, "t")
 _numbers = itertools.count()

@@ -8,8 +8,8 @@ from django.utils import timezone
 from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.scheduling import loop
-from tests.faults.test_kill_at_every_step import Killer, recover
-from tests.flows.test_division import BY_ROOM, copies, sweep_job
+from tests.faults.builders import Killer, recover
+from tests.support.division import BY_ROOM, copies, sweep_job
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -3,49 +3,18 @@
 Whatever the line: the sweep finds the work again, and in the end exactly one copy runs, or none is left.
 """
 
-import os
-import subprocess
-import sys
-from datetime import timedelta
-
 import pytest
-from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
 from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.scheduling import loop
 from jobs.services.submission import actions
+from tests.faults.builders import Killer, every_step
 from tests.support.world import POLICY, World, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}"
-
-
-class Killer:
-    def __init__(self, module: str = "tests.support.killer") -> None:
-        environment = {
-            **os.environ,
-            "KILLER_DATABASE": str(connection.settings_dict["NAME"]),
-            "CONVOY_ENCRYPTION_KEYS": ",".join(settings.CONVOY_ENCRYPTION_KEYS),
-        }
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        assert self._process.stdout.readline() == "ready\n"
-
-    def ask(self, *words: object) -> str:
-        print(*words, file=self._process.stdin, flush=True)
-        return self._process.stdout.readline().strip()
-
-    def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait(10)
 
 
 @pytest.fixture
@@ -70,28 +39,6 @@ def placed(world: World, name: str) -> Work:
     world.apply(POLICY, CONFIG, job)
     assert loop.run(timezone.now) == 1
     return Work.objects.get(name=name)
-
-
-def recover(work: Work) -> None:
-    """What the sweep does once the dead worker's claim has grown old."""
-    Work.objects.filter(pk=work.pk).exclude(claim="").update(claimed_at=timezone.now() - timedelta(hours=1))
-    for _ in range(20):
-        Work.objects.filter(pk=work.pk).update(due_at=timezone.now())
-        dispatcher.push(work.pk, timezone.now)
-        now = Work.objects.filter(pk=work.pk).first()
-        if now is None or now.state == Work.State.APPLIED:
-            return
-
-
-def every_step(killer: Killer, works) -> int:
-    """Kills at line 1, 2, 3 ... of a fresh work each, until a run gets through; returns how many steps there were."""
-    for line, work in enumerate(works, 1):
-        outcome = killer.ask(work.pk, line)
-        if outcome == "done":
-            return line
-        assert outcome == "killed", outcome
-        recover(work)
-    raise AssertionError("never got through")
 
 
 def test_it_makes_exactly_one_copy_whatever_line_the_dispatching_worker_dies_at(member, killer):

@@ -16,7 +16,7 @@ from jobs.services.dispatch import dispatcher
 from jobs.services.follow import sweep
 from jobs.services.lifecycle import works
 from jobs.services.scheduling import loop
-from tests.faults.test_kill_at_every_step import Killer
+from tests.faults.builders import Killer
 from tests.support import books
 from tests.support.books import GPU
 from tests.support.quotas import PLENTY, apply_tree, gpus, leaf, ledger_is_exact

@@ -12,7 +12,7 @@ from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.scheduling import loop
 from jobs.services.submission import actions
-from tests.faults.test_kill_at_every_step import Killer, every_step, recover
+from tests.faults.builders import Killer, every_step, recover
 from tests.support.world import POLICY, World, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,64 +1,21 @@
 """The admin: every list renders with as many queries for many rows as for few, and shows no secret."""
 
-import uuid
-
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
 from fleet.models import Cluster, Event, Grant, Hold, Node, Pod, Token
-from fleet.services import access, clusters
+from fleet.services import clusters
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
-from tests.fleet.services.conftest import kubeconfig, members, north
+from tests.fleet.builders import SECRET, fill
+from tests.support.members import kubeconfig, members, north
 
 __all__ = ["members", "north"]
 pytestmark = pytest.mark.django_db
-SECRET = "s3cr3t-of-the-member"
 LISTED = (Cluster, Node, Pod, Event, Hold, Token, Grant, Job, Policy, Binding, Work, Attempt, Dependent)
 QUERIES = 9
 """Measured: 5 to 8 a list, the same for 3 rows as for 12."""
-
-
-def fill(number: int) -> None:
-    now = timezone.now()
-    name = f"n{number}"
-    user = User.objects.create(username=name)
-    cluster = Cluster.objects.create(
-        name=name, server="https://127.0.0.1", access={"token": SECRET}, state_since=now, joined_at=now
-    )
-    Node.objects.create(cluster=cluster, name=name)
-    policy = Policy.objects.create(
-        kind="PropagationPolicy", namespace="default", name=name, manifest={}, created_at=now
-    )
-    job = Job.objects.create(
-        api_version="kubeflow.org/v1", kind="PyTorchJob", namespace="default", name=name, manifest={}, roles=[], total={},
-        policy=policy, cluster=cluster, created_at=now, queued_at=now,
-    )  # fmt: skip
-    Pod.objects.create(
-        cluster=cluster,
-        namespace="default",
-        name=name,
-        uid=name,
-        job_uid=job.uid,
-        attempt=1,
-        phase="Running",
-        created_at=now,
-    )
-    Hold.objects.create(cluster=cluster, job_uid=job.uid, attempt=1, amounts={}, pods=3, made_at=now)
-    Event.objects.create(
-        regarding_kind="Cluster", regarding_name=name, regarding_uid=str(uuid.uuid4()), reason="Seen", message="m",
-        source="test", first_at=now, last_at=now,
-    )  # fmt: skip
-    access.mint(user, name, life=None, now=now)
-    Grant.objects.create(user=user, role="viewer")
-    Binding.objects.create(job=job, cluster=cluster, scheduled_at=now)
-    Attempt.objects.create(job=job, number=1, cluster_name=name, placed_at=now)
-    Work.objects.create(
-        job_uid=job.uid, attempt=1, cluster=cluster, api_version="kubeflow.org/v1", kind="PyTorchJob",
-        namespace="default", name=name, due_at=now, created_at=now,
-    )  # fmt: skip
-    Dependent.objects.create(kind="Secret", namespace="default", name=name, manifest={"data": SECRET}, created_at=now)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from django.utils import timezone
 from fleet.models import Event, Grant, Pod, Token
 from fleet.services import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
-from tests.conftest import person
-from tests.fleet.test_admin import fill
+from tests.fleet.builders import fill
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model.__name__)

@@ -16,7 +16,7 @@ from fleet.services import access
 from jobs.models import Dependent, Job, Policy
 from jobs.services.submission import manifests, submit
 from quotas.models import Queue
-from tests.conftest import client_of, person
+from tests.support.people import client_of, person
 from tests.support.world import POLICY, pytorch_job
 
 OWN, OTHER = "vision", "speech"

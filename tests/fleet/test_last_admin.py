@@ -11,7 +11,7 @@ from django.db import connection
 from fleet.errors import Conflict
 from fleet.models import Grant
 from fleet.services import grants, users
-from tests.conftest import person
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROUNDS = 8

@@ -4,9 +4,9 @@ import pytest
 import yaml
 
 from fleet.models import Grant
-from tests.conftest import person
 from tests.support.amc import Amc, cells
 from tests.support.kubectl import served
+from tests.support.people import person
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,48 +1,20 @@
 """One job over several clusters, through the real doors: shares, status, failover of one share, quota, the end."""
 
 import pytest
-import yaml
 
 from fleet.models import Hold
 from jobs.models import Attempt, Job, Work
+from tests.support.division import BY_ROOM, DIVIDED, copies, sweep_job
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-DIVIDED = """
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata: {name: over-clusters}
-spec:
-  priority: 1
-  failover: {cluster: {purgeMode: Gracefully}, application: {decisionConditions: {tolerationSeconds: 0}}}
-  placement: {replicaScheduling: {replicaSchedulingType: Divided, %s}}
-  resourceSelectors: [{apiVersion: batch/v1, kind: Job}]
-"""
 AGGREGATED = DIVIDED % "replicaDivisionPreference: Aggregated"
-BY_ROOM = DIVIDED % "replicaDivisionPreference: Weighted, weightPreference: {dynamicWeight: AvailableReplicas}"
-
-
-def sweep_job(name: str = "sweep", *, pods: int, completions: int = 0, duration: str = "", **spec: object) -> str:
-    notes = {"convoy.dev/duration": duration} if duration else {}
-    container = {"name": "main", "image": "example.com/sweep", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    template = {"metadata": {"annotations": notes}, "spec": {"restartPolicy": "Never", "containers": [container]}}
-    counted = {"completions": completions} if completions else {}
-    body = {"parallelism": pods, **counted, "template": template, **spec}
-    return yaml.safe_dump({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": body})
 
 
 def shares(name: str = "sweep") -> dict[str, int]:
     live = [share for share in Job.objects.get(name=name).shares if share["state"] != "Lost"]
     return {share["cluster"]: share["replicas"] for share in live}
-
-
-def copies(world: World, *names: str) -> dict[str, list[tuple[int, int | None]]]:
-    found = {name: world.clients[name].list("/apis/batch/v1/jobs")["items"] for name in names or world.members}
-    return {
-        name: [(each["spec"]["parallelism"], each["spec"].get("completions")) for each in items]
-        for name, items in found.items()
-    }
 
 
 def test_it_runs_a_job_on_two_clusters_and_ends_when_both_shares_have(world: World):

@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from fleet.services import access
 from jobs.models import Job
-from tests.cli.conftest import Convoy
-from tests.conftest import client_of
+from tests.cli.builders import Convoy
 from tests.support.kubectl import served
+from tests.support.people import client_of
 from tests.support.quotas import GPU, PLENTY, apply_tree, gpus, leaf, ledger_is_exact
 from tests.support.world import POLICY, pytorch_job
 

@@ -8,10 +8,10 @@ from fleet.services import access
 from jobs.models import Job
 from quotas.models import Queue
 from quotas.services import queues
-from tests.cli.conftest import Convoy
-from tests.conftest import client_of
+from tests.cli.builders import Convoy
 from tests.support import books
 from tests.support.kubectl import served
+from tests.support.people import client_of
 from tests.support.quotas import GPU, JOBS, apply_tree, gpus, leaf
 from tests.support.world import pytorch_job
 

@@ -8,9 +8,7 @@ from django.db import connections
 from fleet.services import member_clients
 from jobs.models import Binding
 from jobs.services.dispatch import gpu_sets
-from tests.acceptance.test_1_2_tfjobs_on_volcano import POLICY
-from tests.acceptance.test_1_3_mpijobs import mpi_job
-from tests.acceptance.test_1_3_topology import by_links, gpus_of, linked
+from tests.acceptance.builders import POLICY, by_links, gpus_of, linked, mpi_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NODE = "north-pool0-0"

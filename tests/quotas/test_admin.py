@@ -9,8 +9,8 @@ from django.test import Client
 from fleet.models import AuditEntry, Grant
 from quotas.models import Queue, QuotaGrant
 from quotas.services import trees
-from tests.conftest import person
 from tests.quotas.core.builders import manifest, quota
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -17,8 +17,8 @@ import pytest
 from playwright.sync_api import Page, sync_playwright
 
 from deploy.bootstrap.home import ROOT
-from tests.console.conftest import CHROMIUM, QUIET
-from tests.scale.test_console_lists import product
+from tests.console.builders import CHROMIUM, QUIET
+from tests.scale.console import product
 
 pytestmark = [pytest.mark.bench, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
 SECONDS = float(os.environ.get("CONVOY_BENCH_S", "60"))

@@ -5,7 +5,7 @@ import pytest
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services import access
-from tests.conftest import person
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ from rest_framework.test import APIClient
 
 from fleet.models import AuditEntry, Grant
 from fleet.services import access
-from tests.conftest import client_of, person
+from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 GRANTS = "/api/v1/grants/"

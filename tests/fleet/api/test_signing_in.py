@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 from fleet.api.signing_in import PER_MINUTE
 from fleet.models import SigninLink, Token
 from fleet.services import access
-from tests.conftest import client_of
+from tests.support.people import client_of
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long password"

@@ -10,7 +10,7 @@ from django.utils import timezone
 from fleet.errors import InvalidInput
 from fleet.models import AuditEntry, Grant
 from fleet.services import access
-from tests.conftest import client_of, person
+from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 USERS = "/api/v1/users/"

@@ -19,7 +19,7 @@ from deploy.config.kube import application
 from fleet.models import JournalEntry
 from fleet.services import access
 from jobs.models import Dependent, Job, Policy
-from tests.conftest import person
+from tests.support.people import person
 from tests.support.world import POLICY, pytorch_job
 
 JOB, RULE = yaml.safe_load(pytorch_job("llama")), yaml.safe_load(POLICY)

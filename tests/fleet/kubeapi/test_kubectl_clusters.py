@@ -5,9 +5,9 @@ import json
 import pytest
 
 from fleet.models import Cluster, Event, Grant
-from tests.conftest import person
 from tests.support.books import a_cluster, apply, cycle
 from tests.support.kubectl import served
+from tests.support.people import person
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

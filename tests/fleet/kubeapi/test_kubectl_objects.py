@@ -6,8 +6,8 @@ import pytest
 
 from fleet.models import Grant
 from jobs.models import Job
-from tests.conftest import person
 from tests.support.kubectl import served
+from tests.support.people import person
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from fleet.kube.resources import CONFIG_MAPS
 from fleet.member.errors import MemberError
 from jobs.models import Dependent
 from jobs.services.submission import actions, manifests, submit
-from tests.fleet.kubeapi.test_watching import until
+from tests.fleet.kubeapi.builders import until
 from tests.support.kubectl import client_of, served
 
 pytestmark = pytest.mark.django_db(transaction=True)

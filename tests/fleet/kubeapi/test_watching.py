@@ -1,7 +1,6 @@
 """Watches as the official Python client holds them: nothing missed, nothing of others, a clear word when it is too late."""
 
 import threading
-import time
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from fleet.kube.resources import EVENTS, PYTORCH_JOBS
 from fleet.member.errors import MemberError
 from jobs.models import Job
 from jobs.services.submission import actions, manifests, submit
+from tests.fleet.kubeapi.builders import until
 from tests.support.kubectl import client_of, served
 from tests.support.world import pytorch_job
 
@@ -37,13 +37,6 @@ def api(transactional_db, admin, viewer, tmp_path):
         yield made
         for each in made.values():
             each.rest_client.pool_manager.clear()
-
-
-def until(holds) -> None:
-    deadline = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 Told = list[tuple[str, str]]

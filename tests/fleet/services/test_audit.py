@@ -13,8 +13,8 @@ from django.utils import timezone
 from fleet.models import AuditEntry, Grant
 from fleet.services import audit, processes
 from jobs.models import Job
-from tests.fleet.services.conftest import join
 from tests.support.kubectl import served
+from tests.support.members import join
 from tests.support.world import POLICY, pytorch_job
 
 SECRET = yaml.safe_dump(

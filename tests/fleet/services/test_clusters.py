@@ -8,7 +8,7 @@ from fleet import signals
 from fleet.errors import Conflict, InvalidInput, Unavailable
 from fleet.models import Cluster, Event, JournalEntry
 from fleet.services import clusters
-from tests.fleet.services.conftest import join, kubeconfig
+from tests.support.members import join, kubeconfig
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

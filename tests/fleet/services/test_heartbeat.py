@@ -10,7 +10,7 @@ from fleet import signals
 from fleet.core.health import NOT_READY_TAINT, UNREACHABLE_TAINT
 from fleet.models import Cluster, Event, JournalEntry
 from fleet.services import health
-from tests.fleet.services.conftest import join
+from tests.support.members import join
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from fleet.services import member_clients
-from tests.fleet.services.conftest import add_node, eventually
+from tests.support.members import add_node, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MEMBERS = 24

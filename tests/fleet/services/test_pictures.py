@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.kubeapi.clusters import Clusters
 from fleet.models import Cluster, Event
 from fleet.services import pictures
-from tests.fleet.services.conftest import add_node, eventually, join
+from tests.support.members import add_node, eventually, join
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()

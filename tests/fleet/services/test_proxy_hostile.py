@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from tests.fleet.services.test_proxy_served import PROXY, ada, kubectl  # noqa: F401  (fixtures)
+from tests.support.members import PROXY  # noqa: F401  (fixtures)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = PROXY.format("north").encode()
@@ -18,7 +18,7 @@ UPGRADE = (
 
 
 @pytest.fixture
-def send(ada):  # noqa: F811
+def send(ada):
     token = ada.file.read_text().partition("token: ")[2].split()[0].encode()
     port = int(ada.file.read_text().partition("127.0.0.1:")[2].split("/")[0])
     context = ssl.create_default_context()

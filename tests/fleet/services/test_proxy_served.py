@@ -15,28 +15,11 @@ from fleet.kube.resources import PODS
 from fleet.kubeapi import pki
 from fleet.member.client import Access
 from fleet.models import AuditEntry, Cluster, Grant
-from fleet.services import clusters, member_clients
-from tests.conftest import person
-from tests.fleet.services.conftest import api, eventually
-from tests.support.kubectl import served
+from fleet.services import member_clients
+from tests.support.members import PROXY, api, eventually, through
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PROXY = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
-
-
-@pytest.fixture
-def kubectl(transactional_db, north, tmp_path):
-    clusters.join("north", yaml.safe_dump(north.kubeconfig()), by="test", now=timezone.now())
-    with served(tmp_path) as made:
-        yield made
-
-
-def through(person_, cluster="north"):
-    """The same person, whose server is the member behind the fleet."""
-    document = yaml.safe_load(person_.file.read_text())
-    document["clusters"][0]["cluster"]["server"] += PROXY.format(cluster)
-    person_.file.write_text(yaml.safe_dump(document))
-    return person_
 
 
 def a_pod(name="a"):
@@ -46,11 +29,6 @@ def a_pod(name="a"):
         "metadata": {"name": name},
         "spec": {"containers": [{"name": "c", "image": "x"}]},
     }
-
-
-@pytest.fixture
-def ada(kubectl, admin):
-    return through(kubectl.as_user("ada"))
 
 
 def test_a_stock_kubectl_works_on_a_member_through_the_fleet(ada):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fleet.errors import ConvoyError, Forbidden
 from fleet.models import Grant
 from fleet.services import proxying
-from tests.conftest import person
+from tests.support.people import person
 
 PODS = "/api/v1/namespaces/vision/pods"
 

@@ -8,7 +8,7 @@ from fleet.core import marks
 from fleet.kube.resources import PODS, PYTORCH_JOBS
 from fleet.models import Cluster, Event, Node, Pod
 from fleet.services import event_handlers, signing
-from tests.fleet.services.conftest import add_node, add_pod, api, eventually, join, serve
+from tests.support.members import add_node, add_pod, api, eventually, join, serve
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JOB = str(uuid.uuid4())

@@ -10,7 +10,7 @@ from fleet.core import marks
 from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
 from fleet.models import Cluster, Heartbeat, Hold, Node, Pod
 from fleet.services import clusters, event_handlers, health, member_clients, signing
-from tests.fleet.services.conftest import (
+from tests.support.members import (
     add_node,
     add_pod,
     api,

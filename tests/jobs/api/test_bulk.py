@@ -6,7 +6,7 @@ import pytest
 
 from jobs.models import Job
 from jobs.services.submission import bulk
-from tests.jobs.api.test_jobs import submitted
+from tests.jobs.api.builders import submitted
 
 pytestmark = pytest.mark.django_db
 

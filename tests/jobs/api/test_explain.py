@@ -5,24 +5,13 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Hold, Pod
 from jobs.core.admission import backfill_policy
-from jobs.models import Binding, Job
+from jobs.models import Binding
 from jobs.services.inspect import explaining
 from jobs.services.scheduling import loop
-from jobs.services.submission import manifests, submit
+from tests.jobs.api.explaining import explained, submitted
 from tests.support.books import a_cluster
-from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db
-
-
-def submitted(name: str, policy: str = POLICY, **fields) -> Job:
-    text = f"{policy}\n---\n{pytorch_job(name, **fields)}"
-    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
-    return Job.objects.get(name=name)
-
-
-def explained(client, job: Job):
-    return client.get(f"/api/v1/jobs/{job.uid}/explain/").json()
 
 
 def test_it_tells_what_is_short_and_what_would_mend_it(as_admin):

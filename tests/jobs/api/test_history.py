@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from jobs.models import Job
 from jobs.services.submission import actions
-from tests.jobs.api.test_jobs import submitted, url
+from tests.jobs.api.builders import submitted, url
 from tests.support.fixtures import unswept, worker, world
 from tests.support.world import POLICY, pytorch_job
 

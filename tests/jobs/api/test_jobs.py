@@ -3,30 +3,16 @@
 from datetime import UTC, datetime
 
 import pytest
-from django.utils import timezone
 
 from fleet.models import Pod
 from jobs.models import Binding, Job
 from jobs.services.submission import manifests, submit
-from tests.support.world import POLICY, pytorch_job
+from tests.jobs.api.builders import names, submitted, url
+from tests.support.world import POLICY
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RESULT = "{north:0,[{master 1} {worker 2}]}"
-
-
-def submitted(name: str, namespace: str = "vision") -> Job:
-    text = pytorch_job(name).replace("\nmetadata:\n", f"\nmetadata:\n  namespace: {namespace}\n")
-    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
-    return Job.objects.get(name=name)
-
-
-def url(job: Job, more: str = "") -> str:
-    return f"/api/v1/jobs/{job.uid}/{more}"
-
-
-def names(client, query: str = "") -> list[str]:
-    return [each["name"] for each in client.get(f"/api/v1/jobs/{query}").json()["results"]]
 
 
 def test_it_shows_only_jobs_of_visible_namespaces(as_admin, as_editor, as_viewer):

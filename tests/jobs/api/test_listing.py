@@ -8,7 +8,7 @@ import pytest
 
 from jobs import queries
 from jobs.models import Job
-from tests.jobs.api.test_jobs import names, submitted
+from tests.jobs.api.builders import names, submitted
 
 pytestmark = pytest.mark.django_db
 

@@ -12,9 +12,9 @@ from jobs.services.scheduling import estimates
 from jobs.services.submission import manifests, submit
 from quotas.models import Queue, QuotaGrant
 from quotas.services import trees
-from tests.conftest import client_of, person
 from tests.quotas.core.builders import manifest, quota
 from tests.support.kubectl import served
+from tests.support.people import client_of, person
 from tests.support.world import POLICY, pytorch_job
 
 UNITS = "/api/v1/queueunits/"

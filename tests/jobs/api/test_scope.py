@@ -3,7 +3,7 @@
 import pytest
 
 from jobs.models import Job
-from tests.jobs.api.test_jobs import submitted
+from tests.jobs.api.builders import submitted
 
 pytestmark = pytest.mark.django_db
 

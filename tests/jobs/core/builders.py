@@ -1,12 +1,15 @@
 """A cast for the pure tests: clusters north, south, spot; gangs by name. Amounts as people say them."""
 
+import zlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from jobs.core.admission.snapshot import Site, World
+from jobs.core.admission.snapshot import Quota, Site, World
 from jobs.core.gang.types import Gang, Promise
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.propagation import PolicySpec
+from quotas.core.ledger import Ledger
+from tests.quotas.core.builders import tree
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AXIS = ("cpu", "memory", "nvidia.com/gpu", "pods")
@@ -28,7 +31,7 @@ def gang(name: str = "llama", *, masters: int = 1, workers: int = 2, gpus: int =
         for resource, amount in asked.items():
             total[resource] = total.get(resource, 0) + replicas * amount
     defaults = {
-        "job_id": abs(hash(name)) % 10**6,
+        "job_id": zlib.crc32(name.encode()),
         "name": f"default/{name}",
         "api_version": "kubeflow.org/v1",
         "kind": "PyTorchJob",
@@ -51,7 +54,7 @@ def cluster(name: str = "north", nodes: list[list[int]] | None = None, *, held_g
     given = [node()] if nodes is None else nodes
     facts = tuple(_facts(f"{name}-{i}", free) for i, free in enumerate(given))
     held = (Promise(("held", name), name, {"nvidia.com/gpu": held_gpus}),) if held_gpus else ()
-    return Site(abs(hash(name)) % 10**6, replace(member, **fields), facts, held)
+    return Site(zlib.crc32(name.encode()), replace(member, **fields), facts, held)
 
 
 def _facts(name: str, free: list[int]) -> NodeFacts:
@@ -62,3 +65,21 @@ def _facts(name: str, free: list[int]) -> NodeFacts:
 
 def world(gangs: list[Gang], sites: list[Site], **fields) -> World:
     return World(tuple(gangs), tuple(sites), **fields)
+
+
+GPU = "nvidia.com/gpu"
+JOBS = "kube-queue/max-jobs"
+PLENTY = {"cpu": 10**6, "memory": "900000Gi", GPU: 10**6, JOBS: 10**6, "pods": 10**6}
+
+
+def a_quota(*children: dict, charges=(), closed=None, total=None, outside="Wait") -> Quota:
+    grown = tree(total or PLENTY, *children, attributes={"outside-jobs": outside})
+    return Quota(Ledger.of(grown, charges), 1, closed or {})
+
+
+def under(rules: Quota, gangs, clusters, leaving=(), left=()):
+    return world(gangs, clusters, quota=rules, leaving=tuple(leaving), left=tuple(left))
+
+
+def mine(name: str = "llama", leaf: str = "a", workers: int = 2, **fields):
+    return gang(name, workers=workers, leaf=f"root/{leaf}", **fields)

@@ -8,8 +8,7 @@ from jobs.core.admission.snapshot import Quota, Site, World
 from jobs.core.gang.types import Gang, Promise, Runner
 from jobs.core.preemption import planner
 from jobs.core.scheduling.scheduler import Scheduler
-from tests.jobs.core.builders import NOON, cluster, gang, node, request
-from tests.jobs.core.scheduling.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
+from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, mine, node, request, under
 from tests.quotas.core.builders import LEND, quota
 
 LEAVES = "abc"

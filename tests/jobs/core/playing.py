@@ -12,8 +12,7 @@ from jobs.core.gang.types import Gang, Runner
 from jobs.core.preemption import planner
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
-from tests.jobs.core.builders import NOON, cluster, gang, node
-from tests.jobs.core.scheduling.test_cycle_quotas import GPU, PLENTY, a_quota, under
+from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, node, under
 from tests.quotas.core.builders import quota
 
 GPUS = 8

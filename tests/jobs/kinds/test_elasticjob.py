@@ -4,7 +4,7 @@ import pytest
 
 from fleet.kube.resources import ELASTIC_JOBS, PODS
 from jobs.kinds.base import Phase, marked
-from tests.jobs.kinds.test_more_kinds import changed, example
+from tests.jobs.kinds.builders import changed, example
 
 WORKER = "spec/replicaSpecs/worker"
 MASTER = {

@@ -1,33 +1,12 @@
 """The other kinds: what each example of the docs asks for, the faults a manifest can have, the status in their own words."""
 
-import copy
-from pathlib import Path
-
 import pytest
-import yaml
 
-from jobs.kinds import registry
 from jobs.kinds.base import Phase, marked
+from tests.jobs.kinds.builders import changed, example
 
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 GIB = 2**30
 NAMES = ("trainingjob", "elasticjob", "rayjob", "jobset", "sparkapplication", "volcanojob")
-
-
-def example(name: str) -> tuple[registry.Kind, dict]:
-    manifest = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
-    manifest["metadata"].setdefault("namespace", "default")
-    return registry.of(manifest["apiVersion"], manifest["kind"]), manifest
-
-
-def changed(manifest: dict, path: str, value: object) -> dict:
-    made = copy.deepcopy(manifest)
-    target = made
-    *parents, last = path.split("/")
-    for word in parents:
-        target = target[int(word)] if word.isdigit() else target.setdefault(word, {})
-    target[last] = value
-    return made
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from jobs.models import Attempt, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.follow import health
 from jobs.services.submission import actions
-from tests.jobs.services.test_requeued import THROUGH_QUEUE, cycle, north, running
+from tests.jobs.services.lost_cluster import THROUGH_QUEUE, cycle, north, running
 from tests.support import books, laws
 from tests.support.books import GPU
 from tests.support.world import POLICY

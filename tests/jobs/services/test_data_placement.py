@@ -17,9 +17,10 @@ from jobs.models import ClaimLocation, Job
 from jobs.services.inspect import explaining
 from jobs.services.lifecycle import failover
 from jobs.services.submission import actions
+from tests.jobs.services.claims import claim, job
 from tests.support import books
 from tests.support.passive import passive_member
-from tests.support.world import POLICY, pytorch_job
+from tests.support.world import POLICY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ANYWHERE = {"convoy.dev/data-placement": "Anywhere"}
@@ -50,21 +51,6 @@ def change(name: str, **fields) -> None:
     Cluster.objects.filter(name=name).update(**fields)
     uid = str(Cluster.objects.get(name=name).uid)
     journal.append([journal.Change("Cluster", "", name, uid, journal.Action.MODIFIED)], timezone.now())
-
-
-def claim(name: str = "ckpt", **annotations: str) -> str:
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    metadata = {"name": name, "annotations": annotations}
-    return yaml.safe_dump({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
-
-
-def job(name: str, *mounts: str, gpus: int = 1) -> str:
-    body = yaml.safe_load(pytorch_job(name, workers=0, gpus=gpus))
-    for replica in body["spec"]["pytorchReplicaSpecs"].values():
-        replica["template"]["spec"]["volumes"] = [
-            {"name": each, "persistentVolumeClaim": {"claimName": each}} for each in mounts
-        ]
-    return yaml.safe_dump(body)
 
 
 def policy(**annotations: str) -> str:

@@ -5,8 +5,6 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.core import health as cluster_health
-from fleet.core.health import Health
 from fleet.models import Cluster, Event, Hold
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
@@ -14,21 +12,15 @@ from jobs.models import Attempt, Job, Work
 from jobs.services.follow import health, sweep
 from jobs.services.follow.status import JobsFollower
 from jobs.services.lifecycle import failover
-from jobs.services.scheduling import loop, preemption
+from jobs.services.scheduling import preemption
 from jobs.services.submission import actions
 from quotas.models import Queue
-from quotas.services import trees
-from tests.quotas.core.builders import manifest, quota
+from tests.jobs.services.lost_cluster import THROUGH_QUEUE, a_fleet, cycle, north, running
 from tests.support import books, laws
-from tests.support.books import GPU, team
+from tests.support.books import GPU
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db
-WHOLE = {"cpu": 10**5, "memory": "900000Gi", GPU: 9, "kube-queue/max-jobs": 1000}
-QUEUED = """  suspension: {scheduling: true}
-  failover: {application: {decisionConditions: {tolerationSeconds: 5}}}
-  propagateDeps: true"""
-THROUGH_QUEUE = POLICY.replace("  propagateDeps: true", QUEUED)
 
 
 @pytest.fixture(params=[THROUGH_QUEUE, POLICY], ids=["queue", "plain"])
@@ -36,42 +28,11 @@ def policy(request):
     return request.param
 
 
-def a_fleet() -> None:
-    books.a_cluster("north", gpus=3)
-    a, b = team("a", 0, 9, namespaces=["default"]), team("b", 9, 9, namespaces=["vision"])
-    trees.apply(manifest(quota("root", WHOLE, WHOLE, a, b)), by="system", now=timezone.now())
-
-
-def running(policy: str = THROUGH_QUEUE) -> Job:
-    """A gang of three GPUs that fills north, where it runs."""
-    a_fleet()
-    books.apply(policy, pytorch_job("llama"))
-    cycle()
-    Work.objects.update(state=Work.State.APPLIED, applied_at=timezone.now())
-    books.report("llama", "Running")
-    assert books.job("llama").state == "Running"
-    return books.job("llama")
-
-
-def north(state: Cluster.State) -> None:
-    row = Cluster.objects.get(name="north")
-    row.state = state
-    now = timezone.now()
-    row.taints = cluster_health.taints(row.taints, Health(cluster_health.State(state), "", "", now), now)
-    row.save(update_fields=["state", "taints"])
-
-
 def lost(policy: str = THROUGH_QUEUE) -> Job:
     running(policy)
     north(Cluster.State.UNKNOWN)
     assert health.check(timezone.now() + timedelta(minutes=2)) == 1
     return books.job("llama")
-
-
-def cycle() -> int:
-    """One that reads everything anew: these tests change rows without a line in the journal."""
-    loop._idle_caches.clear()
-    return loop.run(timezone.now)
 
 
 def works() -> dict[int, str]:

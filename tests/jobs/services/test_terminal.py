@@ -14,10 +14,10 @@ from jobs.services.follow import health
 from jobs.services.follow.status import JobsFollower
 from jobs.services.lifecycle import division, failover, works
 from quotas.services import trees
-from tests.flows.test_division import BY_ROOM, sweep_job
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books, laws
 from tests.support.books import GPU, team
+from tests.support.division import BY_ROOM, sweep_job
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import AuditEntry, Grant
 from quotas.models import QuotaGrant
-from tests.conftest import client_of, person
+from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 LEADS = "/api/v1/leads/"

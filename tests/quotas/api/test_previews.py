@@ -9,9 +9,7 @@ from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.services import impact, usage
-from tests.quotas.api.test_tree import START, TREE, as_lead, edit, tree
-
-__all__ = ["as_lead", "tree"]
+from tests.quotas.api.builders import START, TREE, edit
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

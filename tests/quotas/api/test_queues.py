@@ -6,9 +6,6 @@ from fleet.journal import Action
 from fleet.models import Event, JournalEntry
 from quotas import signals
 from quotas.models import Queue
-from tests.quotas.api.test_tree import as_lead, tree
-
-__all__ = ["as_lead", "tree"]
 
 pytestmark = pytest.mark.django_db
 QUEUES = "/api/v1/queues/"

@@ -3,28 +3,12 @@
 import pytest
 import yaml
 
-from fleet.models import Grant
 from quotas.core.ledger import Charge
-from quotas.models import QuotaGrant
 from quotas.services import usage
-from tests.conftest import client_of, person
+from tests.quotas.api.builders import START, TREE, edit
 from tests.quotas.core.builders import manifest, quota
 
 pytestmark = pytest.mark.django_db
-TREE = "/api/v1/quota/tree/"
-START = manifest(quota("root", 10, 10, quota("a", 4, 8, namespaces=["default"]), quota("b", 4, 9)))
-
-
-@pytest.fixture
-def tree(as_admin):
-    assert as_admin.put(TREE, {"manifest": START, "comment": "the first"}, format="json").status_code == 200
-
-
-@pytest.fixture
-def as_lead(db):
-    user = person("lea", (Grant.Role.VIEWER, "vision"))
-    QuotaGrant.objects.create(user=user, path="root/b")
-    return client_of(user)
 
 
 @pytest.fixture
@@ -32,10 +16,6 @@ def busy(monkeypatch):
     """b uses 7 of its 4: it borrows what a leaves idle."""
     monkeypatch.setattr(usage, "_admitted", [lambda: [Charge("root/b", {"cpu": 7000, "kube-queue/max-jobs": 1})]])
     monkeypatch.setattr(usage, "_waiting", [lambda: [Charge("root/a", {"cpu": 2000, "kube-queue/max-jobs": 1})]])
-
-
-def edit(path="root/a", **fields):
-    return {"op": "edit", "path": path, "set": fields}
 
 
 def test_it_says_when_there_is_none(as_viewer):

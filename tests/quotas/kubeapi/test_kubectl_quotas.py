@@ -8,9 +8,9 @@ import yaml
 
 from fleet.models import Grant
 from quotas.models import Queue, QuotaGrant, QuotaRevision
-from tests.conftest import person
 from tests.quotas.core.builders import manifest, quota
 from tests.support.kubectl import served
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEAMS = (quota("child-2", 4, 9, namespaces=["default"]), quota("vision", 2, 9, quota("night", 1, 9)))

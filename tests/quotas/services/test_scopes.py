@@ -10,8 +10,8 @@ from quotas import queries
 from quotas.models import QuotaGrant, QuotaRevision
 from quotas.services import trees
 from quotas.services.trees import Saving
-from tests.conftest import person
 from tests.quotas.core.builders import manifest, quota
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

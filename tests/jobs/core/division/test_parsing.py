@@ -5,7 +5,7 @@ import pytest
 from jobs.core.division.replicas import Preference
 from jobs.core.division.spread import Spread
 from jobs.core.policies import propagation
-from tests.jobs.core.policies.test_propagation import KNOWN
+from tests.jobs.core.policies.builders import KNOWN
 
 JOB, PYTORCH = ({"apiVersion": "batch/v1", "kind": "Job"}, {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"})
 

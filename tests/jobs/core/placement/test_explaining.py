@@ -10,7 +10,7 @@ from jobs.core.placement.types import Member, Mode
 from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.reasons import Code
 from tests.jobs.core.placement.cast import APIS, GPU, NOON, ask, demand, find, fleet, gang, node, workers
-from tests.jobs.core.placement.test_engine_laws import Fleet, demands, fleets
+from tests.jobs.core.placement.strategies import Fleet, demands, fleets
 
 
 def look(engine, wanted, **fields) -> Look:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jobs.core.gang.requirements import Demand, Within
 from jobs.core.placement.types import NodeFacts
 from tests.jobs.core.placement.cast import find, fleet
-from tests.jobs.core.placement.test_engine_laws import Fleet, brute, demands, fleets
+from tests.jobs.core.placement.strategies import Fleet, brute, demands, fleets
 
 places = st.sampled_from(
     [(), ("z",), ("z", "p"), ("z", "p", "a"), ("z", "p", "b"), ("z", "q", "a"), ("", "", "a"), ("y", "", "b")]

@@ -7,8 +7,8 @@ import yaml
 
 from jobs.core.failover.rules import PurgeMode
 from jobs.core.policies import propagation
+from tests.jobs.core.policies.builders import KNOWN
 
-KNOWN = [("batch/v1", "Job"), ("kubeflow.org/v1", "PyTorchJob")]
 SEED = yaml.safe_load("""
 apiVersion: policy.one.alibabacloud.com/v1alpha1
 kind: PropagationPolicy

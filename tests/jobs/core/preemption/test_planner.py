@@ -7,8 +7,7 @@ from jobs.core.gang.types import Promise, Runner
 from jobs.core.preemption import planner
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
-from tests.jobs.core.builders import NOON, cluster, node, request
-from tests.jobs.core.scheduling.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
+from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, mine, node, request, under
 from tests.quotas.core.builders import quota
 
 TOTAL = {**PLENTY, GPU: 6}

@@ -11,9 +11,8 @@ from jobs.core.gang.types import Promise, Runner
 from jobs.core.preemption import planner
 from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core import fleets
-from tests.jobs.core.builders import NOON, cluster, node
+from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, mine, node, under
 from tests.jobs.core.playing import VirtualFleet
-from tests.jobs.core.scheduling.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
 from tests.quotas.core.builders import quota
 
 randoms = st.randoms(use_true_random=False)

@@ -6,35 +6,17 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.core.admission.snapshot import Closed, Quota
+from jobs.core.admission.snapshot import Closed
 from jobs.core.gang.types import Runner
 from jobs.core.policies.propagation import PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.scheduling import cycle
-from quotas.core.ledger import Ledger
-from tests.jobs.core.builders import NOON, cluster, gang, node, world
-from tests.quotas.core.builders import quota, tree
-
-GPU = "nvidia.com/gpu"
-JOBS = "kube-queue/max-jobs"
-PLENTY = {"cpu": 10**6, "memory": "900000Gi", GPU: 10**6, JOBS: 10**6, "pods": 10**6}
+from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, mine, node, under
+from tests.quotas.core.builders import quota
 
 
 def limits(low: int, high: int) -> dict:
     return {"min": {GPU: low}, "max": {GPU: high}}
-
-
-def a_quota(*children: dict, charges=(), closed=None, total=None, outside="Wait") -> Quota:
-    grown = tree(total or PLENTY, *children, attributes={"outside-jobs": outside})
-    return Quota(Ledger.of(grown, charges), 1, closed or {})
-
-
-def under(rules: Quota, gangs, clusters, leaving=(), left=()):
-    return world(gangs, clusters, quota=rules, leaving=tuple(leaving), left=tuple(left))
-
-
-def mine(name: str = "llama", leaf: str = "a", workers: int = 2, **fields):
-    return gang(name, workers=workers, leaf=f"root/{leaf}", **fields)
 
 
 def placed(plan):

@@ -13,8 +13,7 @@ from jobs.core.policies.propagation import PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.scheduling.scheduler import Scheduler
 from quotas.core.ledger import Charge, Ledger
-from tests.jobs.core.builders import NOON, cluster, gang, node
-from tests.jobs.core.scheduling.test_cycle_quotas import GPU, PLENTY, mine
+from tests.jobs.core.builders import GPU, NOON, PLENTY, cluster, gang, mine, node
 from tests.quotas.core.builders import quota, tree
 
 LEAVES = [

@@ -5,7 +5,7 @@ import pytest
 from jobs.core.topology import gpu_links
 from jobs.core.topology.gpu_links import Devices
 from simulator.node.gpu_topology import config_map
-from tests.jobs.core.topology.test_gpu_sets import BOARD
+from tests.jobs.core.topology.builders import BOARD
 
 
 def devices(model: str, gpus: int = 8) -> Devices:

@@ -7,19 +7,9 @@ from statistics import mean
 import pytest
 
 from jobs.core.topology.gpu_sets import Board, packed_cycles
+from tests.jobs.core.topology.builders import BOARD
 
-VOLTA = (
-    (0, 1, 1, 2, 2, 0, 0, 0),
-    (1, 0, 2, 1, 0, 2, 0, 0),
-    (1, 2, 0, 2, 0, 0, 1, 0),
-    (2, 1, 2, 0, 0, 0, 0, 1),
-    (2, 0, 0, 0, 0, 1, 1, 2),
-    (0, 2, 0, 0, 1, 0, 2, 1),
-    (0, 0, 1, 0, 1, 2, 0, 2),
-    (0, 0, 0, 1, 2, 1, 2, 0),
-)
 ALL = tuple(range(8))
-BOARD = Board(VOLTA, sockets=(0, 0, 0, 0, 1, 1, 1, 1))
 
 
 def rings(count: int) -> Counter[float]:

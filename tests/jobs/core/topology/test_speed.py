@@ -5,7 +5,7 @@ import pytest
 from jobs.core.manifest_fields import Faults
 from jobs.core.topology import speed
 from jobs.core.topology.speed import MODELS, NODES_APART, ONE_POD, PEERLESS, foretold
-from tests.jobs.core.topology.test_gpu_sets import VOLTA
+from tests.jobs.core.topology.builders import VOLTA
 
 MEASURED = {  # model → with links and without: per GPU, total of four
     "vgg16": ((205.1, 820.5), (108.8, 435.2)),

@@ -7,24 +7,18 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Hold
 from jobs.core.failover.rules import Outcome, PurgeMode
-from jobs.core.reasons import Code, Reason
 from jobs.kubeapi.decisions import Bindings
 from jobs.models import Attempt, Job, Work
 from jobs.services.follow import sweep
 from jobs.services.lifecycle import division
 from jobs.services.scheduling import loop
 from jobs.services.submission import manifests, submit
-from tests.flows.test_division import BY_ROOM, sweep_job
 from tests.support.books import a_cluster
+from tests.support.division import BY_ROOM, FAILED, LOST, NO_FAILOVER, SPREAD, sweep_job
 
 pytestmark = pytest.mark.django_db
 
 DONE = {"conditions": [{"type": "Complete", "status": "True"}], "completionTime": "2026-01-01T12:00:00Z"}
-FAILED = {"conditions": [{"type": "Failed", "status": "True", "message": "BackoffLimitExceeded"}]}
-MOST = "spreadConstraints: [{spreadByField: cluster, maxGroups: 2}]"
-SPREAD = BY_ROOM.replace("{replicaScheduling", f"{{{MOST}, replicaScheduling")
-NO_FAILOVER = "\n".join(line for line in SPREAD.splitlines() if "failover" not in line)
-LOST = Reason(Code.CLUSTER_LOST, "it is gone")
 
 
 def apply(*texts: str) -> None:

@@ -9,12 +9,11 @@ from jobs.models import Job, Work
 from jobs.services.lifecycle import charges, division
 from jobs.services.scheduling import loop
 from quotas.services import trees
-from tests.flows.test_division import BY_ROOM, sweep_job
-from tests.jobs.services.lifecycle.test_division import FAILED, LOST, NO_FAILOVER
-from tests.jobs.services.scheduling.test_preemption import LABEL, WHOLE, job
+from tests.jobs.services.scheduling.builders import LABEL, WHOLE, job
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.books import GPU, team
+from tests.support.division import BY_ROOM, FAILED, LOST, NO_FAILOVER, sweep_job
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from django.apps import apps
 
 from jobs import snapshot
 from jobs.models import ClaimLocation, Job
-from tests.jobs.services.test_data_placement import claim, job
+from tests.jobs.services.claims import claim, job
 from tests.support import books
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from itertools import count
 
 import pytest
-import yaml
 from django.utils import timezone
 
 from fleet.models import Cluster
@@ -15,20 +14,12 @@ from jobs.services.scheduling import loop, preemption
 from jobs.services.submission import actions
 from quotas.models import Queue
 from quotas.services import queues, trees
+from tests.jobs.services.scheduling.builders import WHOLE, job
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.books import GPU, team
-from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db
-WHOLE = {"cpu": 10**5, "memory": "900000Gi", GPU: 6, "kube-queue/max-jobs": 1000}
-LABEL = "quota.scheduling.alibabacloud.com/name"
-
-
-def job(name: str, leaf: str, **annotations: str) -> str:
-    body = yaml.safe_load(pytorch_job(name))
-    body["metadata"] |= {"labels": {LABEL: leaf}, "annotations": {"convoy.dev/checkpoint-grace": "60", **annotations}}
-    return yaml.safe_dump(body)
 
 
 @pytest.fixture

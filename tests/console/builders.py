@@ -1,0 +1,87 @@
+"""The browser's options, and what a person does on several pages: sign in, write a manifest, open a job."""
+
+import shutil
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.test import Client
+from playwright.sync_api import Locator, Page, expect
+
+from quotas import queries
+from quotas.services import trees
+from tests.quotas.core.builders import manifest
+
+CHROMIUM = shutil.which("chromium")
+
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+PATIENCE_MS = 15_000
+
+
+def sign_in(page: Page, name: str = "ada") -> None:
+    page.get_by_label("User name").fill(name)
+    page.get_by_label("Password", exact=True).fill("a long password")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
+
+
+def write(page, text: str) -> None:
+    box = page.get_by_role("textbox", name="Manifest")
+    box.press("Control+a")
+    box.press("Delete")
+    page.keyboard.insert_text(text)
+
+
+def open_job(page: Page, name: str) -> None:
+    page.goto("/jobs")
+    page.get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+GPU, JOBS = "nvidia.com/gpu", "kube-queue/max-jobs"
+
+
+def bounds(low: int | str, high: int | str) -> dict[str, Any]:
+    return {"min": {GPU: low}, "max": {GPU: high}}
+
+
+def start_tree() -> None:
+    """vision (4 of at most 8, with a night quota below) and speech (2 of at most 6), of 8 in all."""
+    night = {"name": "night", "namespaces": ["night"], **bounds(1, 8)}
+    vision = {"name": "vision", "children": [night], **bounds(4, 8)}
+    speech = {"name": "speech", "namespaces": ["speech"], **bounds(2, 6)}
+    root = {"name": "root", "children": [vision, speech], **bounds(8, 8)}
+    trees.apply(manifest(root), by="grace", now=NOON)
+
+
+def field(page: Page, bound: str, path: str) -> Locator:
+    return page.get_by_role("textbox", name=f"{bound} {GPU} of {path}", exact=True)
+
+
+def root() -> dict[str, Any]:
+    return dict(queries.row().manifest["spec"]["root"])
+
+
+def apply(page: Page, generation: int) -> None:
+    page.get_by_role("button", name="Apply", exact=True).click()
+    expect(page.get_by_text(f"Saved as generation {generation}.")).to_be_visible()
+
+
+def sign_in_again(page) -> None:
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    dialog.get_by_label("Password", exact=True).fill("a long password")
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog).to_be_hidden()
+
+
+def session_of(name: str) -> str:
+    client = Client()
+    client.force_login(get_user_model().objects.get(username=name), "django.contrib.auth.backends.ModelBackend")
+    return str(client.cookies[settings.SESSION_COOKIE_NAME].value)

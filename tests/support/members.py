@@ -1,0 +1,125 @@
+"""Simulated API servers without controllers, and what a test writes into them."""
+
+import time
+
+import pytest
+import yaml
+from django.utils import timezone
+
+from fleet.kube.resources import CRDS, NAMESPACES, NODES, PODS
+from fleet.member.client import MemberClient
+from fleet.services import clusters
+from simulator.apiserver import ApiServer
+
+
+def eventually(condition, within_s=8.0):
+    """What the condition returns once it is true; fails when it does not become true in time."""
+    deadline = time.monotonic() + within_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {within_s} s"
+        time.sleep(0.02)
+    return found
+
+
+def with_namespace(client, name):
+    found = client.list(NAMESPACES.path())["items"]
+    if name not in [each["metadata"]["name"] for each in found]:
+        client.create(NAMESPACES.path(), {"metadata": {"name": name}})
+
+
+def api(server):
+    return MemberClient(server.access())
+
+
+def kubeconfig(server):
+    return yaml.safe_dump(server.kubeconfig())
+
+
+def join(server, name=""):
+    return clusters.join(name or server.name, kubeconfig(server), by="alice", now=timezone.now())
+
+
+def add_node(server, name, gpus=8, ready=True, unschedulable=False):
+    body = {
+        "metadata": {"name": name},
+        "spec": {"unschedulable": unschedulable},
+        "status": {
+            "allocatable": {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": str(gpus), "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        },
+    }
+    client = api(server)
+    client.create(NODES.path(), body)
+    client.merge_patch(NODES.path(name=name, subresource="status"), {"status": body["status"]})
+
+
+def add_pod(server, name, node="", gpus=1, labels=None, phase="Running"):
+    amounts = {"nvidia.com/gpu": str(gpus), "cpu": "1"}
+    container = {"name": "main", "image": "train", "resources": {"limits": amounts, "requests": amounts}}
+    body = {
+        "metadata": {"name": name, "namespace": "team", "labels": labels or {}},
+        "spec": {"containers": [container]} | ({"nodeName": node} if node else {}),
+    }
+    api(server).create(PODS.path("team"), body)
+    set_phase(server, name, phase)
+
+
+def set_phase(server, name, phase):
+    path = PODS.path("team", name, "status")
+    api(server).merge_patch(path, {"status": {"phase": phase}})
+
+
+def bind(server, name, node):
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": "team"}, "target": target}
+    api(server).create(PODS.path("team", name, "binding"), body)
+
+
+def delete_pod(server, name):
+    api(server).delete(PODS.path("team", name), grace_s=0)
+
+
+def serve(server, resource):
+    """Makes the member serve a kind of training job."""
+    names = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    spec = {
+        "group": resource.group,
+        "names": names | {"listKind": f"{resource.kind}List"},
+        "scope": "Namespaced",
+        "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
+    }
+    api(server).create(CRDS.path(), {"metadata": {"name": f"{resource.plural}.{resource.group}"}, "spec": spec})
+
+
+PROXY = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
+
+
+def through(person_, cluster="north"):
+    """The same person, whose server is the member behind the fleet."""
+    document = yaml.safe_load(person_.file.read_text())
+    document["clusters"][0]["cluster"]["server"] += PROXY.format(cluster)
+    person_.file.write_text(yaml.safe_dump(document))
+    return person_
+
+
+@pytest.fixture
+def members(tmp_path):
+    """Makes simulated members by name."""
+    made = {}
+
+    def make(name, **options):
+        server = made[name] = ApiServer(name, tmp_path / name, **options)
+        server.start()
+        with_namespace(api(server), "kube-system")
+        with_namespace(api(server), "team")
+        return server
+
+    yield make
+    for server in made.values():
+        server.stop()
+
+
+@pytest.fixture
+def north(members):
+    return members("north")
