@@ -14,7 +14,6 @@ lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations,
 	$(VENV)/ruff format --check --no-cache .
 	$(VENV)/ruff check --no-cache .
 	$(VENV)/mypy
-	$(VENV)/mypy -p deploy.bootstrap -p deploy.supervisor -p deploy.demo
 	$(VENV)/lint-imports
 	$(VENV)/python manage.py makemigrations --check --dry-run
 	$(VENV)/python -m deploy.demo.bundle --check

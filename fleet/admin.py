@@ -23,7 +23,7 @@ from fleet.models import AuditEntry, Cluster, Event, Grant, Hold, Node, Pod, Tok
 from fleet.services import access, clusters, grants
 
 
-class JoinForm(forms.ModelForm):  # type: ignore[type-arg]
+class JoinForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """The kubeconfig goes to the service and is not kept as it came."""
 
     name = forms.CharField(max_length=63, widget=UnfoldAdminTextInputWidget)
@@ -63,7 +63,7 @@ class ClusterAdmin(RoleAdmin):
     actions = ("cordon", "uncordon")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
-        return super().get_queryset(request).defer("access")  # type: ignore[no-any-return]
+        return super().get_queryset(request).defer("access")
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return access.may(request.user, "join", "Cluster")
@@ -76,8 +76,9 @@ class ClusterAdmin(RoleAdmin):
                 try:
                     return self._joined(request, form.cleaned_data)
                 except ConvoyError as e:
-                    request.refused = e  # type: ignore[attr-defined]
-        return super().add_view(request, form_url, extra_context)  # type: ignore[no-any-return]
+                    request.refused = e  # type: ignore[attr-defined]  # read by get_form
+        response: HttpResponse = super().add_view(request, form_url, extra_context)
+        return response
 
     def _joined(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
         cluster = clusters.join(
@@ -122,7 +123,7 @@ class OfCluster(RoleAdmin):
     list_select_related = ("cluster",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("cluster").defer("cluster__access")  # type: ignore[no-any-return]
+        return super().get_queryset(request).select_related("cluster").defer("cluster__access")
 
 
 @admin.register(Node)

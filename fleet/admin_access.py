@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin
 from fleet.services import access
 
 
-class RoleAdmin(ModelAdmin):  # type: ignore[misc]
+class RoleAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Lists and shows; rows are made and removed by services alone."""
 
     list_per_page = 50

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -174,26 +175,26 @@ def _tailer() -> Tailer:
     return _tailers.setdefault(id(loop), (loop, Tailer()))[1]
 
 
-def _user(scope: dict[str, Any]) -> tuple[Any, frozenset[str] | None]:
+def _user(scope: Mapping[str, Any]) -> tuple[Any, frozenset[str] | None]:
     user = _by_token(scope) if _token(scope) else _by_session(scope)
     if user is None or not access.roles(user):
         return None, frozenset()
     return user, access.visible_namespaces(user)
 
 
-def _by_token(scope: dict[str, Any]) -> Any:
+def _by_token(scope: Mapping[str, Any]) -> Any:
     try:
         return access.verify(_token(scope), now=timezone.now()).user
     except Forbidden:
         return None
 
 
-def _by_session(scope: dict[str, Any]) -> Any:
+def _by_session(scope: Mapping[str, Any]) -> Any:
     key = getattr(scope.get("session"), "session_key", None)
     return access.session_user(key) if key else None
 
 
-def _token(scope: dict[str, Any]) -> str:
+def _token(scope: Mapping[str, Any]) -> str:
     """From the header, or for browsers from a subprotocol; never from the address, which ends up in logs."""
     for name, value in scope.get("headers", []):
         if name == b"authorization" and value[:7].lower() == b"bearer ":
@@ -202,7 +203,7 @@ def _token(scope: dict[str, Any]) -> str:
     return next((str(each[len(BEARER) :]) for each in offered if each.startswith(BEARER)), "")
 
 
-def _since(scope: dict[str, Any]) -> int | None:
+def _since(scope: Mapping[str, Any]) -> int | None:
     given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("since", [""])[0]
     return int(given) if given.isascii() and given.isdigit() and len(given) <= 18 else None
 

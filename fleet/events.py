@@ -159,7 +159,8 @@ async def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:
         }
         for change, version in changes
     ]
-    layer, message = get_channel_layer(), {"type": "changes", "changes": body}
+    layer: Any = get_channel_layer()
+    message = {"type": "changes", "changes": body}
     try:
         try:
             await layer.group_send(CHANGES_GROUP, message)

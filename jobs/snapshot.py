@@ -216,7 +216,8 @@ def _parsed(manifest: str) -> Tree:
 def ledger_of(tree: Tree, charges: Iterable[Charge] | None = None) -> Ledger:
     """A leaf that is not in this tree is in a newer one, and whatever is decided by this one will not be written."""
     if charges is None:
-        charges = (Charge(*row) for row in charged_jobs().values_list("leaf", "charge", "preemptible"))
+        rows = charged_jobs().values_list("leaf", "charge", "preemptible")
+        charges = (Charge(leaf, amounts or {}, preemptible) for leaf, amounts, preemptible in rows)
     return Ledger.of(tree, (each for each in charges if each.leaf in tree.by_path))
 
 
@@ -314,7 +315,8 @@ def _past(job_ids: Iterable[int]) -> dict[int, list[Past]]:
     found: dict[int, list[Past]] = defaultdict(list)
     ended = Attempt.objects.filter(job_id__in=list(job_ids), ended_at__isnull=False)
     for job_id, cluster, outcome, at in ended.values_list("job_id", "cluster_name", "outcome", "ended_at"):
-        found[job_id].append(Past(cluster, outcome, at))
+        if at:
+            found[job_id].append(Past(cluster, outcome, at))
     return found
 
 

@@ -5,6 +5,7 @@ not notice a reader who goes away, so logs, which may be followed for hours, are
 """
 
 import os
+from typing import Any, cast
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
 
@@ -23,17 +24,16 @@ from fleet.api.limits import refusal, sort  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
 from fleet.limits import Limited  # noqa: E402
 
-_router = ProtocolTypeRouter(
+# Channels routes applications by Django's paths, whose types know views only.
+_streaming: Any = get_asgi_application()
+_views: Any = WSGIMiddleware(cast(Any, plain), workers=16)
+_changes: Any = ChangesConsumer.as_asgi()
+_http: list[Any] = [re_path(r"^api/v1/jobs/[^/]+/logs/$", _streaming), re_path(r"", _views)]
+_websockets: list[Any] = [path("ws/changes/", _changes)]
+_router: Any = ProtocolTypeRouter(
     {
-        "http": URLRouter(
-            [
-                re_path(r"^api/v1/jobs/[^/]+/logs/$", get_asgi_application()),
-                re_path(r"", WSGIMiddleware(plain, workers=16)),
-            ]
-        ),
-        "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter([path("ws/changes/", ChangesConsumer.as_asgi())]))
-        ),
+        "http": URLRouter(_http),
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(_websockets))),
     }
 )
 

@@ -2,7 +2,7 @@
 
 import os
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import Celery, Task
 from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
@@ -15,6 +15,11 @@ from fleet import gc_tuning, metrics
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
 
 TRANSPORT_ALIASES["files"] = "deploy.config.filebroker:Transport"
+
+if TYPE_CHECKING:
+    AnyTask = Task[..., Any]
+else:
+    AnyTask = Task
 
 app = Celery("convoy")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -40,15 +45,15 @@ def _serve_metrics(**_: object) -> None:
 
 
 @task_prerun.connect
-def _begin(task: Task, **_: Any) -> None:
-    task.request.began = perf_counter()
+def _begin(task: AnyTask, **_: Any) -> None:
+    task.request.update(began=perf_counter())
 
 
 @task_postrun.connect
-def _count_run(task: Task, **_: Any) -> None:
-    metrics.TASK_SECONDS.labels(task.name).observe(perf_counter() - task.request.began)
+def _count_run(task: AnyTask, **_: Any) -> None:
+    metrics.TASK_SECONDS.labels(task.name).observe(perf_counter() - task.request.get("began"))
 
 
 @task_failure.connect
-def _count_error(sender: Task, **_: Any) -> None:
+def _count_error(sender: AnyTask, **_: Any) -> None:
     metrics.RECONCILE_ERRORS.labels(sender.name).inc()

@@ -8,7 +8,7 @@ from celery.beat import PersistentScheduler
 from fleet import heartbeat
 
 
-class WorkerHeartbeat(bootsteps.StartStopStep):  # type: ignore[misc]
+class WorkerHeartbeat(bootsteps.StartStopStep):
     """Beats from the loop that takes tasks from the broker, on each connection anew."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
@@ -28,10 +28,10 @@ class WorkerHeartbeat(bootsteps.StartStopStep):  # type: ignore[misc]
     shutdown = stop
 
 
-class Scheduler(PersistentScheduler):  # type: ignore[misc]
+class Scheduler(PersistentScheduler):
     """Beats with each tick of the schedule, at least once a second."""
 
-    max_interval = heartbeat.EVERY_S
+    max_interval = int(heartbeat.EVERY_S)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         heartbeat.beat()

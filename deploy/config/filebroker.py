@@ -16,14 +16,14 @@ from kombu.utils.encoding import bytes_to_str, str_to_bytes
 from kombu.utils.json import dumps, loads
 
 
-class Channel(filesystem.Channel):  # type: ignore[misc]
-    def _put(self, queue: str, payload: Any, **_: Any) -> None:
+class Channel(filesystem.Channel):
+    def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]  # kombu uses both names
         name = f"{time.monotonic_ns():020d}_{uuid.uuid4().hex}.{queue}.msg"
         unfinished = Path(self.processed_folder) / name
         unfinished.write_bytes(str_to_bytes(dumps(payload)))
         unfinished.rename(Path(self.data_folder_out) / name)
 
-    def _get(self, queue: str) -> Any:
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
         taken = Path(self.processed_folder)
         for path in sorted(Path(self.data_folder_in).glob(f"*.{queue}.msg")):
             mine = taken / f"taken-{path.name}"
@@ -37,5 +37,5 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
         raise Empty
 
 
-class Transport(filesystem.Transport):  # type: ignore[misc]
+class Transport(filesystem.Transport):
     Channel = Channel

@@ -28,7 +28,7 @@ class Protocol(HttpToolsProtocol):
     _we_were_slow = False
     """Within the running deadline this side left bytes unread for a while, so that its end says nothing about the sender."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it as well
         super().connection_made(transport)
         self._expect(settings.CONVOY_HEAD_S)
 

@@ -216,7 +216,7 @@ if REDIS_URL:
     }
     CELERY_BROKER_URL = REDIS_URL
     # A broker that is away may cost a moment, no more: what was not enqueued is found by the sweeps.
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
         "visibility_timeout": 600,
         "max_retries": 1,
         "interval_start": 0,

@@ -30,7 +30,7 @@ class AuditMiddleware:
             address=str(request.META.get("REMOTE_ADDR", "")),
             request=f"{request.method} {request.path}",
         ) as this:
-            request.audited = this  # type: ignore[attr-defined]
+            request.audited = this  # type: ignore[attr-defined]  # read by the middleware
             answer = self._get_response(request)
             if answer.status_code >= 400:
                 verb = this.verb or _BY_METHOD.get(str(request.method), "")

@@ -30,7 +30,7 @@ class TokenAuthentication(BaseAuthentication):
         return 'Bearer realm="convoy"'
 
 
-class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # drf-spectacular leaves its __init_subclass__ untyped
     """Tells the OpenAPI document about the header."""
 
     target_class = TokenAuthentication

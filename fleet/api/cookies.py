@@ -6,13 +6,12 @@ answered after, would take the new session with it.
 
 from django.conf import settings
 from django.contrib.sessions.middleware import SessionMiddleware
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 
 
 class OwnSessionMiddleware(SessionMiddleware):
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        answer: HttpResponseBase = super().process_response(request, response)  # type: ignore[arg-type]
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        answer = super().process_response(request, response)
         if not request.session.modified:
             answer.cookies.pop(settings.SESSION_COOKIE_NAME, None)
         return answer

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 def counted() -> Collector:
     """Everything counted under ``convoy_``: the sums over ``PROMETHEUS_MULTIPROC_DIR`` where it is set."""
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
-        return MultiProcessCollector(CollectorRegistry())  # type: ignore[no-untyped-call]
+        return MultiProcessCollector(CollectorRegistry())  # type: ignore[no-untyped-call]  # prometheus_client leaves it untyped
     return _Own()
 
 

@@ -1,5 +1,6 @@
 """Who may what, over REST: users with their roles, grants, and the tokens of others. For fleet admins."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -62,7 +63,7 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
 class _ForAdmins(Guarded):
     kind = "Grant"
     verbs = {"create": "grant", "destroy": "revoke"}
-    permission_classes = [ByRole]
+    permission_classes: Sequence[Any] = [ByRole]
 
 
 class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
@@ -153,7 +154,7 @@ class UserTokenViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSe
         seconds = given.validated_data.get("expires_in_s")
         life = None if seconds is None else timedelta(seconds=min(seconds, 10**10))
         row, text = grants.mint(username, given.validated_data["name"], life=life, now=timezone.now())
-        row.token = text  # type: ignore[attr-defined]
+        row.token = text  # type: ignore[attr-defined]  # for the serializer
         return Response(MintedTokenSerializer(row).data, status=201)
 
     @extend_schema(request=None, responses={204: None}, parameters=[_ID])

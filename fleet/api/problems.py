@@ -117,8 +117,8 @@ def _framework(exc: exceptions.APIException) -> HttpResponse:
     response = problem(exc.status_code, str(detail))
     if header := getattr(exc, "auth_header", None):
         response["WWW-Authenticate"] = header
-    if isinstance(exc, exceptions.Throttled) and exc.wait:
-        response["Retry-After"] = str(int(exc.wait))
+    if wait_s := getattr(exc, "wait", None):
+        response["Retry-After"] = str(int(wait_s))
     return response
 
 

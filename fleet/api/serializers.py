@@ -57,12 +57,12 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
 
     class Meta:
         model = Cluster
-        fields = (
+        fields: tuple[str, ...] = (
             "name", "uid", "state", "reason", "message", "raw", "state_since", "cordoned", "drained", "version", "provider",
             "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since", "joined_at", "nodes",
             "capacity", "jobs", "apis", "scheduler", "reservations", "simulated", "resource_version",
         )  # fmt: skip
-        read_only_fields = fields
+        read_only_fields: tuple[str, ...] = fields
 
 
 class PermissionSerializer(serializers.Serializer[Any]):
@@ -85,7 +85,9 @@ class JoinSerializer(serializers.Serializer[Any]):
     kubeconfig = serializers.CharField(
         max_length=256 * 1024, trim_whitespace=False, help_text="the file's text; credentials are encrypted at rest"
     )
-    context = serializers.CharField(required=False, allow_blank=True, default="", max_length=253)
+    context = serializers.CharField(  # type: ignore[assignment]  # DRF moves declared fields away
+        required=False, allow_blank=True, default="", max_length=253
+    )
     labels = serializers.DictField(child=serializers.CharField(allow_blank=True, max_length=63), required=False)
 
 
@@ -142,8 +144,8 @@ class EventSerializer(serializers.ModelSerializer[Event]):
 class TokenSerializer(serializers.ModelSerializer[Token]):
     class Meta:
         model = Token
-        fields = ("id", "name", "created_at", "expires_at", "revoked_at", "last_used_at")
-        read_only_fields = fields
+        fields: tuple[str, ...] = ("id", "name", "created_at", "expires_at", "revoked_at", "last_used_at")
+        read_only_fields: tuple[str, ...] = fields
 
 
 class NewTokenSerializer(serializers.Serializer[Any]):
@@ -194,4 +196,6 @@ class ProblemSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField()
-    errors = serializers.ListField(child=serializers.DictField(child=serializers.CharField()), required=False)
+    errors = serializers.ListField(  # type: ignore[assignment]  # DRF moves declared fields away
+        child=serializers.DictField(child=serializers.CharField()), required=False
+    )

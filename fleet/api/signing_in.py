@@ -20,5 +20,5 @@ class LimitByUser:
     def authenticate(self, request: HttpRequest | None, username: str | None = None, **_: Any) -> None:
         if username and (wait := ATTEMPTS.take(username[:150])):
             if request is not None:
-                request.wait_s = wait  # type: ignore[attr-defined]
+                request.wait_s = wait  # type: ignore[attr-defined]  # read by the view
             raise PermissionDenied

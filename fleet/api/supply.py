@@ -32,7 +32,7 @@ def attach(clusters: Iterable[Cluster]) -> list[Cluster]:
     found = list(clusters)
     supplies = of([cluster.pk for cluster in found])
     for cluster in found:
-        cluster.supply = supplies[cluster.pk]  # type: ignore[attr-defined]
+        cluster.supply = supplies[cluster.pk]  # type: ignore[attr-defined]  # for the serializer
     return found
 
 

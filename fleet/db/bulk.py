@@ -132,7 +132,7 @@ def _update_from_values(rows: Sequence[M], fields: Sequence[Any]) -> None:
     _execute(rows, fields, f"VALUES {values}", list(chain.from_iterable(told)))
 
 
-def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, told: Sequence[object]) -> None:
+def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, told: Sequence[Any]) -> None:
     quote = connection.ops.quote_name
     table, names = quote(rows[0]._meta.db_table), [quote(field.column) for field in fields]
     sets = ", ".join(f"{name} = given.{name}" for name in names[1:])

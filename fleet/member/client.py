@@ -73,7 +73,9 @@ class MemberClient:
         configuration = Configuration(host=self._base, connection_pool_maxsize=pool, retries=0)
         configuration.proxy = None
         self._pool = RESTClientObject(configuration).pool_manager
-        self._pool.pool_classes_by_scheme = {"https": partial(_GuardedPool, private_ok=private_ok)}
+        self._pool.pool_classes_by_scheme = {
+            "https": partial(_GuardedPool, private_ok=private_ok)  # type: ignore[dict-item]  # only ever called
+        }
         self._streams: weakref.WeakSet[urllib3.BaseHTTPResponse] = weakref.WeakSet()
         self._closed = False
         self._before_write: Callable[[], None] | None = None

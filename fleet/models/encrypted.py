@@ -5,7 +5,7 @@ Keys come from ``settings.CONVOY_ENCRYPTION_KEYS``: the first encrypts, all of t
 
 import json
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
@@ -25,8 +25,19 @@ def cipher() -> MultiFernet:
     return _cipher(tuple(settings.CONVOY_ENCRYPTION_KEYS))
 
 
-class EncryptedJSONField(models.TextField):
+if TYPE_CHECKING:
+    _Text = models.TextField[Any, Any]
+else:
+    _Text = models.TextField
+
+
+class EncryptedJSONField(_Text):
     """Plain JSON values in Python, Fernet text in the database. Cannot be filtered on."""
+
+    if TYPE_CHECKING:
+        # What the mypy plugin takes for the type of a value.
+        _pyi_private_set_type: Any
+        _pyi_private_get_type: Any
 
     def get_prep_value(self, value: Any) -> str:
         return cipher().encrypt(json.dumps(value, separators=(",", ":")).encode()).decode()

@@ -166,7 +166,7 @@ def _documents(uids: set[str]) -> dict[str, Document]:
         missing = sorted(uids - found.keys())
         for start in range(0, len(missing), 500):
             rows = model._default_manager.filter(uid__in=missing[start : start + 500])
-            found |= {str(row.uid): document(row) for row in rows}  # type: ignore[attr-defined]
+            found |= {str(row.uid): document(row) for row in rows}  # type: ignore[attr-defined]  # every audited row has a uid
     return found
 
 

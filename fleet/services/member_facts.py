@@ -114,7 +114,8 @@ def _lacking(client: MemberClient, needs: AccountNeeds) -> list[dict[str, object
     except (MemberMissing, MemberDenied):
         return []
     needed_for = f"{needs.owner} as ServiceAccount {needs.account} in namespace {needs.namespace}"
-    return [_row(*right.split(" ", 1), needed_for, allowed=False) for right in lacks]
+    verbs = (right.partition(" ") for right in lacks)
+    return [_row(verb, resource, needed_for, allowed=False) for verb, _, resource in verbs]
 
 
 def _row(verb: str, resource: str, needed_for: str, allowed: bool, essential: bool = False) -> dict[str, object]:

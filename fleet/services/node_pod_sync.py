@@ -224,7 +224,7 @@ def _pod_change(pod: PodSeen, action: journal.Action) -> journal.Change:
 
 def _can_be_written(model: type[Model], row: Model) -> bool:
     """Tries it under a name of its own, and takes it back."""
-    row.name = f"try-{uuid4()}"  # type: ignore[attr-defined]
+    row.name = f"try-{uuid4()}"  # type: ignore[attr-defined]  # every synced row has a name
     try:
         with transaction.atomic():
             model._default_manager.bulk_create([row])

@@ -119,7 +119,7 @@ class MemberWatch:
             reflector = Reflector(
                 self._client,
                 resource,
-                lambda delivery, stop=stop: self._take(delivery, stop),  # type: ignore[misc]
+                lambda delivery, stop=stop: self._take(delivery, stop),  # type: ignore[misc]  # mypy infers no lambda with a default
                 stop,
                 random.Random(self._rng.random()),  # noqa: S311
                 selector="" if resource in _READERS else marks.JOB_UID,

@@ -96,7 +96,7 @@ class Api:
     def _as_browser(self) -> None:
         client = self._client()
         client.headers.pop("Authorization", None)
-        client.headers["X-CSRFToken"] = client.cookies.get("csrftoken", "")
+        client.headers["X-CSRFToken"] = client.cookies.get("csrftoken") or ""
         client.headers["Referer"] = self.target.url + "/"
 
     def _json(self, method: str, path: str, **how: Any) -> Any:

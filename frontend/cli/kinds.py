@@ -77,7 +77,7 @@ def _policy(item: Item, now: datetime) -> str:
 
 
 def _reason(item: Item, now: datetime) -> str:
-    return (item.get("reason") or {}).get("code", "")
+    return str((item.get("reason") or {}).get("code", ""))
 
 
 def _ready(item: Item, now: datetime) -> str:

@@ -88,7 +88,7 @@ class Screen:
     def bytes(self, chunk: bytes) -> None:
         """A log, exactly as the pod wrote it."""
         self.out.file.flush()
-        self.out.file.buffer.write(chunk)  # type: ignore[attr-defined]
+        self.out.file.buffer.write(chunk)  # type: ignore[attr-defined]  # rich types it as a text stream
         self.out.file.flush()
 
 

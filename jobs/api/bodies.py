@@ -22,7 +22,7 @@ class Manifests(BaseParser):
 
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> bytes:
+    ) -> Any:
         meta = (parser_context or {})["request"].META
         return read(stream, int(meta.get("CONTENT_LENGTH") or 0))
 

@@ -72,7 +72,7 @@ class SteadyOrder(OrderingFilter):
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         """What is narrowed is found first and ordered then: along an order's own index every row would have to be read."""
         ordered = super().filter_queryset(request, queryset, view)
-        first, *rest = ordered.query.order_by
+        first, *rest = map(str, ordered.query.order_by)
         if queryset.model is not Job or not queryset.query.where or first.lstrip("-") == "created_at":
             return ordered
         column = Walked(F(first.lstrip("-")))
@@ -89,7 +89,7 @@ class JobPages(Pages):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
         if queryset.model is not Job:
             return super().paginate_queryset(queryset, request, view)
-        keys = super().paginate_queryset(queryset.values_list("pk", flat=True), request, view)
+        keys: list[int] | None = super().paginate_queryset(queryset.values_list("pk", flat=True), request, view)
         if keys is None:
             return None
         found = {row.pk: row for row in view.shown(Job.objects.filter(pk__in=keys))}

@@ -60,7 +60,7 @@ def allowed_documents(request: Request, verb: str) -> Sequence[dict[str, Any]]:
     if not access.may_write(request.user):
         raise access.refusal(request.user, verb, "Job")
     refuse_forms(request._request)
-    body = request.data
+    body: object = request.data
     documents = manifests.parse(body if isinstance(body, bytes) else b"")
     for document in documents:
         kind, namespace, _ = _key(document)

@@ -74,7 +74,7 @@ def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
     nodes = GaugeMetricFamily("convoy_nodes", "Nodes of a member", labels=["cluster", "kind"])
     silence = GaugeMetricFamily("convoy_cluster_silence_seconds", "Time since a member answered", labels=["cluster"])
     for cluster in clusters:
-        found: supply.Supply = cluster.supply  # type: ignore[attr-defined]
+        found: supply.Supply = cluster.supply  # type: ignore[attr-defined]  # set by fleet.api.supply
         for kind in ("allocatable", "requested", "held", "free"):
             total = sum(row[kind] for resource, row in found.capacity.items() if resource.endswith("/gpu"))
             gpus.add_metric([cluster.name, kind], total)

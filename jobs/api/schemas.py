@@ -30,7 +30,7 @@ class FieldSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     type = serializers.ChoiceField(fields.TYPES)
     description = serializers.CharField()
-    required = serializers.BooleanField()
+    required = serializers.BooleanField()  # type: ignore[assignment]  # DRF moves declared fields away
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
@@ -38,7 +38,7 @@ class PlaceSerializer(serializers.Serializer[Any]):
 
     type = serializers.ChoiceField(fields.TYPES)
     description = serializers.CharField()
-    fields = FieldSerializer(many=True)
+    fields = FieldSerializer(many=True)  # type: ignore[assignment]  # DRF moves declared fields away
     choices = serializers.ListField(child=serializers.CharField(), help_text="values that are meant; none: any")
 
 

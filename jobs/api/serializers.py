@@ -95,12 +95,12 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
     class Meta:
         model = Job
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "kind", "api_version", "namespace", "name", "labels", "state", "reason", "cluster", "attempt",
             "created_at", "queued_at", "started_at", "finished_at", "deleting_at", "roles", "gpus", "total", "priority",
             "suspended", "policy", "leaf", "preemptible", "resource_version", "actions",
         )  # fmt: skip
-        read_only_fields = fields
+        read_only_fields: tuple[str, ...] = fields
 
     @extend_schema_field(ActionsSerializer)
     def get_actions(self, job: Job) -> dict[str, dict[str, Any]]:
@@ -119,8 +119,8 @@ class JobBindingSerializer(serializers.ModelSerializer[Binding]):
 
     class Meta:
         model = Binding
-        fields = ("cluster", "attempt", "result", "explanation", "scheduled_at")
-        read_only_fields = fields
+        fields: tuple[str, ...] = ("cluster", "attempt", "result", "explanation", "scheduled_at")
+        read_only_fields: tuple[str, ...] = fields
 
 
 class ShareSerializer(serializers.Serializer[Any]):

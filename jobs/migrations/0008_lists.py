@@ -1,12 +1,14 @@
 """The code of a reason becomes a column of its own, and the index of lists wide enough for every filter."""
 
+from typing import Any
+
 from django.db import migrations
 from django.db.models.fields.json import KeyTextTransform
 
 import jobs.models.listed
 
 
-def fill(apps, schema_editor):
+def fill(apps: Any, schema_editor: Any) -> None:
     apps.get_model("jobs", "Job").objects.filter(reason__isnull=False).update(reason_code=KeyTextTransform("code", "reason"))
 
 

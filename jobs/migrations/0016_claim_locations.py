@@ -1,3 +1,5 @@
+from typing import Any
+
 import django.db.models.deletion
 from django.db import migrations, models
 
@@ -5,7 +7,7 @@ FINISHED = ("Succeeded", "Failed")
 IN_MEMBER = ("Sending", "Applied", "Suspending", "Suspended", "Withdrawing")
 
 
-def claims_in(manifest):
+def claims_in(manifest: object) -> set[str]:
     """The claims that any pod template in it mounts."""
     if isinstance(manifest, list):
         return set().union(*map(claims_in, manifest))
@@ -16,7 +18,7 @@ def claims_in(manifest):
     return set().union({name} if isinstance(name, str) and name else (), *map(claims_in, manifest.values()))
 
 
-def bind_known_claims(apps, schema_editor):
+def bind_known_claims(apps: Any, schema_editor: Any) -> None:
     Job, Work = apps.get_model("jobs", "Job"), apps.get_model("jobs", "Work")
     Dependent, Location = apps.get_model("jobs", "Dependent"), apps.get_model("jobs", "ClaimLocation")
     sent = set(Dependent.objects.filter(kind="PersistentVolumeClaim").values_list("namespace", "name"))

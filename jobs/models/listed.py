@@ -5,14 +5,20 @@ along the wide index costs a tenth. PostgreSQL decides well by itself. Knows not
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
-from django.db.models.fields.json import KeyTextTransform, compile_json_path
+from django.db.models.fields.json import (  # type: ignore[attr-defined]  # the stubs are of Django 6, which moved it
+    KeyTextTransform,
+    compile_json_path,
+)
 from django.db.models.query_utils import DeferredAttribute
 from django.db.models.sql.compiler import SQLCompiler
+
+if TYPE_CHECKING:
+    from jobs.models.job import Job  # noqa: F401
 
 
 class Wide(models.Index):
@@ -41,7 +47,7 @@ class Walked(models.Func):
 class Label(KeyTextTransform):
     """A label as plain text. Labels are texts: SQLite need not ask of each what it is."""
 
-    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> Any:
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: Any) -> Any:
         sql, params, keys = self.preprocess_lhs(compiler, connection)
         return f"JSON_EXTRACT({sql}, %s)", (*params, compile_json_path(keys))
 
@@ -56,7 +62,7 @@ class _Code(DeferredAttribute):
         job.__dict__[self.field.attname] = code
 
 
-class CodeField(models.CharField):  # type: ignore[type-arg]
+class CodeField(models.CharField):  # type: ignore[type-arg]  # not generic at run time
     """The code of the reason as a column. Not a generated one: SQLite reads the whole row for those."""
 
     descriptor_class = _Code
@@ -64,7 +70,7 @@ class CodeField(models.CharField):  # type: ignore[type-arg]
     """For `fleet.db.bulk`: written whenever that is."""
 
 
-class JobRows(models.QuerySet[Any]):
+class JobRows(models.QuerySet["Job"]):
     def update(self, **changes: Any) -> int:
         return super().update(**with_code(changes))
 

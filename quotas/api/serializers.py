@@ -19,7 +19,7 @@ class QuotaAmountSerializer(serializers.Serializer[Any]):
 class QuotaNodeSerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     name = serializers.CharField()
-    parent = serializers.CharField(allow_blank=True)
+    parent = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # DRF moves declared fields away
     leaf = serializers.BooleanField()
     namespaces = serializers.ListField(child=serializers.CharField())
     attributes = serializers.DictField(child=serializers.CharField(), help_text="as written in the manifest")
@@ -81,7 +81,7 @@ class QuotaChangeSerializer(serializers.Serializer[Any]):
 
     op = serializers.ChoiceField(["edit", "add", "remove", "move", "rename"])
     path = serializers.CharField(required=False)
-    parent = serializers.CharField(required=False)
+    parent = serializers.CharField(required=False)  # type: ignore[assignment]  # DRF moves declared fields away
     index = serializers.IntegerField(required=False, min_value=0)
     name = serializers.CharField(required=False)
     set = serializers.DictField(required=False, help_text="only what is named changes; null takes a key away")
@@ -150,8 +150,8 @@ class PreviewSerializer(serializers.Serializer[Any]):
 class RevisionSerializer(serializers.ModelSerializer[QuotaRevision]):
     class Meta:
         model = QuotaRevision
-        fields = ("generation", "by", "at", "comment", "source")
-        read_only_fields = fields
+        fields: tuple[str, ...] = ("generation", "by", "at", "comment", "source")
+        read_only_fields: tuple[str, ...] = fields
 
 
 class DifferenceSerializer(serializers.Serializer[Any]):

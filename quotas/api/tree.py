@@ -1,5 +1,6 @@
 """The quota tree over REST: parse, authorise, call one service, render."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpResponse
@@ -7,6 +8,7 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import generics
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -34,8 +36,8 @@ _PK = OpenApiParameter("id", OpenApiTypes.INT, OpenApiParameter.PATH, descriptio
 
 class _OfTree(Guarded):
     kind = QuotaTree.kind
-    permission_classes = [ByRole]
-    parser_classes = bodies.PARSERS
+    permission_classes: Sequence[Any] = [ByRole]
+    parser_classes: Sequence[type[BaseParser]] = bodies.PARSERS
 
 
 class TreeView(_OfTree, APIView):
@@ -108,7 +110,7 @@ class GenerationView(_OfTree, APIView):
         row = queries.revisions().filter(generation=int(pk)).first()
         if row is None:
             raise NotFound(f"There is no generation {pk} of the quota tree.")
-        row.differences = history.differences(row)  # type: ignore[attr-defined]
+        row.differences = history.differences(row)  # type: ignore[attr-defined]  # for the serializer
         return Response(RevisionDetailSerializer(row).data)
 
 

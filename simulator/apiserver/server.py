@@ -165,7 +165,7 @@ class _Breakable(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["transport"] = self.transport  # type: ignore[typeddict-unknown-key]
+        self.scope["transport"] = self.transport  # type: ignore[typeddict-unknown-key]  # an extension of the scope for the application
 
     def shutdown(self) -> None:
         self.transport.abort()

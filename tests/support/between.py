@@ -24,7 +24,7 @@ def elsewhere(deed: Callable[[], object]) -> None:
 @contextmanager
 def after_each_look_at(table: str, deed: Callable[[], object]) -> Iterator[None]:
     """The deed is done once, by another process as it were, right after the first query of that table."""
-    done = []
+    done: list[str] = []
 
     def wrapped(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         found = execute(sql, params, many, context)

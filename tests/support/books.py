@@ -89,5 +89,5 @@ def used(path: str) -> dict[str, int]:
     return found.ledger.used(path) if found else {}
 
 
-def team(name: str, low: int = 0, high: int = 1000, **fields) -> dict:
+def team(name: str, low: int = 0, high: int = 1000, **fields: Any) -> dict[str, Any]:
     return quota(name, {GPU: low}, {GPU: high}, **fields)

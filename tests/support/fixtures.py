@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from celery.contrib.testing.worker import start_worker
+from pytest_django import Settings
 
 from deploy.config.celery import app
 from fleet.services.watch_manager import Watchtower
@@ -28,7 +29,7 @@ def world(unswept: World) -> Iterator[World]:
 
 
 @pytest.fixture
-def unswept(transactional_db: None, worker: None, tmp_path: Path, settings) -> Iterator[World]:
+def unswept(transactional_db: None, worker: None, tmp_path: Path, settings: Settings) -> Iterator[World]:
     """The world without its beat: whatever happens here, happens because of an event."""
     settings.CONVOY_HEARTBEAT_GRACE_S = 1.0
     made = World(tmp_path)

@@ -1,18 +1,23 @@
 """Simulated API servers without controllers, and what a test writes into them."""
 
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.kube.resources import CRDS, NAMESPACES, NODES, PODS
+from fleet.kube.resources import CRDS, NAMESPACES, NODES, PODS, Resource
 from fleet.member.client import MemberClient
+from fleet.models import Cluster
 from fleet.services import clusters
 from simulator.apiserver import ApiServer
+from tests.support.kubectl import Person
 
 
-def eventually(condition, within_s=8.0):
+def eventually(condition: Callable[[], Any], within_s: float = 8.0) -> Any:
     """What the condition returns once it is true; fails when it does not become true in time."""
     deadline = time.monotonic() + within_s
     while not (found := condition()):
@@ -21,26 +26,26 @@ def eventually(condition, within_s=8.0):
     return found
 
 
-def with_namespace(client, name):
+def with_namespace(client: MemberClient, name: str) -> None:
     found = client.list(NAMESPACES.path())["items"]
     if name not in [each["metadata"]["name"] for each in found]:
         client.create(NAMESPACES.path(), {"metadata": {"name": name}})
 
 
-def api(server):
+def api(server: ApiServer) -> MemberClient:
     return MemberClient(server.access())
 
 
-def kubeconfig(server):
+def kubeconfig(server: ApiServer) -> str:
     return yaml.safe_dump(server.kubeconfig())
 
 
-def join(server, name=""):
+def join(server: ApiServer, name: str = "") -> Cluster:
     return clusters.join(name or server.name, kubeconfig(server), by="alice", now=timezone.now())
 
 
-def add_node(server, name, gpus=8, ready=True, unschedulable=False):
-    body = {
+def add_node(server: ApiServer, name: str, gpus: int = 8, ready: bool = True, unschedulable: bool = False) -> None:
+    body: dict[str, Any] = {
         "metadata": {"name": name},
         "spec": {"unschedulable": unschedulable},
         "status": {
@@ -53,7 +58,14 @@ def add_node(server, name, gpus=8, ready=True, unschedulable=False):
     client.merge_patch(NODES.path(name=name, subresource="status"), {"status": body["status"]})
 
 
-def add_pod(server, name, node="", gpus=1, labels=None, phase="Running"):
+def add_pod(
+    server: ApiServer,
+    name: str,
+    node: str = "",
+    gpus: int = 1,
+    labels: dict[str, str] | None = None,
+    phase: str = "Running",
+) -> None:
     amounts = {"nvidia.com/gpu": str(gpus), "cpu": "1"}
     container = {"name": "main", "image": "train", "resources": {"limits": amounts, "requests": amounts}}
     body = {
@@ -64,22 +76,22 @@ def add_pod(server, name, node="", gpus=1, labels=None, phase="Running"):
     set_phase(server, name, phase)
 
 
-def set_phase(server, name, phase):
+def set_phase(server: ApiServer, name: str, phase: str) -> None:
     path = PODS.path("team", name, "status")
     api(server).merge_patch(path, {"status": {"phase": phase}})
 
 
-def bind(server, name, node):
+def bind(server: ApiServer, name: str, node: str) -> None:
     target = {"apiVersion": "v1", "kind": "Node", "name": node}
     body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": "team"}, "target": target}
     api(server).create(PODS.path("team", name, "binding"), body)
 
 
-def delete_pod(server, name):
+def delete_pod(server: ApiServer, name: str) -> None:
     api(server).delete(PODS.path("team", name), grace_s=0)
 
 
-def serve(server, resource):
+def serve(server: ApiServer, resource: Resource) -> None:
     """Makes the member serve a kind of training job."""
     names = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -95,7 +107,7 @@ def serve(server, resource):
 PROXY = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"
 
 
-def through(person_, cluster="north"):
+def through(person_: Person, cluster: str = "north") -> Person:
     """The same person, whose server is the member behind the fleet."""
     document = yaml.safe_load(person_.file.read_text())
     document["clusters"][0]["cluster"]["server"] += PROXY.format(cluster)
@@ -104,11 +116,11 @@ def through(person_, cluster="north"):
 
 
 @pytest.fixture
-def members(tmp_path):
+def members(tmp_path: Path) -> Iterator[Callable[..., ApiServer]]:
     """Makes simulated members by name."""
-    made = {}
+    made: dict[str, ApiServer] = {}
 
-    def make(name, **options):
+    def make(name: str, **options: Any) -> ApiServer:
         server = made[name] = ApiServer(name, tmp_path / name, **options)
         server.start()
         with_namespace(api(server), "kube-system")
@@ -121,5 +133,5 @@ def members(tmp_path):
 
 
 @pytest.fixture
-def north(members):
+def north(members: Callable[..., ApiServer]) -> ApiServer:
     return members("north")

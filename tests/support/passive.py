@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -51,8 +52,12 @@ class PassiveMember:
         for turn in range(6):
             moment = (now or timezone.now()) + turn * CLAIM
             for pk in list(works.due(moment).order_by("attempt").values_list("pk", flat=True)):
-                dispatcher.push(pk, lambda moment=moment: moment)
+                dispatcher.push(pk, partial(_same, moment))
             self.collect_garbage(resource)
+
+
+def _same(moment: datetime) -> datetime:
+    return moment
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """A quota tree in a few words, and its application, for the stories."""
 
+from typing import Any
+
 from django.utils import timezone
 
 from quotas.services import trees
@@ -10,16 +12,16 @@ JOBS = "kube-queue/max-jobs"
 PLENTY = {"cpu": 10**5, "memory": "400000Gi", GPU: 1000, JOBS: 1000, "pods": 1000}
 
 
-def gpus(low: int, high: int) -> dict:
+def gpus(low: int, high: int) -> dict[str, Any]:
     return {"min": {GPU: low}, "max": {GPU: high}}
 
 
-def leaf(name: str, namespace: str = "", *children: dict, **fields) -> dict:
+def leaf(name: str, namespace: str = "", *children: dict[str, Any], **fields: Any) -> dict[str, Any]:
     body = {"name": name, **fields, **({"namespaces": [namespace]} if namespace else {})}
     return {**body, "children": list(children)} if children else body
 
 
-def apply_tree(*children: dict, total: dict | None = None) -> None:
+def apply_tree(*children: dict[str, Any], total: dict[str, Any] | None = None) -> None:
     """Applies a tree whose root has room for everything, or ``total``."""
     whole = total or PLENTY
     body = manifest(quota("root", whole, whole, *children))

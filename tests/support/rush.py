@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 from django.db import connections
 from django.utils import timezone
@@ -55,7 +56,7 @@ class Watcher:
     def _report(self, cluster: Cluster, supply: Supply) -> None:
         copies = list(Work.objects.filter(cluster=cluster, state=Work.State.APPLIED))
         self._dice.shuffle(copies)
-        by_kind: dict[tuple[str, str], list[dict]] = {}
+        by_kind: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for work in copies[:40]:
             self._reports[work.job_uid, work.attempt] += 1
             done = self._reports[work.job_uid, work.attempt] > _RUNS_FOR
@@ -83,7 +84,7 @@ def _pod(work: Work) -> PodSeen:
     return PodSeen(work.namespace, f"{work.name}-{work.attempt}", "node", True, {"nvidia.com/gpu": 1, "pods": 1}, own)
 
 
-def _copy(work: Work, done: bool) -> dict:
+def _copy(work: Work, done: bool) -> dict[str, Any]:
     labels = {marks.JOB_UID: str(work.job_uid), marks.ATTEMPT: str(work.attempt)}
     condition = {"type": "Succeeded" if done else "Running", "status": "True"}
     metadata = {"name": work.name, "namespace": work.namespace, "labels": labels, "uid": work.object_uid}

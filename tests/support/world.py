@@ -45,7 +45,7 @@ def pytorch_job(
     notes = {**({"convoy.dev/duration": duration} if duration else {}), **annotations}
     limits = {"nvidia.com/gpu": gpus}
     container = {"name": "pytorch", "image": "example.com/train", "resources": {"limits": limits}}
-    spec: dict = {"containers": [container]}
+    spec: dict[str, Any] = {"containers": [container]}
     if config_map:
         spec["volumes"] = [{"name": "config", "configMap": {"name": config_map}}]
     template = {"metadata": {"annotations": notes}, "spec": spec}
@@ -130,8 +130,9 @@ class World:
             name: [each["metadata"]["name"] for each in self.clients[name].list(root)["items"]] for name in self.members
         }
 
-    def pods(self, member: str) -> list[dict]:
-        return self.clients[member].list("/api/v1/pods")["items"]
+    def pods(self, member: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = self.clients[member].list("/api/v1/pods")["items"]
+        return items
 
     def events(self, name: str) -> list[tuple[str, str]]:
         uid = str(self.job(name).uid)

@@ -120,7 +120,7 @@ class Runner:
     ordered_at: datetime | None = None
     """When it was told to leave."""
     until: datetime | None = None
-    promise: Hashable = None
+    promise: tuple[str, int] | None = None
     """The key of what is held for it still."""
 
 

@@ -19,6 +19,8 @@ def run(now: datetime) -> int:
     finished = Job.objects.filter(state__in=Job.FINISHED, ttl_s__isnull=False, deleting_at__isnull=True).order_by()
     deleted = 0
     for ttl_s in finished.values_list("ttl_s", flat=True).distinct():
+        if ttl_s is None:
+            continue
         due = finished.filter(ttl_s=ttl_s, finished_at__lte=now - timedelta(seconds=ttl_s))
         for job in due[:_AT_ONCE]:
             deleted += _delete(job, ttl_s, now)

@@ -56,9 +56,9 @@ def _unhealthy(now: datetime) -> int:
     )
     moved = 0
     for job in rows.select_related("policy", "cluster"):
-        wait = tolerance(job)
-        if wait is not None and seen_for(job.cluster, job.unhealthy_since, now) >= wait:
-            message = f"unhealthy on {job.cluster} since {job.unhealthy_since:%H:%M:%S} UTC"
+        wait, since = tolerance(job), job.unhealthy_since
+        if wait is not None and since and seen_for(job.cluster, since, now) >= wait:
+            message = f"unhealthy on {job.cluster} since {since:%H:%M:%S} UTC"
             reason = Reason(Code.APPLICATION_UNHEALTHY, message)
             moved += failover.leave(job, Outcome.FAILED, reason, now, purge=_purge(job))
     return moved
@@ -104,7 +104,8 @@ def _never_started(now: datetime) -> int:
     ).select_related("cluster", "binding")
     moved = 0
     for job in rows:
-        since = works.asked_since(job, job.attempt, job.binding.scheduled_at)
+        placed = job.binding.scheduled_at
+        since = works.asked_since(job, job.attempt, placed) if placed else None
         if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_START_TIMEOUT_S:
             continue
         message = f"{job.cluster} did not run all pods within {settings.CONVOY_START_TIMEOUT_S:g} s"

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from jobs import snapshot
+from jobs.core import reasons
 from jobs.core.admission.snapshot import Quota
 from jobs.core.explain import changes, remedies
 from jobs.core.explain.changes import Occupant, ending
@@ -151,7 +152,7 @@ def _lowered(standing: Standing) -> list[Change]:
     if not limits or min(limits.values()) <= 0:
         return []
     whose = f" for one {found.role} pod" if found and found.role else ""
-    message = f"ask for at most {changes.reasons.amounts(limits)}{whose}"
+    message = f"ask for at most {reasons.amounts(limits)}{whose}"
     return [Change(Kind.LOWER_REQUEST, message, role=found.role if found else "", amounts=limits)]
 
 
@@ -190,7 +191,7 @@ def _borrowed(standing: Standing) -> list[Change]:
     return [
         Change(
             Kind.RETURN_BORROWED,
-            f"{each.path} uses {changes.reasons.amount(resource, each.amount)} more than its min",
+            f"{each.path} uses {reasons.amount(resource, each.amount)} more than its min",
             path=each.path,
             amounts={resource: each.amount},
         )
@@ -211,7 +212,8 @@ def _holders(standing: Standing) -> list[Change]:
     below = [leaf.path for leaf in quota.ledger.tree.leaves if leaf.path == path or leaf.path.startswith(f"{path}/")]
     rows = snapshot.charged_jobs().filter(leaf__in=below).values_list("uid", "namespace", "name", "charge")
     held = [
-        JobRef(str(uid), f"{space}/{name}", {resource: charge.get(resource, 0)}) for uid, space, name, charge in rows
+        JobRef(str(uid), f"{space}/{name}", {resource: (charge or {}).get(resource, 0)})
+        for uid, space, name, charge in rows
     ]
     jobs = sorted(
         (each for each in held if each.amounts[resource]), key=lambda each: (each.amounts[resource], each.name)

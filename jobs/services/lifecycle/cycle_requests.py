@@ -14,7 +14,7 @@ LEASE = "scheduler"
 
 def request() -> None:
     """Asks for a cycle once the transaction commits."""
-    if all(hook is not _want for _, hook, _ in connection.run_on_commit):
+    if all(hook[1] is not _want for hook in connection.run_on_commit):
         transaction.on_commit(_want, robust=True)
 
 

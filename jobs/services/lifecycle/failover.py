@@ -75,7 +75,7 @@ def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
 def budget_spent(job: Job) -> str:
     """What the job did too often to be tried again; empty: it may be."""
     rows = Attempt.objects.filter(job=job, ended_at__isnull=False)
-    past = [Past(c, o, at) for c, o, at in rows.values_list("cluster_name", "outcome", "ended_at")]
+    past = [Past(c, o, at) for c, o, at in rows.values_list("cluster_name", "outcome", "ended_at") if at]
     return rules.budget_spent(past, snapshot.spec_of(job).max_attempts or settings.CONVOY_MAX_ATTEMPTS)
 
 

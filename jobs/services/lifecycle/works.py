@@ -162,7 +162,7 @@ def asked_since(job: Job, attempt: int, placed: datetime) -> datetime | None:
     return max(placed, work.applied_at or placed)
 
 
-def release_hold(job_uid: object, attempt: int, now: datetime) -> bool:
+def release_hold(job_uid: uuid.UUID, attempt: int, now: datetime) -> bool:
     """Gives back what an undone or ended placement held; True when something was."""
     held = Hold.objects.filter(job_uid=job_uid, attempt=attempt, released_at__isnull=True)
     return held.update(released_at=now) > 0

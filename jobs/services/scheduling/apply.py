@@ -112,7 +112,7 @@ def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
 
 def _lock(plan: Plan, orders: Takeback | None) -> dict[int, Job]:
     """Locks every job of the plan, preemption targets too, at once and by key; returns those that still wait."""
-    pks = {decision.gang.job_id for decision in (*plan.placed, *plan.waits)}
+    pks = {placed.gang.job_id for placed in plan.placed} | {wait.gang.job_id for wait in plan.waits}
     return _locked(pks | {taken.runner.job_id for taken in orders.taken} if orders else pks)
 
 

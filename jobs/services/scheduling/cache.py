@@ -131,7 +131,7 @@ class SchedulerCache:
     def _load(self, now: datetime) -> None:
         last = journal.newest(but=_IGNORED)
         charged = list(snapshot.charged_jobs().values_list("pk", "uid", "leaf", "charge", "preemptible"))
-        charges = {pk: Charge(*charge) for pk, _, *charge in charged}
+        charges = {pk: Charge(leaf, amounts or {}, preemptible) for pk, _, leaf, amounts, preemptible in charged}
         found = snapshot.load_quota(charges.values())
         self._topology, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
         scheduler = Scheduler(found, Places(sites))

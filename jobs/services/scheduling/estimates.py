@@ -100,5 +100,6 @@ def _run_times(now: datetime) -> dict[str, list[float]]:
     rows = ended.exclude(leaf="").order_by("-finished_at").values_list("leaf", "started_at", "finished_at")
     found: dict[str, list[float]] = defaultdict(list)
     for leaf, started_at, finished_at in rows[:_SAMPLES]:
-        found[leaf].append((finished_at - started_at).total_seconds())
+        if started_at and finished_at:
+            found[leaf].append((finished_at - started_at).total_seconds())
     return found

@@ -120,7 +120,7 @@ def _evict(evictions: Sequence[tuple[Job, dict[str, Any]]], now: datetime) -> di
     jobs = [job for job, _ in evictions]
     works.suspend_copies(jobs, now)
     lines = [
-        job_event(job, "Reclaimed", f"Leaves attempt {job.attempt}: {job.reason['message']}", warning=True)
+        job_event(job, "Reclaimed", f"Leaves attempt {job.attempt}: {(job.reason or {})['message']}", warning=True)
         for job in jobs
     ]
     events.record_all(lines, now)

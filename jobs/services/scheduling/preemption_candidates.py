@@ -54,7 +54,9 @@ class PreemptionCandidates:
 
     def _binding_pods(self, held: Collection[Hashable]) -> set[int]:
         """Held candidates some of whose pods are bound, and those whose hold has ended since: all their pods are bound now."""
-        coming = {runner.promise[0]: runner for runner in self._by_job.values() if runner.promise in held}
+        coming = {
+            runner.promise[0]: runner for runner in self._by_job.values() if runner.promise and runner.promise in held
+        }
         waited = Hold.objects.filter(released_at__isnull=True)
         there = Pod.objects.filter(job_uid__in=waited.values("job_uid")).values_list("job_uid", flat=True).distinct()
         seen = {str(uid) for uid in there.order_by()} if coming else set()

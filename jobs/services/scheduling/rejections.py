@@ -80,7 +80,7 @@ def _parts(plan: Plan, orders: Takeback | None) -> list[tuple[Plan, Takeback | N
 
 
 def _rejected(plan: Plan, error: IntegrityError | DataError) -> Written:
-    gangs = [each.gang for each in (*plan.placed, *plan.waits)]
+    gangs = [assignment.gang for assignment in plan.placed] + [wait.gang for wait in plan.waits]
     if not gangs:
         raise error
     words = str(error).replace("\0", "").partition("\n")[0][:_TEXT]
@@ -89,13 +89,15 @@ def _rejected(plan: Plan, error: IntegrityError | DataError) -> Written:
 
 def record(jobs: Sequence[Job], why: Mapping[int, str], now: datetime) -> None:
     """Writes the reason into locked jobs that wait, and schedules the cycle that tries them again."""
+    timeline_events = []
     for job in jobs:
-        job.reason = {**_reason(job, why[job.pk]).as_json(), "at": now.isoformat()}
+        reason = _reason(job, why[job.pk])
+        job.reason = {**reason.as_json(), "at": now.isoformat()}
+        timeline_events.append(job_event(job, Code.PLAN_REJECTED, reason.message, warning=True))
         job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
         log.error("placement rejected", job=str(job), error=why[job.pk])
         metrics.REJECTED.inc()
     if jobs:
-        timeline_events = [job_event(job, Code.PLAN_REJECTED, job.reason["message"], warning=True) for job in jobs]
         announce_jobs(jobs, now, ["reason", "waited"], timeline_events)
         events.enqueue("jobs.schedule", countdown_s=RETRY_AFTER.total_seconds())
 

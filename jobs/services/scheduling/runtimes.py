@@ -5,7 +5,8 @@ Derived from rows alone, so that every process finds the same. Whoever keeps it 
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import QuerySet, Subquery
@@ -30,15 +31,16 @@ _COLUMNS = (
     "attempt",
     "shares",
 )
+_RAN: Final = ("namespace", "gpus", "started_at", "finished_at")
 _HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
 
 
 def load() -> Runs:
     found = Runs()
     ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
-    latest = ended.order_by("-finished_at", "-pk").values("namespace", "gpus", "started_at", "finished_at")[:_ENDED]
-    for job in reversed(latest):
-        _learn(found, job)
+    latest = ended.order_by("-finished_at", "-pk").values_list(*_RAN)[:_ENDED]
+    for row in reversed(latest):
+        _learn(found, *row)
     found.by_job = _runs(Job.objects.all())
     return found
 
@@ -51,13 +53,13 @@ def read_again(runs: Runs, pks: Iterable[int]) -> None:
     rows = Job.objects.filter(pk__in=changed)
     runs.by_job |= _runs(rows)
     ended = rows.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
-    for job in ended.order_by("finished_at", "pk").values("namespace", "gpus", "started_at", "finished_at"):
-        _learn(runs, job)
+    for row in ended.order_by("finished_at", "pk").values_list(*_RAN):
+        _learn(runs, *row)
 
 
-def _learn(runs: Runs, job: dict[str, Any]) -> None:
-    ran = (job["finished_at"] - job["started_at"]).total_seconds()
-    runs.guesses.learn(job["namespace"], job["gpus"], ran)
+def _learn(runs: Runs, namespace: str, gpus: int, started_at: datetime | None, finished_at: datetime | None) -> None:
+    if started_at and finished_at:
+        runs.guesses.learn(namespace, gpus, (finished_at - started_at).total_seconds())
 
 
 def _runs(rows: QuerySet[Job]) -> dict[int, Run]:

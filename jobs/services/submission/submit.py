@@ -67,7 +67,7 @@ class _Document:
     """One manifest, read; ``write`` stores it."""
 
     manifest: Manifest
-    write: Callable[["_Document", str, datetime], Applied]
+    write: "_Write"
     warnings: list[str] = field(default_factory=list)
     reading: Reading = Reading()
 
@@ -89,6 +89,9 @@ class _Document:
 
     def applied(self, uid: object, action: str) -> Applied:
         return Applied(self.kind, self.namespace, self.name, str(uid), action, self.warnings)
+
+
+_Write = Callable[[_Document, str, datetime], Applied]
 
 
 def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Applied]:
@@ -124,7 +127,11 @@ def _lock(read: Sequence[tuple[_Document, object]]) -> None:
         return
     if any(document.write is _write_tree for document, _ in read):
         list(QuotaTree.objects.select_for_update(no_key=True).values_list("pk"))
-    writers = {_write_dependent: Dependent, _write_policy: Policy, _write_job: Job}
+    writers: dict[_Write, type[Dependent] | type[Policy] | type[Job]] = {
+        _write_dependent: Dependent,
+        _write_policy: Policy,
+        _write_job: Job,
+    }
     for write, model in writers.items():
         for same in _named(document for document, _ in read if document.write is write):
             list(model.objects.filter(same).order_by("pk").select_for_update(no_key=True).values_list("pk"))
