@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from deploy.bootstrap import doctor, observe, problems, running, stop, testing, up
+from deploy.bootstrap import bytecode, doctor, observe, problems, running, stop, testing, up
 from deploy.bootstrap.environment import Environment
 from deploy.bootstrap.home import ROOT, Home
 from deploy.bootstrap.problems import Problem
@@ -72,6 +72,7 @@ def _run(argv: list[str], steps: Steps) -> int:
 def _go_inside(argv: list[str], environment: Environment) -> None:
     """Returns only when this process already runs inside the environment."""
     environment.ensure(*GROUPS.get(argv[0], ()))
+    bytecode.keep(environment.venv)
     if not environment.is_ours():
         python = str(environment.python)
         sys.stdout.flush()
