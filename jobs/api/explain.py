@@ -68,6 +68,10 @@ class JobRefSerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="uid", help_text="empty: it may not be seen")
     name = serializers.CharField(help_text="namespace/name; empty: it may not be seen")
     amounts = serializers.DictField(child=serializers.IntegerField())
+    allowed = serializers.SerializerMethodField(help_text="whether the reader may suspend it")
+
+    def get_allowed(self, job: remedies.JobRef) -> bool:
+        return _may_suspend(self.context["request"].user, job)
 
 
 class StepSerializer(serializers.Serializer[Any]):
@@ -92,11 +96,17 @@ class StepSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(allow_null=True, help_text="when it is over, or when the queue was closed")
     by = serializers.CharField(help_text="who closed the queue")
     comment = serializers.CharField(help_text="why the queue was closed, or the taints")
+    manifest = serializers.DictField(
+        help_text="what to apply, where that is all it takes; empty: it takes something else"
+    )
     allowed = serializers.SerializerMethodField(help_text="whether the reader may do it")
     needs = serializers.SerializerMethodField(help_text="the role that may do it; empty: everybody, or time alone")
 
     def get_allowed(self, change: remedies.Change) -> bool:
-        return _right(change, self.context["explained"]).held_by(self.context["request"].user)
+        user = self.context["request"].user
+        if change.kind in _ENDS_JOBS:
+            return 0 < change.count <= sum(_may_suspend(user, job) for job in change.jobs)
+        return _right(change, self.context["explained"]).held_by(user)
 
     def get_needs(self, change: remedies.Change) -> str:
         return _right(change, self.context["explained"]).role
@@ -131,12 +141,22 @@ class _Right:
 
 _CLUSTER = {
     remedies.Kind.UNCORDON: "cordon",
-    remedies.Kind.TOLERATE: "label",
     remedies.Kind.JOIN_CLUSTER: "join",
     remedies.Kind.ADD_NODES: "label",
-    remedies.Kind.RESTORE_CLUSTER: "label",
+    remedies.Kind.RESTORE_CLUSTER: "cordon",
 }
+_ENDS_JOBS = {
+    remedies.Kind.WAIT_FOR_JOBS,
+    remedies.Kind.RETURN_BORROWED,
+    remedies.Kind.LOOK_AT_JOB,
+    remedies.Kind.WAIT_FOR_GANG,
+}
+"""Helped by suspending the jobs that it names."""
 _TREE = {remedies.Kind.RAISE_QUOTA, remedies.Kind.ADD_NAMESPACE, remedies.Kind.MAKE_QUOTA_TREE}
+
+
+def _may_suspend(user: Any, job: remedies.JobRef) -> bool:
+    return bool(job.uid) and access.may(user, "suspend", "Job", job.name.partition("/")[0])
 
 
 def _right(change: remedies.Change, job: Job) -> _Right:
@@ -148,10 +168,13 @@ def _right(change: remedies.Change, job: Job) -> _Right:
     match kind:
         case remedies.Kind.OPEN_QUEUE:
             return _Right("open", "Queue", path=change.path)
-        case remedies.Kind.MAKE_POLICY | remedies.Kind.SELECT:
-            return _Right("apply", "PropagationPolicy", job.namespace)
+        case remedies.Kind.MAKE_POLICY | remedies.Kind.SELECT | remedies.Kind.TOLERATE:
+            namespace = change.manifest.get("metadata", {}).get("namespace", "")
+            return _Right("apply", change.manifest.get("kind", "PropagationPolicy"), namespace)
         case remedies.Kind.RESUME:
             return _Right("resume", "Job", job.namespace)
+        case kind if kind in _ENDS_JOBS:
+            return _Right("suspend", "Job")
         case remedies.Kind.LOWER_REQUEST:
             return _Right("apply", "Job", job.namespace)
     return _Right()

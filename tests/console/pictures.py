@@ -92,7 +92,7 @@ def opened(browser: Browser, url: str, password: str, scheme: Any) -> Page:
     shown.get_by_role("button", name="Sign in").click()
     shown.get_by_role("heading", name="Fleet", level=1).wait_for()
     with suppress(TimeoutError):
-        shown.get_by_role("button", name="Put the tour away").click(timeout=3_000)
+        shown.get_by_role("button", name="Close the tour").click(timeout=3_000)
     return shown
 
 

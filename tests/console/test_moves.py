@@ -18,7 +18,7 @@ def test_it_follows_the_moves_when_a_cluster_dies(world, page, aside, north, sti
     sign_in(page)
     lost, other = page.get_by_role("article", name="north"), page.get_by_role("article", name="south")
     expect(lost.get_by_role("img", name="GPUs of north: 3 used")).to_be_visible()
-    expect(page.get_by_text("Nothing moves")).to_be_visible()
+    expect(page.get_by_text("No job is moving")).to_be_visible()
     with still(page):
         aside(world.members["north"].stop)
         expect(lost).to_contain_text("Unknown")

@@ -1,5 +1,7 @@
 """A cluster that is gone: what the numbers of the fleet say then, which incident is named, and what is shown as stale."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -9,6 +11,7 @@ from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
+STALE = re.compile(r"north does not answer\. Shown as last seen \d+s ago")
 
 
 def test_it_counts_nothing_on_a_silent_cluster_as_free_and_names_the_incident(world, page, aside, north, settings, axe):
@@ -35,5 +38,12 @@ def test_it_counts_nothing_on_a_silent_cluster_as_free_and_names_the_incident(wo
     open_job(page, "llama")
     expect(page.get_by_role("main")).to_contain_text("The pods are shown as last seen")
     expect(page.get_by_role("row").filter(has_text="llama-master-0")).to_contain_text("(stale)")
+    page.get_by_role("main").get_by_role("link", name="north").first.click()
+    for name in ("GPU map", "Nodes"):
+        expect(page.get_by_role("region", name=name)).to_contain_text(STALE)
+    expect(page.get_by_role("region", name="Nodes").get_by_role("row").nth(1)).to_contain_text("Unknown")
+    expect(page.get_by_role("region", name="GPU map")).not_to_contain_text("Room")
+    assert axe(page) == []
     aside(world.members["north"].disturb, Fault("back"))
+    expect(page.get_by_text(STALE)).to_have_count(0)
     expect(incident).to_have_count(0)

@@ -189,7 +189,7 @@ def test_it_tells_who_starts_and_who_is_taken_back(visit, tree, busy):
     field(page, "min", "root/speech").fill("4")
     effect = page.get_by_role("region", name="What it would do now")
     expect(effect.get_by_role("region", name="Would start")).to_contain_text("PyTorchJob speech/tts")
-    expect(effect.get_by_role("region", name="Would be taken back")).to_contain_text("makes room for")
+    expect(effect.get_by_role("region", name="Would be preempted")).to_contain_text("makes room for")
 
 
 def test_it_goes_back_to_an_earlier_generation(visit, tree, aside):
@@ -265,7 +265,7 @@ def test_it_adds_names_and_removes_quotas(visit, tree, aside):
 def test_it_says_what_to_do_next_while_there_is_no_tree(visit, aside):
     aside(people)
     page = visit("ada")
-    expect(page.get_by_role("heading", name="Nothing is limited by quota")).to_be_visible()
+    expect(page.get_by_role("heading", name="There is no quota tree")).to_be_visible()
     expect(page.get_by_text("Join a cluster first")).to_be_visible()
     aside(start_tree)
     expect(row(page, "root/speech")).to_be_visible()
@@ -275,7 +275,7 @@ def test_it_starts_a_first_tree_with_all_the_fleet_has(visit, aside):
     aside(people)
     aside(a_cluster)
     page = visit("ada")
-    page.get_by_role("button", name="Start one with all the fleet has").click()
+    page.get_by_role("button", name="Create one with the whole fleet").click()
     expect(field(page, "min", "root")).to_have_value("8")
     assert aside(root)["max"] == {GPU: "8", "cpu": "64", "memory": "256Gi"}
 

@@ -62,7 +62,7 @@ def test_it_raises_a_limit_as_a_draft_that_shows_its_effect(world, page, aside, 
     open_job(page, "lora-b")
     expect(advice(page)).to_contain_text("There is room when this job ends: default/lora-a.")
     expect(advice(page)).to_contain_text("Raise max of root/a to 2 jobs.")
-    advice(page).get_by_role("link", name="Draft and see the effect").click()
+    advice(page).get_by_role("button", name="Draft and see the effect").click()
     expect(page).to_have_url(re.compile("/quotas"))
     draft = page.get_by_role("region", name="Draft")
     expect(draft).to_contain_text("root/a")
@@ -86,16 +86,32 @@ def test_it_suspends_the_job_that_holds_the_slot_with_a_preview(world, page, asi
     running(page)
 
 
-def test_it_makes_the_policy_that_is_missing_on_a_page_that_is_filled_in(world, page, aside):
+def test_it_makes_the_policy_that_is_missing_once_it_was_shown(world, page, aside, axe):
     aside(world.member, "north", 4)
     sign_in(page)
     aside(world.apply, pytorch_job("orphan", workers=0, duration="10h"))
     open_job(page, "orphan")
     expect(advice(page).get_by_role("listitem")).to_have_count(1)
-    advice(page).get_by_role("link", name="Create the policy").click()
-    expect(page.get_by_role("textbox", name="Manifest")).to_contain_text("kind: PyTorchJob")
+    advice(page).get_by_role("button", name="Create the policy").click()
+    dialog = page.get_by_role("dialog", name="Create the policy")
+    expect(dialog.get_by_role("textbox", name="Manifest")).to_have_value(re.compile("kind: PyTorchJob"))
+    expect(dialog).to_contain_text("PropagationPolicy default/pytorchjob would be created")
+    assert axe(page) == []
+    dialog.get_by_role("button", name="Apply").click()
+    running(page)
+
+
+def test_it_edits_what_helps_before_it_is_applied(world, page, aside, north):
+    aside(a_tree, quota("a", {}, {GPU: 2}, namespaces=["default"]))
+    aside(world.apply, pytorch_job("big", workers=0, gpus=4, duration="10h"))
+    sign_in(page)
+    open_job(page, "big")
+    advice(page).get_by_role("button", name="Change the request").click()
+    editor = page.get_by_role("textbox", name="Manifest")
+    expect(editor).to_contain_text("name: big")
+    page.get_by_role("group", name="Master").get_by_label("GPUs each").fill("2")
     page.get_by_role("button", name="Submit", exact=True).click()
-    open_job(page, "orphan")
+    open_job(page, "big")
     running(page)
 
 

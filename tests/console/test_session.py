@@ -68,7 +68,7 @@ def test_it_tells_a_viewer_why_each_action_is_not_theirs(world, page, aside, nor
     aside(person, "sam", ("viewer", ""))
     sign_in(page, "sam")
     for path, names in {
-        "/fleet/north": ("Cordon", "Drain"), "/submit": ("Submit",), "/join": ("Look at it", "Join the fleet"),
+        "/fleet/north": ("Cordon", "Drain"), "/submit": ("Submit",), "/join": ("Check the connection", "Join the fleet"),
     }.items():  # fmt: skip
         page.goto(path)
         for name in names:

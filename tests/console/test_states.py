@@ -19,7 +19,7 @@ ROUTES = {
 }  # fmt: skip
 """Pages that read, and what of the API each cannot do without; joining and submitting only send."""
 EMPTY = {
-    "/fleet": "No cluster has joined yet", "/jobs": "No jobs yet", "/quotas": "Nothing is limited by quota",
+    "/fleet": "No cluster has joined yet", "/jobs": "No jobs yet", "/quotas": "There is no quota tree",
     "/policies": "No policies yet", "/failovers": "No job has had to move", "/events": "No event matches",
     "/audit": "Nothing has been changed yet",
 }  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from jobs.core import reasons
 from jobs.core.reasons import Amounts, Code
@@ -137,13 +138,15 @@ class Change:
     by: str = ""
     comment: str = ""
     """Why the queue was closed, or which taints are in the way."""
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """What to apply, where applying one object is all it takes."""
     steps: tuple["Change", ...] = ()
     """Of AllOf: none of them helps alone."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of the jobs that may be seen."""
-        return tuple(each.name for each in self.jobs if each.is_named)
+        return tuple(job.name for job in self.jobs if job.is_named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ def raises(ledger: Ledger, charge: Charge, fleet: Amounts, kept: Mapping[str, in
     ``kept``: what idle siblings keep back for themselves, by path. ``empty``: as if nothing else were charged.
     """
     held = ledger.idle if empty else ledger.held
-    found: list[Change] = []
+    changes: list[Change] = []
     for row in ledger.way[charge.leaf].tolist():
         path = ledger.tree.nodes[row].path
         limits = [("max", ledger.max, held.used)]
@@ -178,20 +181,20 @@ def raises(ledger: Ledger, charge: Charge, fleet: Amounts, kept: Mapping[str, in
                 resource = ledger.resources[column]
                 if resource not in COUNTS and needed > fleet.get(resource, 0):
                     return []
-                told = f"raise {bound} of {path} to {reasons.amount(resource, needed)}"
-                found.append(Change(Kind.RAISE_QUOTA, told, path=path, bound=bound, amounts={resource: needed}))
-    return found
+                message = f"raise {bound} of {path} to {reasons.amount(resource, needed)}"
+                changes.append(Change(Kind.RAISE_QUOTA, message, path=path, bound=bound, amounts={resource: needed}))
+    return changes
 
 
 def borrowers(ledger: Ledger, path: str, resource: str) -> list[Borrower]:
     """The leaves below a node that use more than their min, most first."""
     column = ledger.column[resource]
-    found = []
+    borrowing = []
     for leaf in ledger.tree.leaves:
         if leaf.path != path and not leaf.path.startswith(f"{path}/"):
             continue
         row = ledger.row[leaf.path]
         over = int(ledger.held.used[row, column] - ledger.min[row, column])
         if over > 0:
-            found.append(Borrower(leaf.path, over))
-    return sorted(found, key=lambda each: (-each.amount, each.path))
+            borrowing.append(Borrower(leaf.path, over))
+    return sorted(borrowing, key=lambda borrower: (-borrower.amount, borrower.path))

@@ -13,15 +13,16 @@ from typing import Any
 from jobs import snapshot
 from jobs.core import reasons
 from jobs.core.admission.snapshot import Quota
-from jobs.core.explain import changes, remedies
+from jobs.core.explain import changes, manifests, remedies
 from jobs.core.explain.changes import Occupant, ending
-from jobs.core.explain.remedies import PLACEMENT, REMEDIES, Change, JobRef, Kind
+from jobs.core.explain.remedies import PLACEMENT, REMEDIES, Borrower, Change, JobRef, Kind
 from jobs.core.gang.requirements import Demand
 from jobs.core.gang.types import Gang
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.explaining import Look
 from jobs.core.placement.types import NodeFacts
 from jobs.core.reasons import Amounts, Code
+from jobs.core.taints import untolerated
 from jobs.models import Job
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge
@@ -92,27 +93,31 @@ def of_placed(job: Job) -> list[Change]:
     return [Change(Kind.LOOK_AT_CLUSTER, f"see what is wrong with {name}", name)]
 
 
-def shown_to(found: Iterable[Change], sees: Sees) -> list[Change]:
+def shown_to(changes: Iterable[Change], sees: Sees) -> list[Change]:
     """Without the names of jobs that the reader may not see."""
-    return [_shown(change, sees) for change in found]
+    return [_shown(change, sees) for change in changes]
 
 
 def _shown(change: Change, sees: Sees) -> Change:
-    jobs = tuple(each if sees(each.name.partition("/")[0]) else replace(each, uid="", name="") for each in change.jobs)
+    jobs = tuple(job if sees(job.name.partition("/")[0]) else replace(job, uid="", name="") for job in change.jobs)
     steps = tuple(_shown(step, sees) for step in change.steps)
-    if all(each.is_named for each in jobs) and steps == change.steps:
+    if all(job.is_named for job in jobs) and steps == change.steps:
         return change
     if steps:
         return replace(change, steps=steps, message=" and ".join(step.message for step in steps))
-    names = [each.name for each in jobs if each.is_named]
-    message = ending(names, change.count, len(jobs) - len(names))
-    if change.kind is Kind.WAIT_FOR_GANG:
-        message = f"wait for a job of another team to start on {change.cluster}"
-    elif change.kind is Kind.LOOK_AT_JOB:
-        message = "wait for the job of another team that holds up the queue"
-    elif change.cluster:
-        message += f" on {change.cluster}"
-    return replace(change, jobs=jobs, message=message)
+    return replace(change, jobs=jobs, message=_message_without_names(replace(change, jobs=jobs)))
+
+
+def _message_without_names(change: Change) -> str:
+    match change.kind:
+        case Kind.RETURN_BORROWED:
+            return change.message
+        case Kind.WAIT_FOR_GANG:
+            return f"wait for a job of another team to start on {change.cluster}"
+        case Kind.LOOK_AT_JOB:
+            return "wait for the job of another team that holds up the queue"
+    message = ending(change.names, change.count, len(change.jobs) - len(change.names))
+    return f"{message} on {change.cluster}" if change.cluster else message
 
 
 def _placement(standing: Standing) -> list[Change]:
@@ -121,8 +126,22 @@ def _placement(standing: Standing) -> list[Change]:
     if standing.never:
         return [*_enlarged(standing), *_lowered(standing)]
     engine, gang, demand = standing.engine, standing.gang, standing.demand
-    found = changes.nearest(engine, gang, demand, standing.now, standing.occupants)
-    return [*_kept(standing), *found]
+    nearest = changes.nearest(engine, gang, demand, standing.now, standing.occupants)
+    return [_with_policy(standing, change) for change in [*_kept(standing), *nearest]]
+
+
+def _with_policy(standing: Standing, change: Change) -> Change:
+    """With the job's policy, changed as the advice says."""
+    policy = standing.job.policy
+    if policy is None:
+        return change
+    if change.kind is Kind.SELECT:
+        return replace(change, manifest=manifests.selecting(policy.manifest, change.cluster))
+    if change.kind is Kind.TOLERATE:
+        tolerations = standing.gang.policy.tolerations if standing.gang.policy else ()
+        taints = [t for t in standing.engine.members[change.cluster].taints if untolerated([t], tolerations)]
+        return replace(change, manifest=manifests.tolerating(policy.manifest, taints))
+    return change
 
 
 def _kept(standing: Standing) -> list[Change]:
@@ -130,30 +149,38 @@ def _kept(standing: Standing) -> list[Change]:
         if look.code is Code.KEPT_FOR_GANG and look.cluster in standing.kept:
             name, until = standing.kept[look.cluster]
             message = f"wait for {name} to start on {look.cluster}, expected at {until:%H:%M:%S} UTC"
-            return [Change(Kind.WAIT_FOR_GANG, message, look.cluster, jobs=(JobRef("", name),), count=1, at=until)]
+            jobs = (JobRef(_uid_of(name), name),)
+            return [Change(Kind.WAIT_FOR_GANG, message, look.cluster, jobs=jobs, count=1, at=until)]
     return []
+
+
+def _uid_of(name: str) -> str:
+    """Of the job ``namespace/name``; empty when there is none any more."""
+    namespace, _, short = name.partition("/")
+    uid = Job.objects.filter(namespace=namespace, name=short).values_list("uid", flat=True).first()
+    return str(uid) if uid else ""
 
 
 def _enlarged(standing: Standing) -> list[Change]:
     now, nodes = standing.now, standing.nodes
-    found = changes.enlarging(standing.engine, standing.gang, standing.demand, now, standing.looks, nodes)
-    return [found] if found else []
+    change = changes.enlarging(standing.engine, standing.gang, standing.demand, now, standing.looks, nodes)
+    return [change] if change else []
 
 
 def _lowered(standing: Standing) -> list[Change]:
     """The smaller of what the quota and the clusters could give."""
-    found = changes.largest(standing.engine, standing.demand, standing.looks) if standing.never else None
-    limits = dict(found.amounts) if found else {}
+    fitting = changes.largest(standing.engine, standing.demand, standing.looks) if standing.never else None
+    role = fitting.role if fitting else ""
+    limits = dict(fitting.amounts) if fitting else {}
     facts = standing.facts
-    if facts.get("code") == Code.NEVER_FITS and facts.get("bound") and not (found and found.role):
+    if facts.get("code") == Code.NEVER_FITS and facts.get("bound") and not role:
         resource = facts["resource"]
         most = int(facts.get(facts["bound"]) or 0) - int(facts.get("kept") or 0)
         limits[resource] = min(most, limits.get(resource, most))
     if not limits or min(limits.values()) <= 0:
         return []
-    whose = f" for one {found.role} pod" if found and found.role else ""
-    message = f"ask for at most {reasons.amounts(limits)}{whose}"
-    return [Change(Kind.LOWER_REQUEST, message, role=found.role if found else "", amounts=limits)]
+    message = f"ask for at most {reasons.amounts(limits)}" + (f" for one {role} pod" if role else "")
+    return [Change(Kind.LOWER_REQUEST, message, role=role, amounts=limits)]
 
 
 def _all_of(standing: Standing) -> list[Change]:
@@ -182,22 +209,25 @@ def _raise_quota(standing: Standing) -> list[Change]:
 
 
 def _borrowed(standing: Standing) -> list[Change]:
-    """Who uses more than it is promised, of what the job's own side is promised."""
+    """Queues that use more than their min of what is short, each with the jobs of its own that would make room."""
     quota, facts = standing.quota, standing.facts
     if quota is None or facts.get("path") not in quota.ledger.row or facts.get("resource") not in quota.ledger.column:
         return []
     path, resource = facts["path"], facts["resource"]
-    found = remedies.borrowers(quota.ledger, path, resource)
     return [
-        Change(
-            Kind.RETURN_BORROWED,
-            f"{each.path} uses {reasons.amount(resource, each.amount)} more than its min",
-            path=each.path,
-            amounts={resource: each.amount},
-        )
-        for each in found
-        if each.path != standing.job.leaf
+        _return(standing, borrower, resource)
+        for borrower in remedies.borrowers(quota.ledger, path, resource)
+        if borrower.path != standing.job.leaf
     ]
+
+
+def _return(standing: Standing, borrower: Borrower, resource: str) -> Change:
+    enough = _enough(_charged([borrower.path], resource), resource, _short(standing)) or ((), 0)
+    message = f"{borrower.path} uses {reasons.amount(resource, borrower.amount)} more than its min"
+    amounts = {resource: borrower.amount}
+    return Change(
+        Kind.RETURN_BORROWED, message, path=borrower.path, amounts=amounts, jobs=tuple(enough[0]), count=enough[1]
+    )
 
 
 def _holders(standing: Standing) -> list[Change]:
@@ -206,49 +236,63 @@ def _holders(standing: Standing) -> list[Change]:
     if quota is None or facts.get("path") not in quota.ledger.row or not facts.get("bound"):
         return []
     path, resource = facts["path"], facts["resource"]
-    limit, asked = int(facts.get(facts["bound"]) or 0), int(facts["asked"])
-    row, column = quota.ledger.row[path], quota.ledger.column[resource]
-    short = int(quota.ledger.held.used[row, column]) + int(facts.get("kept") or 0) + asked - limit
     below = [leaf.path for leaf in quota.ledger.tree.leaves if leaf.path == path or leaf.path.startswith(f"{path}/")]
-    rows = snapshot.charged_jobs().filter(leaf__in=below).values_list("uid", "namespace", "name", "charge")
-    held = [
+    enough = _enough(_charged(below, resource), resource, _short(standing))
+    return _ends(*enough) if enough else []
+
+
+def _short(standing: Standing) -> int:
+    """How much has to come back before the node that said no lets the job start."""
+    quota, facts = standing.quota, standing.facts
+    if quota is None or not facts.get("bound"):
+        return 0
+    row, column = quota.ledger.row[facts["path"]], quota.ledger.column[facts["resource"]]
+    limit, used = int(facts.get(facts["bound"]) or 0), int(quota.ledger.held.used[row, column])
+    return used + int(facts.get("kept") or 0) + int(facts["asked"]) - limit
+
+
+def _charged(leaves: Sequence[str], resource: str) -> list[JobRef]:
+    """The jobs charged to these leaves that hold some of the resource, small ones first."""
+    rows = snapshot.charged_jobs().filter(leaf__in=leaves).values_list("uid", "namespace", "name", "charge")
+    jobs = [
         JobRef(str(uid), f"{space}/{name}", {resource: (charge or {}).get(resource, 0)})
         for uid, space, name, charge in rows
     ]
-    jobs = sorted(
-        (each for each in held if each.amounts[resource]), key=lambda each: (each.amounts[resource], each.name)
-    )
+    return sorted((job for job in jobs if job.amounts[resource]), key=lambda job: (job.amounts[resource], job.name))
+
+
+def _enough(jobs: Sequence[JobRef], resource: str, short: int) -> tuple[Sequence[JobRef], int] | None:
+    """Jobs, and how many of them have to end: any so many of equal ones, or else the fewest that suffice."""
     if short <= 0 or not jobs:
-        return []
-    if all(each.amounts[resource] == jobs[0].amounts[resource] for each in jobs):
+        return None
+    if all(job.amounts[resource] == jobs[0].amounts[resource] for job in jobs):
         count = -(-short // jobs[0].amounts[resource])
-        return _ends(jobs[: max(_HOLDERS_SHOWN, count)], count) if count <= len(jobs) else []
-    alone = next((each for each in jobs if each.amounts[resource] >= short), None)
-    return _ends([alone], 1) if alone else _together(jobs, resource, short)
+        return (jobs[: max(_HOLDERS_SHOWN, count)], count) if count <= len(jobs) else None
+    alone = next((job for job in jobs if job.amounts[resource] >= short), None)
+    return ([alone], 1) if alone else _together(jobs, resource, short)
 
 
-def _together(jobs: Sequence[JobRef], resource: str, short: int) -> list[Change]:
+def _together(jobs: Sequence[JobRef], resource: str, short: int) -> tuple[Sequence[JobRef], int] | None:
     taken: list[JobRef] = []
-    for each in reversed(jobs):
-        taken.append(each)
-        short -= each.amounts[resource]
+    for job in reversed(jobs):
+        taken.append(job)
+        short -= job.amounts[resource]
         if short <= 0:
-            return _ends(taken, len(taken))
-    return []
+            return taken, len(taken)
+    return None
 
 
 def _ends(jobs: Sequence[JobRef], count: int) -> list[Change]:
-    return [Change(Kind.WAIT_FOR_JOBS, ending([each.name for each in jobs], count), jobs=tuple(jobs), count=count)]
+    return [Change(Kind.WAIT_FOR_JOBS, ending([job.name for job in jobs], count), jobs=tuple(jobs), count=count)]
 
 
 def _blocker(standing: Standing) -> list[Change]:
     name = str(standing.facts.get("blocker") or "")
-    namespace, _, short = name.partition("/")
-    row = Job.objects.filter(namespace=namespace, name=short).values_list("uid", flat=True).first()
-    if row is None:
+    uid = _uid_of(name)
+    if not uid:
         return []
     message = f"see why {name} waits: it holds up the queue"
-    return [Change(Kind.LOOK_AT_JOB, message, path=standing.job.leaf, jobs=(JobRef(str(row), name),), count=1)]
+    return [Change(Kind.LOOK_AT_JOB, message, path=standing.job.leaf, jobs=(JobRef(uid, name),), count=1)]
 
 
 def _open_queue(standing: Standing) -> list[Change]:
@@ -257,11 +301,10 @@ def _open_queue(standing: Standing) -> list[Change]:
     queue = Queue.objects.filter(name=closed.name).first() if closed else None
     if queue is None:
         return []
-    message = f"open queue {queue.path}"
     return [
         Change(
             Kind.OPEN_QUEUE,
-            message,
+            f"open queue {queue.path}",
             path=queue.path,
             queue=queue.name,
             at=queue.state_at,
@@ -269,6 +312,17 @@ def _open_queue(standing: Standing) -> list[Change]:
             comment=queue.state_comment,
         )
     ]
+
+
+def _make_policy(standing: Standing) -> list[Change]:
+    job = standing.job
+    message = f"make a PropagationPolicy in {job.namespace} that selects {job.kind}"
+    return [Change(Kind.MAKE_POLICY, message, manifest=manifests.policy_for(job.namespace, job.api_version, job.kind))]
+
+
+def _make_tree(standing: Standing) -> list[Change]:
+    tree = manifests.first_tree(standing.job.namespace, standing.fleet)
+    return [Change(Kind.MAKE_QUOTA_TREE, "make a quota tree with a queue for the job", manifest=tree)]
 
 
 def _plain(kind: Kind, message: Callable[[Job], str]) -> Callable[[Standing], list[Change]]:
@@ -280,10 +334,8 @@ def _look_at_cluster(standing: Standing) -> list[Change]:
 
 
 BUILDERS: Mapping[Kind, Callable[[Standing], list[Change]]] = {
-    Kind.MAKE_POLICY: _plain(
-        Kind.MAKE_POLICY, lambda job: f"make a PropagationPolicy in {job.namespace} that selects {job.kind}"
-    ),
-    Kind.MAKE_QUOTA_TREE: _plain(Kind.MAKE_QUOTA_TREE, lambda job: "make a quota tree with a queue for the job"),
+    Kind.MAKE_POLICY: _make_policy,
+    Kind.MAKE_QUOTA_TREE: _make_tree,
     Kind.ADD_NAMESPACE: _plain(
         Kind.ADD_NAMESPACE, lambda job: f"list namespace {job.namespace} at a leaf of the quota tree"
     ),

@@ -100,7 +100,7 @@ def test_it_names_who_borrows_and_no_limit_above_the_fleet(as_admin):
     assert (ends["kind"], ends["jobs"]) == ("WaitForJobs", ["vision/borrower"])
     hidden = explained(client_of(person("vic", (Grant.Role.VIEWER, "default"))), job)
     assert "borrower" not in str(hidden)
-    assert hidden["changes"][1]["held_by"] == [{"id": "", "name": "", "amounts": {GPU: 7}}]
+    assert hidden["changes"][1]["held_by"] == [{"id": "", "name": "", "amounts": {GPU: 7}, "allowed": False}]
 
 
 def test_it_ends_as_few_jobs_as_suffice_where_they_hold_unlike_amounts(as_admin):

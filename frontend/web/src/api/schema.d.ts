@@ -1480,6 +1480,10 @@ export interface components {
             by: string;
             /** @description why the queue was closed, or the taints */
             comment: string;
+            /** @description what to apply, where that is all it takes; empty: it takes something else */
+            manifest: {
+                [key: string]: unknown;
+            };
             /** @description whether the reader may do it */
             readonly allowed: boolean;
             /** @description the role that may do it; empty: everybody, or time alone */
@@ -2004,6 +2008,8 @@ export interface components {
             amounts: {
                 [key: string]: number;
             };
+            /** @description whether the reader may suspend it */
+            readonly allowed: boolean;
         };
         JoinRequest: {
             name: string;
@@ -3054,6 +3060,10 @@ export interface components {
             by: string;
             /** @description why the queue was closed, or the taints */
             comment: string;
+            /** @description what to apply, where that is all it takes; empty: it takes something else */
+            manifest: {
+                [key: string]: unknown;
+            };
             /** @description whether the reader may do it */
             readonly allowed: boolean;
             /** @description the role that may do it; empty: everybody, or time alone */

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { Cluster } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
+import { Term } from '../ui/Term.tsx';
 import { ClosedBadge, ClusterBadge, SimulatedBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { SmallBar } from './SmallBar.tsx';
@@ -84,7 +85,9 @@ function Facts({ cluster }: { cluster: Cluster }) {
         </dd>
       </div>
       <div>
-        <dt>{t('fleet.jobsRunning')}</dt>
+        <dt>
+          <Term word="running">{t('fleet.jobsRunning')}</Term>
+        </dt>
         <dd>
           <Link to={`/jobs?state=Running&cluster=${encodeURIComponent(cluster.name)}`}>{jobs.running}</Link>
         </dd>

@@ -37,8 +37,8 @@ export default function ClusterPage() {
         <div className={classes['main']}>
           {(cluster ?? clusters.error) && (
             <>
-              <GpuMap cluster={name} />
-              <NodesPanel key={name} cluster={name} />
+              <GpuMap name={name} cluster={cluster} />
+              <NodesPanel key={name} name={name} cluster={cluster} />
             </>
           )}
         </div>

@@ -47,7 +47,7 @@ function useColumns(): Column<Cluster>[] {
       align: 'end',
       cell: (row) => `${isReachable(row) ? row.nodes.ready : '?'} / ${row.nodes.total}`,
     },
-    { id: 'jobs', header: t('fleet.jobsRunning'), align: 'end', cell: ({ jobs }) => jobs.running },
+    { id: 'jobs', header: t('fleet.jobsRunning'), term: 'running', align: 'end', cell: ({ jobs }) => jobs.running },
     { id: 'version', header: t('fleet.version'), cell: ({ version }) => version },
     {
       id: 'heartbeat',

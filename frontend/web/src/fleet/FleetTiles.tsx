@@ -43,7 +43,7 @@ export function FleetTiles({ totals, waiting, running }: Props) {
       </Tile>
       <Tile title={<Term word="running">{t('fleet.jobsRunning')}</Term>} to="/jobs?state=Running">
         {running === undefined ? '–' : number.format(running)}
-        {starting > 0 && <small>{t('fleet.starting', { count: starting })}</small>}
+        {starting > 0 && <small title={t('glossary.starting')}>{t('fleet.starting', { count: starting })}</small>}
       </Tile>
       <Tile title={t('fleet.jobsWaiting')} to="/jobs?state=Queued">
         {waiting === undefined ? '–' : number.format(waiting)}

@@ -4,22 +4,25 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-import type { NodeGpus } from '../api/types.ts';
+import type { Cluster, NodeGpus } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { byDomain, type Cell, cellsOf, type ColourBy, hueOf, largestGangs } from './cells.ts';
 import classes from './GpuMap.module.css';
 import { gpuMapQuery } from './queries.ts';
+import { StaleNote } from './StaleNote.tsx';
+import { isReachable } from './totals.ts';
 
 const BY: ColourBy[] = ['job', 'queue', 'namespace', 'fragments'];
 
-export function GpuMap({ cluster }: { cluster: string }) {
+export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | undefined }) {
   const { t } = useTranslation();
   const [by, setBy] = useState<ColourBy>('job');
-  const { data, error, refetch } = useQuery(gpuMapQuery(cluster));
+  const { data, error, refetch } = useQuery(gpuMapQuery(name));
   return (
     <Panel title={t('map.title')}>
+      <StaleNote cluster={cluster} />
       <div className={classes['bar']}>
         <SegmentedControl
           size="xs"
@@ -28,7 +31,7 @@ export function GpuMap({ cluster }: { cluster: string }) {
           onChange={(next) => setBy(BY.find((each) => each === next) ?? 'job')}
           data={BY.map((value) => ({ value, label: t(`map.by.${value}`) }))}
         />
-        {data && <Gangs nodes={data.nodes} />}
+        {data && (!cluster || isReachable(cluster)) && <Gangs nodes={data.nodes} />}
       </div>
       {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
       {!data && !error && <Skeleton height={120} />}

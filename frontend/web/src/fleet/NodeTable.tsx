@@ -1,5 +1,5 @@
 /** A cluster's nodes, each with what is left on it. */
-import { Ban, CircleCheck, CircleX } from 'lucide-react';
+import { Ban, CircleCheck, CircleHelp, CircleX } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import type { Capacity, Node } from '../api/types.ts';
@@ -13,24 +13,26 @@ interface Props {
   ordering: string;
   onOrder: (ordering: string) => void;
   stale: boolean;
+  /** The cluster answers: what is shown of its nodes is as it is now. */
+  known: boolean;
 }
 
-export function NodeTable({ nodes, ...order }: Props) {
+export function NodeTable({ nodes, known, ...order }: Props) {
   const { t, i18n } = useTranslation();
   const free = (node: Node, resource: string) =>
     formatAmount(resource, (node.allocatable[resource] ?? 0) - (node.requested[resource] ?? 0), i18n.language);
   const columns: Column<Node>[] = [
     { id: 'name', sort: 'name', header: t('cluster.node'), cell: ({ name }) => <span className="cv-mono">{name}</span> },
-    { id: 'state', sort: 'ready', header: t('fleet.state'), cell: (node) => <NodeBadge node={node} /> },
+    { id: 'state', sort: 'ready', header: t('fleet.state'), cell: (node) => (known ? <NodeBadge node={node} /> : <StateBadge tone="neutral" icon={CircleHelp} label={t('clusterState.Unknown')} />) },
     {
       id: 'gpus',
       header: t('gpus.title'),
       width: '24%',
       cell: (node) => <GpuBar name={node.name} capacity={gpusOf(node)} legend={false} />,
     },
-    { id: 'taken', header: t('gpus.column.free'), align: 'end', cell: (node) => <Free capacity={gpusOf(node)} /> },
-    { id: 'cpu', header: t('cluster.cpuFree'), align: 'end', cell: (node) => free(node, 'cpu') },
-    { id: 'memory', header: t('cluster.memoryFree'), align: 'end', cell: (node) => free(node, 'memory') },
+    { id: 'taken', header: t('gpus.column.free'), term: 'free', align: 'end', cell: (node) => (known ? <Free capacity={gpusOf(node)} /> : `? / ${gpusOf(node).allocatable}`) },
+    { id: 'cpu', header: t('cluster.cpuFree'), align: 'end', cell: (node) => (known ? free(node, 'cpu') : '?') },
+    { id: 'memory', header: t('cluster.memoryFree'), align: 'end', cell: (node) => (known ? free(node, 'memory') : '?') },
   ];
   return <DataTable caption={t('cluster.nodes')} columns={columns} rows={nodes} rowKey={({ name }) => name} {...order} />;
 }

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 
 import { Failed } from '../ui/Message.tsx';
+import { Term } from '../ui/Term.tsx';
 import { useNow } from '../ui/clock.ts';
 import { formatDuration } from '../ui/duration.ts';
 import { timelineQuery } from './queries.ts';
@@ -47,7 +48,7 @@ function Bar({ timeline }: { timeline: Timeline }) {
       <ul className={classes['legend']}>
         {totals.map(({ owner, text }) => (
           <li key={owner}>
-            <i data-owner={owner} aria-hidden /> {t(`job.owner.${owner}`)} <b className="cv-numbers">{text}</b>
+            <i data-owner={owner} aria-hidden /> {owner === 'running' ? <Term word="running">{t('job.owner.running')}</Term> : t(`job.owner.${owner}`)} <b className="cv-numbers">{text}</b>
           </li>
         ))}
       </ul>

@@ -5,23 +5,26 @@ import { useTranslation } from 'react-i18next';
 import { api } from '../api/client.ts';
 import type { JobDetail } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
-import { helpWords } from './help.ts';
+import { actionWords, helpWords } from './help.ts';
 import type { Step } from './types.ts';
 
 interface Props {
   step: Step;
-  kind: 'OpenQueue' | 'Uncordon' | 'Resume';
   job: JobDetail;
   onClose: () => void;
 }
 
-export function RemedyDialog({ step, kind, job, onClose }: Props) {
+type Done = 'OpenQueue' | 'Uncordon' | 'Resume' | 'RestoreCluster';
+
+export function RemedyDialog({ step, job, onClose }: Props) {
+  const kind = step.kind as Done;
   const { t, i18n } = useTranslation();
   const client = useQueryClient();
   const paths = {
     OpenQueue: `queues/${step.queue}/open/`,
     Uncordon: `clusters/${encodeURIComponent(step.cluster)}/uncordon/`,
     Resume: `jobs/${job.id}/resume/`,
+    RestoreCluster: `clusters/${encodeURIComponent(step.cluster)}/revive/`,
   };
   const act = useMutation({
     mutationFn: () => api.post(paths[kind], kind === 'OpenQueue' ? { comment: t('help.openedFor', { job: job.name }) } : undefined),
@@ -34,7 +37,7 @@ export function RemedyDialog({ step, kind, job, onClose }: Props) {
     <ConfirmDialog
       title={t(`helpAsk.${kind}`, { path: step.path, cluster: step.cluster, name: job.name })}
       body={`${helpWords(step, job, { t, language: i18n.language })} ${t(`helpEffect.${kind}`)}`}
-      action={t(`helpAction.${kind}`, { name: step.cluster })}
+      action={actionWords(step, 'do', t)}
       pending={act.isPending}
       error={act.error}
       onConfirm={() => act.mutate()}

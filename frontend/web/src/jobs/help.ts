@@ -3,6 +3,7 @@ import type { i18n as I18n } from 'i18next';
 
 import type { Amounts, JobDetail } from '../api/types.ts';
 import { isAccelerator, amountsText } from '../fleet/resources.ts';
+import type en from '../locales/en.json';
 import type { Step } from './types.ts';
 
 const MAX_JOBS = 'kube-queue/max-jobs';
@@ -75,30 +76,56 @@ export function draftOf(steps: Step[]): string {
   return `/quotas?${params}`;
 }
 
-type Leading = Exclude<Step['kind'], 'Resume' | 'OpenQueue' | 'Uncordon' | 'AllOf' | 'WaitForJobs' | 'WaitUntil' | 'WaitForGang'>;
+type Acting = keyof (typeof en)['helpAction'];
+
+/** How a remedy is carried out: at once after a question, by a manifest, by a draft, on a page, or by time alone. */
+export type Way = 'do' | 'apply' | 'namespace' | 'suspend' | 'draft' | 'page' | 'time';
+
+const WAYS: Record<Step['kind'], Way> = {
+  MakePolicy: 'apply',
+  MakeQuotaTree: 'apply',
+  Select: 'apply',
+  Tolerate: 'apply',
+  AddNamespace: 'namespace',
+  Resume: 'do',
+  OpenQueue: 'do',
+  Uncordon: 'do',
+  RestoreCluster: 'page',
+  WaitForJobs: 'suspend',
+  WaitForGang: 'suspend',
+  ReturnBorrowed: 'suspend',
+  LookAtJob: 'suspend',
+  RaiseQuota: 'draft',
+  LowerRequest: 'page',
+  JoinCluster: 'page',
+  LookAtCluster: 'page',
+  AddNodes: 'page',
+  WaitUntil: 'time',
+  AllOf: 'time',
+};
+
+/** A simulated cluster that fell silent is brought back by a button; a real one by somebody at its site. */
+export function wayOf({ kind, manifest }: Step, simulated: boolean): Way {
+  if (kind === 'RestoreCluster' && simulated) return 'do';
+  return WAYS[kind] === 'apply' && Object.keys(manifest).length === 0 ? 'page' : WAYS[kind];
+}
+
+/** What the button says. */
+export function actionWords({ kind, cluster }: Step, way: Way, t: Words['t']): string {
+  const key = kind === 'RestoreCluster' && way === 'do' ? 'tour.kill.revive' : (`helpAction.${kind as Acting}` as const);
+  return t(key, { name: cluster });
+}
 
 /** Where what helps is done, with what is known filled in. */
-export function placeOfHelp(step: Step & { kind: Leading }, job: Pick<JobDetail, 'api_version' | 'kind' | 'namespace'>): string {
-  const ways: Record<Leading, () => string> = {
-    MakePolicy: () => `/submit?${new URLSearchParams({ policy: [job.namespace, job.api_version, job.kind].join(' ') })}`,
-    MakeQuotaTree: () => '/quotas',
-    AddNamespace: () => '/quotas',
-    LookAtJob: () => `/jobs/${step.held_by[0]?.id ?? ''}`,
-    ReturnBorrowed: () => `/quotas?node=${encodeURIComponent(step.path)}`,
-    RaiseQuota: () => draftOf([step]),
-    LowerRequest: () => '?tab=yaml',
-    JoinCluster: () => '/join',
-    RestoreCluster: () => clusterAt(step.cluster),
-    LookAtCluster: () => clusterAt(step.cluster),
-    AddNodes: () => clusterAt(step.cluster),
-    Tolerate: () => '/policies',
-    Select: () => '/policies',
-  };
-  return ways[step.kind]();
+export function pageOf({ kind, cluster }: Step, job: Pick<JobDetail, 'id'>): string {
+  if (kind === 'LowerRequest') return `/submit?job=${encodeURIComponent(job.id)}`;
+  if (kind === 'JoinCluster') return '/join';
+  return cluster && kind !== 'Select' && kind !== 'Tolerate' ? `/fleet/${encodeURIComponent(cluster)}` : '/policies';
 }
 
-export function leads(step: Step): step is Step & { kind: Leading } {
-  return !['Resume', 'OpenQueue', 'Uncordon', 'AllOf', 'WaitForJobs', 'WaitUntil', 'WaitForGang'].includes(step.kind);
+/** Who may, for a reader who may not: the role, and for quotas the lead above the node; empty for one who may. */
+export function needsWords({ kind, allowed, needs, path, count }: Step, t: Words['t']): string {
+  if (allowed || needs === '' || (WAYS[kind] === 'suspend' && count === 0)) return '';
+  const led = (kind === 'RaiseQuota' || kind === 'OpenQueue') && path.includes('/');
+  return t(led ? 'help.needsLead' : 'help.needs', { role: needs, path: kind === 'OpenQueue' ? path : path.slice(0, path.lastIndexOf('/')) });
 }
-
-const clusterAt = (name: string) => `/fleet/${encodeURIComponent(name)}`;

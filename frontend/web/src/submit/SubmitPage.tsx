@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Send } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useSearchParams } from 'react-router';
+import { useLocation, useSearchParams } from 'react-router';
 
 import { useMay } from '../api/me.ts';
 import { Problem } from '../api/problem.ts';
@@ -17,7 +17,7 @@ import { CopyAs } from '../ui/CopyAs.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { Editor } from './Editor.tsx';
-import { exampleNames, FIRST_EXAMPLE, loadExample, policyFor } from './examples.ts';
+import { exampleNames, FIRST_EXAMPLE, loadExample, loadJob } from './examples.ts';
 import { FormPanel } from './FormPanel.tsx';
 import { type Mark, markOf, syntaxMarks } from './manifest.ts';
 import { PreviewPanel } from './PreviewPanel.tsx';
@@ -37,14 +37,15 @@ export default function SubmitPage() {
   const { t } = useTranslation();
   const go = useGo();
   const may = useMay('apply');
-  const [policy] = useState(policyFor(useSearchParams()[0].get('policy') ?? ''));
-  const [example, setExample] = useState<string | null>(policy ? null : FIRST_EXAMPLE);
-  const [text, setText] = useState(policy);
+  const job = useSearchParams()[0].get('job');
+  const { state } = useLocation() as { state: { text?: string } | null };
+  const [example, setExample] = useState<string | null>(job || state?.text ? null : FIRST_EXAMPLE);
+  const [text, setText] = useState(state?.text ?? '');
   const [rested] = useDebouncedValue(text, REST_MS);
   const broken = useMemo(() => syntaxMarks(text), [text]);
   const preview = useQuery({ ...previewQuery(rested), enabled: may && rested.trim() !== '' && broken.length === 0 });
   const apply = useApply((applied) => go(whereTo(applied)));
-  useExample(example, setText);
+  useBeginning(example, job, setText);
   const fresh = text === rested;
   const marks = useMemo(
     () => (broken.length > 0 ? broken : fresh ? marksOf(rested, preview.error) : []),
@@ -94,14 +95,16 @@ export default function SubmitPage() {
   );
 }
 
-function useExample(name: string | null, show: (text: string) => void): void {
+/** The example that was chosen; else the job of the address. */
+function useBeginning(example: string | null, job: string | null, show: (text: string) => void): void {
   useEffect(() => {
-    let wanted = name !== null;
-    if (name !== null) void loadExample(name).then((text) => wanted && show(text));
+    const loading = example !== null ? loadExample(example) : job !== null ? loadJob(job) : null;
+    let wanted = true;
+    void loading?.then((text) => wanted && show(text));
     return () => {
       wanted = false;
     };
-  }, [name, show]);
+  }, [example, job, show]);
 }
 
 function marksOf(text: string, error: Error | null): Mark[] {

@@ -1,6 +1,8 @@
-/** The examples that a file can begin with, and the policy that a waiting job lacks. */
+/** What a file can begin with: an example, or the manifest of a job that is there. */
+import { stringify } from 'yaml';
+
 import { api } from '../api/client.ts';
-import type { Job, Page } from '../api/types.ts';
+import type { Job, JobDetail, Page } from '../api/types.ts';
 
 /** The jobs of docs/examples and of the demo, each fetched when it is chosen. */
 const files = import.meta.glob<string>(
@@ -37,24 +39,8 @@ async function freeName(name: string): Promise<string> {
   return `${name}-${Date.now().toString(36)}`;
 }
 
-/** A policy that selects the jobs of one kind in one namespace: `NAMESPACE API/VERSION KIND`; empty for anything else. */
-export function policyFor(asked: string): string {
-  const [namespace, apiVersion, kind] = asked.split(' ');
-  if (!namespace || !apiVersion || !kind) return '';
-  return `# Lets the fleet place the ${kind} jobs of namespace ${namespace}, each whole on one cluster.
-apiVersion: policy.one.alibabacloud.com/v1alpha1
-kind: PropagationPolicy
-metadata:
-  name: ${kind.toLowerCase()}
-  namespace: ${namespace}
-spec:
-  propagateDeps: true
-  placement:
-    replicaScheduling:
-      replicaSchedulingType: Divided
-      customSchedulingType: Gang
-  resourceSelectors:
-    - apiVersion: ${apiVersion}
-      kind: ${kind}
-`;
+/** The manifest of a job that is there, to be changed and submitted again. */
+export async function loadJob(id: string): Promise<string> {
+  const { manifest } = await api.get<JobDetail>(`jobs/${id}/`);
+  return stringify(manifest, { lineWidth: 0 });
 }

@@ -3,11 +3,14 @@ import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
 import type { ReactNode } from 'react';
 
 import { SkeletonRows } from './SkeletonRows.tsx';
+import { Term, type Word } from './Term.tsx';
 import classes from './DataTable.module.css';
 
 export interface Column<Row> {
   id: string;
   header: string;
+  /** The glossary's word for it. */
+  term?: Word;
   cell: (row: Row) => ReactNode;
   /** The server's name for this order; without it the column cannot be sorted. */
   sort?: string;
@@ -65,11 +68,11 @@ interface HeadingProps<Row> {
 
 /** A heading that sorts, where the server can. */
 export function Heading<Row>({ column, ordering, onOrder }: HeadingProps<Row>) {
-  const { sort, header, align, width, quiet } = column;
+  const { sort, header, term, align, width, quiet } = column;
   if (!sort || !onOrder) {
     return (
       <th scope="col" data-align={align} style={{ width }}>
-        <span className={quiet ? 'cv-hidden' : undefined}>{header}</span>
+        <span className={quiet ? 'cv-hidden' : undefined}>{term ? <Term word={term}>{header}</Term> : header}</span>
       </th>
     );
   }

@@ -2,7 +2,9 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 
-export type Word = 'running' | 'charged' | 'starting' | 'held' | 'free';
+import type en from '../locales/en.json';
+
+export type Word = keyof (typeof en)['glossary'];
 
 export function Term({ word, children }: { word: Word; children: ReactNode }) {
   const { t } = useTranslation();
