@@ -1,4 +1,4 @@
-"""What can be got: the words a person may use for each kind, where it is listed, and its columns. Pure."""
+"""What can be listed: the words a person may use for each kind, where the server lists it, and its columns. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from frontend.cli import human
-from frontend.cli.problems import usage
 
 Item = dict[str, Any]
 Cell = Callable[[Item, datetime], object]
@@ -140,34 +139,11 @@ _POLICY: dict[str, Cell] = {"NAME": value("name"), "KIND": value("kind"), "AGE":
 JOBS = Kind(("job", "jobs"), "jobs", _JOB, _JOB_WIDE)
 
 
-def _jobs(kind: str, plural: str, group: str, *short: str) -> Kind:
-    """One kind of job alone, by the words kubectl has for it."""
-    known = (kind.lower(), plural, f"{plural}.{group}", *short)
-    return Kind(known, "jobs", _JOB, _JOB_WIDE, api_kind=kind)
+def job_kind(words: tuple[str, ...], kind: str, group: str = "") -> Kind:
+    """One kind of job alone."""
+    return Kind(words, "jobs", _JOB, _JOB_WIDE, api_kind=kind, api_group=group)
 
 
-PYTORCHJOBS = _jobs("PyTorchJob", "pytorchjobs", "kubeflow.org")
-BATCH_JOBS = Kind(("job.batch", "jobs.batch"), "jobs", _JOB, _JOB_WIDE, api_kind="Job", api_group="batch")
-VOLCANO_JOBS = Kind(
-    ("vcjob", "vcjobs", "jobs.batch.volcano.sh", "vj"),
-    "jobs",
-    _JOB,
-    _JOB_WIDE,
-    api_kind="Job",
-    api_group="batch.volcano.sh",
-)
-JOB_KINDS = (
-    PYTORCHJOBS,
-    _jobs("TFJob", "tfjobs", "kubeflow.org"),
-    _jobs("MPIJob", "mpijobs", "kubeflow.org"),
-    _jobs("TrainingJob", "trainingjobs", "kai.alibabacloud.com"),
-    _jobs("ElasticJob", "elasticjobs", "elastic.iml.github.io"),
-    _jobs("RayJob", "rayjobs", "ray.io"),
-    _jobs("JobSet", "jobsets", "jobset.x-k8s.io"),
-    _jobs("SparkApplication", "sparkapplications", "sparkoperator.k8s.io", "sparkapp"),
-    VOLCANO_JOBS,
-    BATCH_JOBS,
-)
 CLUSTERS = Kind(
     ("cluster", "clusters"),
     "clusters",
@@ -244,29 +220,9 @@ PODS = Kind(
     },
     {"ROLE": value("role"), "INDEX": value("index"), "REASON": value("reason")},
 )
-ALL = (JOBS, *JOB_KINDS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, EVENTS, PODS)
+ALL = (JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, EVENTS, PODS)
+"""The server's kinds of jobs are beside these (`frontend.cli.job_kinds`)."""
 
 
 def find(word: str) -> Kind | None:
     return next((kind for kind in ALL if word.lower() in kind.words), None)
-
-
-def of(word: str) -> Kind:
-    kind = find(word)
-    if kind is None:
-        known = ", ".join(each.words[1] for each in ALL)
-        raise usage(f"there is no kind {word!r}", f"one of: {known}")
-    return kind
-
-
-def spoken(job: Item) -> str:
-    """The word for the kind of a job: of those that share a name, the one that says which."""
-    of_name = [kind for kind in JOB_KINDS if kind.api_kind == job["kind"]]
-    group = str(job.get("api_version", "")).partition("/")[0]
-    found = next((kind for kind in of_name if kind.api_group in ("", group)), None)
-    return found.words[0] if found else str(job["kind"]).lower()
-
-
-def job_kind(word: str) -> Kind | None:
-    kind = find(word)
-    return kind if kind is not None and kind.path == "jobs" else None

@@ -9,7 +9,8 @@ import typer
 
 from frontend.cli import config
 from frontend.cli.client import Api, Item, at
-from frontend.cli.kinds import JOBS, Kind, spoken
+from frontend.cli.job_kinds import word_of
+from frontend.cli.kinds import JOBS, Kind
 from frontend.cli.output import Screen, screen
 from frontend.cli.problems import Exit, Problem, missing
 
@@ -76,7 +77,7 @@ def job(api: Api, name: str, namespace: str, kind: Kind = JOBS) -> Item:
         hint = f"`convoy get jobs -n {namespace}` lists what there is"
         raise missing(f"there is no {kind.word} {name!r} in namespace {namespace}", hint)
     if len(found) > 1:
-        kinds = ", ".join(f"{spoken(each)} {name}" for each in found)
+        kinds = ", ".join(f"{word_of(api, each)} {name}" for each in found)
         raise Problem(f"{name!r} names several jobs", hint=f"say which: {kinds}", exit_code=Exit.USAGE)
     return found[0]
 

@@ -19,6 +19,12 @@ from jobs.services.submission import schema_completion
 class KnownKindSerializer(serializers.Serializer[Any]):
     api_version = serializers.CharField()
     kind = serializers.CharField()
+    plural = serializers.CharField(help_text="as in the paths of the Kubernetes-style API: pytorchjobs")
+    short_names = serializers.ListField(child=serializers.CharField(), help_text="what may be typed instead")
+    category = serializers.ChoiceField(
+        [category.value for category in schema_completion.Category],
+        help_text="job: the fleet places and runs it; policy; support: travels with jobs; quota",
+    )
     description = serializers.CharField()
 
 

@@ -5,19 +5,22 @@ and its suspend switch are. It decides nothing: quota, placement and failover se
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from fleet.errors import FieldFault
+from fleet.kube import crds
 from fleet.kube.resources import Resource
 from jobs.core.manifest_fields import Faults, Manifest
 
 __all__ = [
+    "RESOLVED",
     "AccountRights",
     "Amounts",
     "Faults",
+    "Find",
     "Kind",
     "Manifest",
     "Phase",
@@ -28,9 +31,14 @@ __all__ = [
     "hold_back",
     "marked",
     "note",
+    "without_resolved",
 ]
 
 Amounts = dict[str, int]
+Find = Callable[[str, str, str], Manifest | None]
+"""(kind, namespace, name) -> the manifest of an object that jobs refer to, as the fleet has it."""
+RESOLVED = "convoy.dev/resolved"
+"""Beside a stored manifest's spec: what it refers to and is read by. No door takes it in or shows it."""
 LONGEST_TTL_S = 2**31 - 1
 SUSPEND_ANNOTATION = "scheduling.x-k8s.io/suspend"
 """What KubeQueue puts on jobs whose kind has no field for it."""
@@ -114,6 +122,8 @@ class Kind(Protocol):
     """One file in this package a kind; found through `jobs.kinds.registry`. What has a body here is the usual answer."""
 
     resource: Resource
+    categories: tuple[str, ...] = ("all",)
+    """Under which words ``kubectl get`` lists the kind together with others."""
     own_gang: bool = False
     """Whether the kind's operator makes the group its pods start in."""
     phase_words: Mapping[str, Mapping[Phase, tuple[str, ...]]] = {}
@@ -122,10 +132,30 @@ class Kind(Protocol):
     """Whether the kind's operator ends the running pods of a copy that is suspended; where not, the fleet does it."""
     ended_last: str = ""
     """Where the fleet ends them: the role whose pods the others need while they save their work."""
+    companion_resources: tuple[Resource, ...] = ()
+    """What `companions` makes, under the name of the copy; removed with it."""
     chiefs: tuple[str, ...]
     """The roles whose log is the job's log: the first that the job has."""
     ttl_path: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
     """Where a manifest says how long the job is kept after its end. The fleet honours it, and sends copies without it."""
+
+    @property
+    def scale(self) -> Mapping[str, str] | None:
+        """Where an object has the counts that ``kubectl scale`` reads and writes; None: the kind is not scaled."""
+        return None
+
+    @property
+    def short_names(self) -> tuple[str, ...]:
+        """What may be typed instead of the plural, as the kind's definition has it."""
+        return crds.short_names(self.resource)
+
+    def resolve(self, manifest: Manifest, find: Find) -> None:
+        """Writes what the manifest refers to and is read by into it, in place, under `RESOLVED`."""
+        return
+
+    def companions(self, copy: Manifest) -> list[tuple[Resource, Manifest]]:
+        """Objects that have to be in the member before the copy; taken out of the copy, in place, after all marks."""
+        return []
 
     def read(self, manifest: Manifest) -> Reading:
         """Roles and faults of a manifest; never raises, whatever the manifest holds."""
@@ -202,6 +232,11 @@ def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
     for target in (made, *(template for _, template in kind.templates(made))):
         note(target, "labels", labels)
     return made
+
+
+def without_resolved(manifest: Manifest) -> Manifest:
+    """The manifest as the person wrote it."""
+    return {key: value for key, value in manifest.items() if key != RESOLVED}
 
 
 def held_back(manifest: Manifest) -> bool:

@@ -4,7 +4,7 @@
 is taken for what it means, and sent where it counts: in every pod template that names no scheduler of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.pods import read_template
@@ -22,8 +22,22 @@ class ReplicaKind(Kind):
     key: str
     roles: tuple[str, ...]
     container: str
+    scaled_role = "Worker"
+    """The role whose replicas ``kubectl scale`` sets; "": none."""
     managers: tuple[str, ...] = ("kubeflow.org/training-operator",)
     ttl_path = ("spec", "runPolicy", "ttlSecondsAfterFinished")
+
+    @property
+    def scale(self) -> Mapping[str, str] | None:
+        """The paths that the training operator defines for its kinds."""
+        if not self.scaled_role:
+            return None
+        status = f".status.replicaStatuses.{self.scaled_role}"
+        return {
+            "specReplicasPath": f".spec.{self.key}.{self.scaled_role}.replicas",
+            "statusReplicasPath": f"{status}.active",
+            "labelSelectorPath": f"{status}.selector",
+        }
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

@@ -21,6 +21,7 @@ class MPIJobV1(ReplicaKind):
     key = "mpiReplicaSpecs"
     roles = ("Launcher", "Worker")
     container = ""
+    scaled_role = ""
 
     def read_more(self, spec: Manifest, roles: tuple[Role, ...], faults: Faults) -> None:
         if roles and "launcher" not in {role.name for role in roles}:

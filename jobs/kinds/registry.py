@@ -5,18 +5,24 @@ from functools import cache
 from jobs.kinds.base import Kind
 from jobs.kinds.batchjob import BatchJob
 from jobs.kinds.elasticjob import ElasticJob
+from jobs.kinds.jaxjob import JAXJob
 from jobs.kinds.jobset import JobSet
 from jobs.kinds.mpijob import MPIJobV1, MPIJobV2
+from jobs.kinds.paddlejob import PaddleJob
 from jobs.kinds.pytorchjob import PyTorchJob
 from jobs.kinds.rayjob import RayJob
 from jobs.kinds.sparkapplication import SparkApplication
 from jobs.kinds.tfjob import TFJob
 from jobs.kinds.trainingjob import TrainingJob
 from jobs.kinds.volcanojob import VolcanoJob
+from jobs.kinds.xgboostjob import XGBoostJob
 
 _KINDS: tuple[Kind, ...] = (
     PyTorchJob(),
     TFJob(),
+    PaddleJob(),
+    XGBoostJob(),
+    JAXJob(),
     MPIJobV1(),
     MPIJobV2(),
     TrainingJob(),

@@ -13,6 +13,7 @@ from fleet.kubeapi.kinds import Column, Exact, Key, Kind, Object, Write, head, s
 from fleet.kubeapi.tables import AGE
 from jobs.core.policies import propagation as policies
 from jobs.kinds import registry, schemas
+from jobs.kinds.base import Kind as JobKind
 from jobs.kinds.base import Phase
 from jobs.kubeapi import printing
 from jobs.kubeapi.decisions import Bindings, Works
@@ -180,7 +181,7 @@ def kinds() -> list[Kind]:
     dependents = {CONFIG_MAPS: "cm", SECRETS: "", SERVICE_ACCOUNTS: "sa", VOLUME_CLAIMS: "pvc"}
     return [
         *(Dependents(Served(resource, (short,) if short else ())) for resource, short in dependents.items()),
-        *(Jobs(_served(kind.resource)) for kind in registry.everything()),
+        *(Jobs(_served(kind)) for kind in registry.everything()),
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),
         QueueUnits(),
@@ -188,20 +189,15 @@ def kinds() -> list[Kind]:
     ]
 
 
-_SCALED = {"PyTorchJob": "pytorch", "TFJob": "tf"}
-"""Kinds whose workers ``kubectl scale`` counts, as the training operator defines it."""
-
-
-def _served(resource: Resource) -> Served:
-    document, worker = schemas.document(resource), _SCALED.get(resource.kind)
-    if worker is None:
-        return Served(resource, categories=("all",), document=document)
-    counts = {
-        "specReplicasPath": f".spec.{worker}ReplicaSpecs.Worker.replicas",
-        "statusReplicasPath": ".status.replicaStatuses.Worker.active",
-        "labelSelectorPath": ".status.replicaStatuses.Worker.selector",
-    }
-    return Served(resource, categories=("all",), subresources=("scale",), document=document, scale=counts)
+def _served(kind: JobKind) -> Served:
+    return Served(
+        kind.resource,
+        short_names=kind.short_names,
+        categories=kind.categories,
+        subresources=("scale",) if kind.scale else (),
+        document=schemas.document(kind.resource),
+        scale=kind.scale,
+    )
 
 
 def _policies(api_version: str) -> list[Served]:

@@ -16,6 +16,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PODS = {
     "tfjob": Counter(["-chief-0", "-ps-0", "-worker-0", "-worker-1"]),
+    "paddlejob": Counter(["-worker-0", "-worker-1"]),
+    "xgboostjob": Counter(["-master-0", "-worker-0", "-worker-1"]),
+    "jaxjob": Counter(["-worker-0", "-worker-1", "-worker-2"]),
+    "job": Counter({"-*": 2}),
     "mpijob": Counter(["-launcher-*", "-worker-0", "-worker-1"]),
     "mpijob-v1": Counter(["-launcher", "-worker-0", "-worker-1"]),
     "trainingjob": Counter(["-launcher", "-worker-0", "-worker-1"]),
@@ -26,6 +30,13 @@ PODS = {
     "volcanojob": Counter(["-ps-0", "-worker-0", "-worker-1"]),
 }
 """The ends of the names of the pods that run, as the kind's own operator gives them; ``*`` is drawn by lot."""
+NO_JOBS = ("policy",)
+"""Examples of what is no job."""
+
+
+def test_every_example_runs_here():
+    jobs = [path.stem for path in EXAMPLES.glob("*.yaml") if path.stem not in NO_JOBS]
+    assert sorted(PODS) == sorted(jobs)
 
 
 @pytest.mark.parametrize("example", PODS)

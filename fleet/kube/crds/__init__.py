@@ -38,6 +38,15 @@ def printed(resource: Resource) -> tuple[Document, ...]:
 
 
 @cache
+def short_names(resource: Resource) -> tuple[str, ...]:
+    """What may be typed instead of the plural of a kind defined here."""
+    for spec in (definition["spec"] for definition in definitions()):
+        if (spec["group"], spec["names"]["plural"]) == (resource.group, resource.plural):
+            return tuple(spec["names"].get("shortNames") or ())
+    return ()
+
+
+@cache
 def document(resource: Resource) -> Document | None:
     """What explains the objects of a kind that is defined here, with references to `components`; None for others."""
     found = _version(resource)

@@ -43,7 +43,7 @@ def delete(
     if filename:
         _say(run, run.api.send("delete", read(filename)))
         return
-    kind, name = kind_and_name(words or [])
+    kind, name = kind_and_name(run, words or [])
     path, word = _place(run, kind, name, namespace)
     run.api.delete(path)
     run.screen.line(f"{word}/{name} deleted")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from frontend.cli import human, kinds, session
+from frontend.cli import human, job_kinds, kinds, session
 from frontend.cli.client import Item
 from frontend.cli.kinds import Kind
 from frontend.cli.problems import usage
@@ -22,7 +22,7 @@ def describe(
 ) -> None:
     """Tell all about one object: why it waits, where it runs, what happened to it."""
     run = session.of(context)
-    kind, name = kind_and_name(words)
+    kind, name = kind_and_name(run, words)
     if kind is kinds.PODS or kind is kinds.EVENTS:
         raise usage(f"{kind.words[1]} cannot be described", f"`convoy get {kind.words[1]} -o yaml` shows them whole")
     item = session.one(run.api, kind, name, namespace)
@@ -34,14 +34,14 @@ def describe(
         run.screen.yaml(item)
 
 
-def kind_and_name(words: list[str]) -> tuple[Kind, str]:
+def kind_and_name(run: Session, words: list[str]) -> tuple[Kind, str]:
     """``NAME``, ``KIND NAME`` or ``KIND/NAME``; without a kind it is a job."""
     parts = words[0].split("/", 1) if len(words) == 1 else words
     if len(parts) == 1:
         return kinds.JOBS, parts[0]
     if len(parts) != 2 or not parts[1]:
         raise usage("give one name, or a kind and a name", "for example: convoy describe pytorchjob llama")
-    return kinds.of(parts[0]), parts[1]
+    return job_kinds.find(run.api, parts[0]), parts[1]
 
 
 def _pair(run: Session, label: str, value: object) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frontend.cli import kinds, session
+from frontend.cli import job_kinds, kinds, session
 from frontend.cli.client import Item
 from frontend.cli.kinds import Kind
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
@@ -28,9 +28,17 @@ Watch = Annotated[bool, typer.Option("-w", "--watch", help="Print rows again as 
 Labels = Annotated[str, typer.Option("-l", "--selector", help="Labels, such as team=vision,tier.")]
 
 
+What = Annotated[
+    str,
+    typer.Argument(
+        metavar="KIND", help="jobs, clusters, nodes, pods, policies, ...", autocompletion=job_kinds.completions
+    ),
+]
+
+
 def get(
     context: typer.Context,
-    what: Annotated[str, typer.Argument(metavar="KIND", help="jobs, clusters, nodes, pods, policies, ...")] = "jobs",
+    what: What = "jobs",
     name: Annotated[str, typer.Argument(help="Only this one; for pods: the pods of this job.")] = "",
     namespace: session.Namespace = DEFAULT_NAMESPACE,
     everywhere: Everywhere = False,
@@ -40,7 +48,7 @@ def get(
 ) -> None:
     """List objects, or show one."""
     run = session.of(context)
-    kind = kinds.of(what)
+    kind = job_kinds.find(run.api, what)
     where = "" if everywhere else namespace
     items = _read(run, kind, name, where, labels)
     show(run, kind, items, output, single=bool(name) and kind is not kinds.PODS, everywhere=everywhere)

@@ -40,7 +40,7 @@ def _act(context: typer.Context, words: list[str], namespace: str, verb: str, do
 
 
 def job_of(run: Session, words: list[str], namespace: str) -> Item:
-    kind, name = kind_and_name(words)
+    kind, name = kind_and_name(run, words)
     if kind.path != "jobs":
         raise usage(f"a {kind.word} is not a job")
     return session.job(run.api, name, namespace, kind)

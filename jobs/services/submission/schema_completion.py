@@ -5,6 +5,7 @@ Read from the documents that explain the kinds to kubectl, without what only ser
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from typing import Any
 
@@ -20,15 +21,44 @@ Document = dict[str, Any]
 _OF_METADATA = ("name", "namespace", "labels", "annotations")
 
 
+class Category(StrEnum):
+    """What the manifests of a kind are for."""
+
+    JOB = "job"
+    POLICY = "policy"
+    SUPPORT = "support"
+    QUOTA = "quota"
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
+    """One kind that the fleet takes, with the words that people type for it."""
+
     api_version: str
     kind: str
+    plural: str
+    short_names: tuple[str, ...]
+    category: Category
     description: str
 
 
 def kinds() -> list[Known]:
-    return [Known(*key, document.get("description", "")) for key, document in _documents().items()]
+    return [_known(*key, document.get("description", "")) for key, document in _documents().items()]
+
+
+def _known(api_version: str, kind: str, description: str) -> Known:
+    if job_kind := registry.find(api_version, kind):
+        names = job_kind.resource.plural, job_kind.short_names
+        return Known(api_version, kind, *names, Category.JOB, description)
+    category = Category.SUPPORT if kind in Dependent.KINDS else Category.POLICY
+    if kind == parsing.KIND:
+        category = Category.QUOTA
+    return Known(api_version, kind, _plural(kind), (), category, description)
+
+
+def _plural(kind: str) -> str:
+    word = kind.lower()
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 def place(api_version: str, kind: str, path: Sequence[str]) -> fields.Place:

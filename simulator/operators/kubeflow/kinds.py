@@ -5,8 +5,11 @@ from typing import Any
 
 from fleet.kube.resources import PYTORCH_JOBS, TF_JOBS
 from simulator.machinery.objects import Object, namespace_of
+from simulator.operators.kubeflow.jax import Jax
 from simulator.operators.kubeflow.mpi import MpiV1, MpiV2
+from simulator.operators.kubeflow.paddle import Paddle
 from simulator.operators.kubeflow.pods import Counts, Family, replicas_of
+from simulator.operators.kubeflow.xgboost import XGBoost
 
 
 class PyTorch(Family):
@@ -137,4 +140,4 @@ class TensorFlow(Family):
         return f"{self.pod_name(job, role, index)}.{namespace_of(job)}.svc:{port}"
 
 
-FAMILIES: tuple[Family, ...] = (PyTorch(), TensorFlow(), MpiV1(), MpiV2())
+FAMILIES: tuple[Family, ...] = (PyTorch(), TensorFlow(), Paddle(), XGBoost(), Jax(), MpiV1(), MpiV2())

@@ -12,6 +12,9 @@ CONTAINER = (*POD, "containers", "[]")
 PODS = {
     "PyTorchJob": ("kubeflow.org/v1", "pytorchReplicaSpecs", "Worker"),
     "TFJob": ("kubeflow.org/v1", "tfReplicaSpecs", "Worker"),
+    "PaddleJob": ("kubeflow.org/v1", "paddleReplicaSpecs", "Worker"),
+    "XGBoostJob": ("kubeflow.org/v1", "xgbReplicaSpecs", "Worker"),
+    "JAXJob": ("kubeflow.org/v1", "jaxReplicaSpecs", "Worker"),
     "MPIJob": ("kubeflow.org/v2beta1", "mpiReplicaSpecs", "Launcher"),
     "TrainingJob": ("kai.alibabacloud.com/v1alpha1", "etReplicaSpecs", "worker"),
     "ElasticJob": ("elastic.iml.github.io/v1alpha1", "replicaSpecs", "worker"),

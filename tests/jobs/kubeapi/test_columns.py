@@ -26,6 +26,9 @@ CONDITIONS = words(
 RUNS = {"conditions": [{"type": "Running", "status": "True"}]}
 KINDS = {
     "tfjob": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
+    "paddlejob": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
+    "xgboostjob": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
+    "jaxjob": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
     "mpijob": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
     "mpijob-v1": ("NAME STATE AGE", "STATE", RUNS, CONDITIONS),
     "trainingjob": ("NAME PHASE AGE", "PHASE", {"phase": "Running"}, CONDITIONS),
@@ -81,6 +84,11 @@ def cell(printed: str, column: str) -> str:
     header, row = printed.splitlines()
     start = header.index(column)
     return row[start:].split("   ")[0].strip() if row[start : start + 1].strip() else ""
+
+
+def test_every_example_is_printed_here():
+    examples = {path.stem for path in EXAMPLES.glob("*.yaml")}
+    assert examples - {"policy", "job"} == set(KINDS)
 
 
 @pytest.mark.parametrize("example", KINDS)

@@ -1446,6 +1446,14 @@ export interface components {
              */
             preview: boolean;
         };
+        /**
+         * @description * `job` - job
+         *     * `policy` - policy
+         *     * `support` - support
+         *     * `quota` - quota
+         * @enum {string}
+         */
+        CategoryEnum: "job" | "policy" | "support" | "quota";
         /** @description Those of placement were tried on the placement engine, those of quotas follow from the tree in force. */
         Change: {
             kind: components["schemas"]["KindEnum"];
@@ -2048,6 +2056,19 @@ export interface components {
         KnownKind: {
             api_version: string;
             kind: string;
+            /** @description as in the paths of the Kubernetes-style API: pytorchjobs */
+            plural: string;
+            /** @description what may be typed instead */
+            short_names: string[];
+            /**
+             * @description job: the fleet places and runs it; policy; support: travels with jobs; quota
+             *
+             *     * `job` - job
+             *     * `policy` - policy
+             *     * `support` - support
+             *     * `quota` - quota
+             */
+            category: components["schemas"]["CategoryEnum"];
             description: string;
         };
         KnownKinds: {

@@ -3,7 +3,7 @@ import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { expect, test } from 'vitest';
 
-import type { SchemaField, SchemaPlace } from '../api/types.ts';
+import type { KnownKind, SchemaField, SchemaPlace } from '../api/types.ts';
 import { suggestFrom, type Vocabulary } from './suggestions.ts';
 
 const HEAD = 'apiVersion: batch/v1\nkind: Job\n';
@@ -19,7 +19,14 @@ const PLACES: Record<string, SchemaPlace> = {
   'spec/list/[]': place([field('name')], ['plain']),
   'spec/policy': place([], ['Always', 'Never']),
 };
-const kind = (api_version: string, name: string) => ({ api_version, kind: name, description: `A ${name}.` });
+const kind = (api_version: string, name: string): KnownKind => ({
+  api_version,
+  kind: name,
+  plural: `${name.toLowerCase()}s`,
+  short_names: [],
+  category: 'job',
+  description: `A ${name}.`,
+});
 const asked: string[] = [];
 const vocabulary: Vocabulary = {
   kinds: () => Promise.resolve([kind('batch/v1', 'Job'), kind('volcano/v1', 'Job'), kind('kubeflow/v1', 'PyTorchJob')]),
