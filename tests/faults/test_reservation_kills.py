@@ -22,7 +22,7 @@ PODS = 2
 
 @pytest.fixture
 def killer(transactional_db, monkeypatch):
-    monkeypatch.setenv("KILLER_STEPS_IN", "services/reservations.py")
+    monkeypatch.setenv("KILLER_STEPS_IN", "jobs.services.dispatch.reservations")
     made = Killer()
     yield made
     made.close()

@@ -6,6 +6,7 @@ Started once; each request forks, so that a step costs milliseconds. Reads ``wor
 answers ``killed`` or ``done``: when a run is done before its line comes up, there are no more steps.
 """
 
+import importlib
 import os
 import signal
 import sys
@@ -14,8 +15,12 @@ from typing import Any
 
 import django
 
-USUAL = "/dispatch.py /copies.py /works.py /dependents.py /moves.py"
-STEPS_IN = tuple(os.environ.get("KILLER_STEPS_IN", USUAL).split())
+USUAL = (
+    "jobs.services.dispatch.dispatcher jobs.services.dispatch.member_objects jobs.services.dispatch.dependents "
+    "jobs.services.lifecycle.works jobs.services.lifecycle.failover"
+)
+STEPS_IN = frozenset(os.environ.get("KILLER_STEPS_IN", USUAL).split())
+"""Modules whose lines are steps."""
 
 
 def main() -> None:
@@ -25,6 +30,8 @@ def main() -> None:
 
     settings.DATABASES["default"]["NAME"] = os.environ["KILLER_DATABASE"]
     connections.close_all()
+    for module in STEPS_IN:
+        importlib.import_module(module)
     print("ready", flush=True)
     for request in sys.stdin:
         work_id, line = (int(word) for word in request.split())
@@ -44,7 +51,7 @@ def _try(work_id: int, line: int) -> None:
     seen: set[tuple[str, int]] = set()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.endswith(STEPS_IN):
+        if frame.f_globals.get("__name__") not in STEPS_IN:
             return None
         if event == "line":
             seen.add((frame.f_code.co_filename, frame.f_lineno))
