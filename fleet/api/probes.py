@@ -14,9 +14,11 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
 from fleet.models import Heartbeat
+from fleet.services.watching import leases
 
 FRESH = timedelta(seconds=30)
 ROLES = ("worker", "beat", "watcher")
+_SHOWN = 5
 Check = dict[str, Any]
 
 
@@ -79,4 +81,15 @@ def _heartbeats(now: datetime) -> dict[str, Check]:
         age = now - newest[role] if role in newest else None
         detail = {"detail": "was never heard of"} if age is None else {"age_s": round(age.total_seconds(), 1)}
         checks[role] = {"ok": age is not None and age <= FRESH, **detail}
+    if checks[leases.ROLE]["ok"]:
+        checks[leases.ROLE]["detail"] = _ownership(now)
     return checks
+
+
+def _ownership(now: datetime) -> str:
+    """Which watcher owns which members; counts alone where there are many."""
+    parts = []
+    for watcher, members in leases.owners(now).items():
+        shown = ", ".join(members[:_SHOWN]) + (f" and {len(members) - _SHOWN} more" if len(members) > _SHOWN else "")
+        parts.append(f"{watcher or 'no watcher'}: {shown or 'no members'}")
+    return "; ".join(parts)

@@ -77,9 +77,9 @@ class Ledger:
         return dict(self._requested.get(node) or {})
 
     def remember(self, stands: dict[str, Stand]) -> None:
-        """Takes what is written outside for settled, as after a restart."""
+        """Takes these, the rows as they are, for what is written; every node is compared with them next."""
         self._settled = stands
-        self._touched |= stands.keys()
+        self._touched |= stands.keys() | self._nodes.keys()
 
     def difference(self) -> Difference:
         changed: dict[str, Stand] = {}

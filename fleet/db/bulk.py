@@ -13,7 +13,9 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import connection, connections, models
+from django.db import connection, connections, models, transaction
+
+from fleet.db import fencing
 
 M = TypeVar("M", bound=models.Model)
 Values = Mapping[str, Any]
@@ -24,6 +26,7 @@ _FEW = 2
 """Rows up to which one INSERT is less than a stream, which needs their keys beforehand."""
 
 
+@transaction.atomic(savepoint=False)
 def insert(rows: Sequence[M]) -> Sequence[M]:
     """Stores new rows and gives them their keys."""
     if connection.vendor != "postgresql" or len(rows) <= _FEW:
@@ -36,6 +39,7 @@ def insert(rows: Sequence[M]) -> Sequence[M]:
     return rows
 
 
+@transaction.atomic(savepoint=False)
 def store(model: type[models.Model], rows: Sequence[Values], *, keyless: bool = False) -> Sequence[int]:
     """Stores new rows told as their values by field, all of the same fields, for what nobody needs as objects.
 
@@ -70,6 +74,7 @@ def _stream(cursor: Any, fields: Sequence[Any], rows: Iterable[list[Any]]) -> No
     quote = connection.ops.quote_name
     table, columns = quote(fields[0].model._meta.db_table), ", ".join(quote(field.column) for field in fields)
     told = [(at, tell) for at, tell in enumerate(map(_telling, fields)) if tell is not None]
+    fencing.verify()
     with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
         for row in rows:
             for at, tell in told:

@@ -1,6 +1,6 @@
 """Who wants to hear what members say about the objects we made there.
 
-The watcher (`fleet.services.watch_manager`) calls every follower with batches; the fleet itself knows no job. All calls are
+The watcher (`fleet.services.watching.reports`) calls every follower with batches; the fleet itself knows no job. All calls are
 repeated when a transaction has to be tried again, so they must be idempotent, and they may not call a member.
 """
 
@@ -62,7 +62,7 @@ def register(follower: Follower) -> None:
     _followers.append(follower)
 
 
-def everybody() -> tuple[Follower, ...]:
+def registered() -> tuple[Follower, ...]:
     return tuple(_followers)
 
 

@@ -10,7 +10,7 @@ from celery.contrib.testing.worker import start_worker
 from pytest_django import Settings
 
 from deploy.config.celery import app
-from fleet.services.watch_manager import Watchtower
+from fleet.services.watching.manager import WatchManager
 from tests.support.world import Beat, World
 
 
@@ -34,7 +34,7 @@ def unswept(transactional_db: None, worker: None, tmp_path: Path, settings: Sett
     settings.CONVOY_HEARTBEAT_GRACE_S = 1.0
     made = World(tmp_path)
     stop = threading.Event()
-    tower = threading.Thread(target=Watchtower(stop, random.Random(0)).run, daemon=True)
+    tower = threading.Thread(target=WatchManager(stop, random.Random(0)).run, daemon=True)
     tower.start()
     yield made
     stop.set()

@@ -20,7 +20,7 @@ from fleet.errors import Conflict, NotFound
 from fleet.models import Cluster
 from fleet.services import clusters
 from fleet.services import health as cluster_health
-from fleet.services.node_pod_sync import Supply
+from fleet.services.watching.node_pod_sync import NodePodSync
 from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
@@ -40,20 +40,19 @@ class Watcher:
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
-        self._supplies: dict[int, Supply] = {}
+        self._supplies: dict[int, NodePodSync] = {}
         self._reports: Counter[tuple[object, int]] = Counter()
 
     def step(self) -> None:
         for cluster in Cluster.objects.defer("access"):
             supply = self._supplies.get(cluster.pk)
             if supply is None:
-                supply = self._supplies[cluster.pk] = Supply(cluster.pk)
-                supply.remember()
+                supply = self._supplies[cluster.pk] = NodePodSync(cluster.pk)
                 supply.list_nodes([NodeSeen("node", True, False, {}, [], NODE)])
                 supply.list_pods([])
             self._report(cluster, supply)
 
-    def _report(self, cluster: Cluster, supply: Supply) -> None:
+    def _report(self, cluster: Cluster, supply: NodePodSync) -> None:
         copies = list(Work.objects.filter(cluster=cluster, state=Work.State.APPLIED))
         self._dice.shuffle(copies)
         by_kind: dict[tuple[str, str], list[dict[str, Any]]] = {}

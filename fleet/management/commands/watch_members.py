@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from fleet import gc_tuning
-from fleet.services.watch_manager import Watchtower
+from fleet.services.watching.manager import WatchManager
 
 
 class Command(BaseCommand):
@@ -19,4 +19,4 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         gc_tuning.shorten()
-        Watchtower(stop, random.Random()).run()  # noqa: S311
+        WatchManager(stop, random.Random()).run()  # noqa: S311

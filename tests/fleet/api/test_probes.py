@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from fleet.models import Heartbeat
+from fleet.models import Cluster, Heartbeat, Lease
 
 pytestmark = pytest.mark.django_db
 
@@ -35,6 +35,16 @@ def test_it_is_not_ready_when_one_is_silent():
     answer = Client().get("/readyz")
     assert answer.status_code == 503
     assert [name for name, check in answer.json()["checks"].items() if not check["ok"]] == ["watcher"]
+
+
+def test_it_shows_which_watcher_owns_which_members(north, as_viewer):
+    beat(1, "worker", "beat", "watcher")
+    Lease.objects.create(name=f"watch/{north.uid}", holder="watcher-1", epoch=1)
+    Cluster.objects.create(name="south", access={}, state_since=timezone.now(), joined_at=timezone.now())
+    detail = Client().get("/readyz?verbose").json()["checks"]["watcher"]["detail"]
+    assert detail == "watcher-1: north; no watcher: south"
+    checks = {check["name"]: check for check in as_viewer.get("/api/v1/system/").json()["checks"]}
+    assert checks["watcher"]["detail"] == detail and checks["watcher"]["ok"]
 
 
 def test_it_counts_for_scrapers_on_this_machine(north):

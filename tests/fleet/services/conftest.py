@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from fleet import signals
 from fleet.services import clusters, event_handlers, member_clients
-from fleet.services.watch_manager import Watchtower
+from fleet.services.watching.manager import WatchManager
 from tests.support.kubectl import served
 from tests.support.members import members, north, through
 
@@ -33,7 +33,7 @@ def watching(transactional_db):
 
     def start():
         stop = threading.Event()
-        thread = threading.Thread(target=Watchtower(stop, random.Random(1)).run, daemon=True)
+        thread = threading.Thread(target=WatchManager(stop, random.Random(1)).run, daemon=True)
         thread.start()
         stops.append((stop, thread))
 

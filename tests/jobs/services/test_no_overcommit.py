@@ -16,7 +16,7 @@ from fleet.core import marks
 from fleet.core.observed import Mark, NodeSeen, OwnPod, PodSeen
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Hold, Lease, Node
-from fleet.services.node_pod_sync import Supply
+from fleet.services.watching.node_pod_sync import NodePodSync
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobsFollower
 from jobs.services.lifecycle import cycle_requests
@@ -47,7 +47,7 @@ class Member:
         fields = {"state_since": NOON, "joined_at": NOON, "state": Cluster.State.READY}
         self.row = Cluster.objects.create(name=name, access={}, apis=APIS, **fields)
         self.lag_s = lag_s
-        self.supply = Supply(self.row.pk)
+        self.supply = NodePodSync(self.row.pk)
         offered = {"cpu": 10**6, "memory": 2**50, GPU: GPUS, "pods": 1000}
         self.free = {f"{name}-{i}": GPUS for i in range(NODES)}
         self.supply.list_nodes([NodeSeen(node, True, False, {}, [], offered) for node in self.free])

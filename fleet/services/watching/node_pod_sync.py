@@ -1,8 +1,9 @@
 """Writes what a watched member shows into rows: nodes with what is asked of them, our own pods, and holds that end.
 
-One `Supply` per watched member, used by one thread. It remembers what is written, so that only differences are, and in one
-transaction: nodes, then pods, then holds; a hold ends only where its pods are bound, visible and counted. When the
-transaction fails nothing is remembered, and doing it again does the same.
+One `NodePodSync` per watched member, used by one thread. It keeps in memory what it has written, so that only differences
+are written, in one transaction: nodes, then pods, then holds; a hold ends only where its pods are bound, visible and
+counted. After a whole list it compares with the rows themselves, so that a row that another process wrote is mended by the
+next list at the latest. When the transaction fails, doing it again does the same.
 """
 
 from collections import Counter
@@ -38,7 +39,7 @@ class ClusterGone(Exception):
 
 
 @dataclass(slots=True)
-class Supply:
+class NodePodSync:
     cluster_id: int
     ledger: Ledger = field(default_factory=Ledger)
     _own: dict[Key, PodSeen] = field(default_factory=dict)
@@ -48,14 +49,6 @@ class Supply:
     _pods_listed: bool = False
     _listed_again: bool = False
 
-    def remember(self) -> None:
-        """Starts from the rows that an earlier watch left behind."""
-        rows = Node.objects.filter(cluster_id=self.cluster_id)
-        self.ledger.remember({row.name: _stand(row) for row in rows})
-        self._written = {
-            (row.namespace, row.name): _pod_seen(row) for row in Pod.objects.filter(cluster_id=self.cluster_id)
-        }
-
     def list_nodes(self, nodes: Sequence[NodeSeen]) -> None:
         self.ledger.relist_nodes(nodes)
         self._nodes_listed = self._listed_again = True
@@ -63,7 +56,6 @@ class Supply:
     def list_pods(self, pods: Sequence[PodSeen]) -> None:
         self.ledger.relist_pods(pods)
         self._own = {pod.key: pod for pod in pods if pod.own}
-        self._touched |= self._own.keys() | self._written.keys()
         self._pods_listed = self._listed_again = True
 
     def see_pod(self, pod: PodSeen) -> None:
@@ -88,6 +80,24 @@ class Supply:
         """Writes every difference; returns the attempts whose pods are different. Nothing before both lists are in."""
         if not self.complete:
             return set()
+        if not self._listed_again:
+            return self._write_differences(now)
+        with transaction.atomic():
+            # The rows are read under the cluster's lock: nothing can be written between the reading and the comparison.
+            self._lock_cluster()
+            self._read_rows()
+            marks = self._write_differences(now)
+        self._listed_again = False
+        return marks
+
+    def _read_rows(self) -> None:
+        nodes = Node.objects.filter(cluster_id=self.cluster_id)
+        self.ledger.remember({row.name: _stand(row) for row in nodes})
+        pods = Pod.objects.filter(cluster_id=self.cluster_id)
+        self._written = {(row.namespace, row.name): _pod_seen(row) for row in pods}
+        self._touched |= self._own.keys() | self._written.keys()
+
+    def _write_differences(self, now: datetime) -> set[Mark]:
         nodes = self.ledger.difference()
         pods = {key: self._own[key] for key in self._touched if key in self._own and self._differs(key)}
         gone = [key for key in self._touched if key in self._written and key not in self._own]
@@ -100,7 +110,6 @@ class Supply:
         for key in gone:
             del self._written[key]
         self._touched.clear()
-        self._listed_again = False
         return marks
 
     def leave_out_unwritable(self) -> list[str]:
@@ -129,14 +138,7 @@ class Supply:
         self, nodes: Difference, pods: dict[Key, PodSeen], gone: list[Key], marks: set[Mark], now: datetime
     ) -> None:
         with transaction.atomic():
-            cluster = (
-                Cluster.objects.defer("access")
-                .select_for_update(of=("self",), no_key=True)
-                .filter(pk=self.cluster_id)
-                .first()
-            )
-            if cluster is None:
-                raise ClusterGone
+            cluster = self._lock_cluster()
             changes = [*_write_nodes(cluster, nodes), *self._write_pods(pods, gone)]
             ended = _end_holds(self.cluster_id, None if self._listed_again else marks, now)
             if self._listed_again:
@@ -144,6 +146,13 @@ class Supply:
             events.announce(changes, now)
             if nodes.gained or ended:
                 clusters.freed(self.cluster_id)
+
+    def _lock_cluster(self) -> Cluster:
+        rows = Cluster.objects.defer("access").select_for_update(of=("self",), no_key=True)
+        cluster = rows.filter(pk=self.cluster_id).first()
+        if cluster is None:
+            raise ClusterGone
+        return cluster
 
     def _write_pods(self, pods: dict[Key, PodSeen], gone: list[Key]) -> list[journal.Change]:
         rows = [_pod_row(self.cluster_id, pod, pod.own) for pod in pods.values() if pod.own]

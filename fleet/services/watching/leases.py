@@ -1,0 +1,158 @@
+"""Which watcher process watches which member: one lease a member.
+
+A lease is held by the watcher it names for as long as that watcher's heartbeat is younger than `TERM`. All watchers read
+the same rows and compute the same quotas (`fleet.core.sharding`): each gives back what it owns above its quota, and takes
+free leases up to it. Taking a lease raises its epoch. What a watch writes is conditional on the epoch under which it was
+started, in the same transaction (`fence`), so that a watcher that was paused for longer than the term writes nothing once
+another one has its members.
+"""
+
+import os
+import platform
+import secrets
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import connection, transaction
+from structlog import get_logger
+
+from fleet.core import sharding
+from fleet.models import Cluster, Heartbeat, Lease
+
+log = get_logger(__name__)
+
+ROLE = "watcher"
+TERM = timedelta(seconds=10)
+"""A watcher that has been silent for longer loses its members to the others."""
+_PREFIX = "watch/"
+
+Epochs = dict[int, int]
+"""The epoch of the lease by the primary key of its cluster."""
+
+
+class LeaseLost(Exception):
+    """Another watcher has taken the member over: stop watching it, and write nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What one watcher owns, and what of that it has to give back to others once it has stopped watching it."""
+
+    owned: Epochs
+    surplus: Epochs
+
+
+def new_instance() -> str:
+    """The name of this watcher. It is never used again: another process may get the same pid on the same host."""
+    return f"{platform.node()[:100]}:{os.getpid()}:{secrets.token_hex(3)}"
+
+
+def rebalance(watcher: str, now: datetime) -> Assignment:
+    """Takes free leases up to the watcher's quota, and says which of its own are above it."""
+    members = {_name(uid): pk for pk, uid in Cluster.objects.values_list("pk", "uid")}
+    leases = _leases(members)
+    live = _live_watchers(now) | {watcher}
+    holders = {name: lease.holder if lease.holder in live else "" for name, lease in leases.items()}
+    owned = dict.fromkeys(live, 0) | Counter(holder for holder in holders.values() if holder)
+    quota = sharding.quotas(owned, len(members))[watcher]
+    own = sorted(name for name, holder in holders.items() if holder == watcher)
+    free = sorted(name for name, holder in holders.items() if not holder)
+    taken = _take(watcher, [leases[name] for name in free[: max(0, quota - len(own))]])
+    epochs = {name: lease.epoch for name, lease in leases.items()} | taken
+    return Assignment(
+        owned={members[name]: epochs[name] for name in (*own[:quota], *taken)},
+        surplus={members[name]: epochs[name] for name in own[quota:]},
+    )
+
+
+def give_back(watcher: str, cluster_ids: Collection[int]) -> None:
+    """Frees these leases of the watcher. Call it when their watches have stopped."""
+    uids = Cluster.objects.filter(pk__in=cluster_ids).values_list("uid", flat=True)
+    Lease.objects.filter(holder=watcher, name__in=[_name(uid) for uid in uids]).update(holder="")
+
+
+def leave(watcher: str) -> None:
+    """The watcher ends: the others may take all of its members at once."""
+    Lease.objects.filter(holder=watcher, name__startswith=_PREFIX).update(holder="")
+    Heartbeat.objects.filter(role=ROLE, instance=watcher).delete()
+
+
+def still_owned(epochs: Mapping[int, int]) -> set[int]:
+    """The clusters whose lease has this epoch still; nobody takes them over before the current transaction ends."""
+    uids = dict(Cluster.objects.filter(pk__in=epochs).values_list("uid", "pk"))
+    clusters = {_name(uid): pk for uid, pk in uids.items()}
+    rows = Lease.objects.filter(name__in=clusters).order_by("name").select_for_update(no_key=True, skip_locked=True)
+    return {clusters[name] for name, epoch in rows.values_list("name", "epoch") if epochs[clusters[name]] == epoch}
+
+
+def fence(cluster_uid: UUID, epoch: int) -> Callable[[], None]:
+    """A check for `fleet.db.fencing`: raises `LeaseLost` once the lease of the member has another epoch.
+
+    The lock it takes lasts until the transaction ends. It lets other writers of this watcher pass, and none that takes the
+    lease over: that one skips locked leases and comes again.
+    """
+    statement = "SELECT 1 FROM fleet_lease WHERE name = %s AND epoch = %s"
+    if connection.vendor == "postgresql":
+        statement += " FOR KEY SHARE"
+
+    def check() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [_name(cluster_uid), epoch])
+            if cursor.fetchone() is None:
+                raise LeaseLost
+
+    return check
+
+
+def owners(now: datetime) -> dict[str, list[str]]:
+    """The names of the members of each live watcher; those that no live watcher owns stand under the empty name."""
+    live = _live_watchers(now)
+    holders = dict(Lease.objects.filter(name__startswith=_PREFIX).values_list("name", "holder"))
+    members: dict[str, list[str]] = {watcher: [] for watcher in sorted(live)}
+    for name, uid in Cluster.objects.order_by("name").values_list("name", "uid"):
+        holder = holders.get(_name(uid), "")
+        members.setdefault(holder if holder in live else "", []).append(name)
+    return members
+
+
+def _name(cluster_uid: UUID) -> str:
+    return f"{_PREFIX}{cluster_uid}"
+
+
+def _live_watchers(now: datetime) -> set[str]:
+    return set(Heartbeat.objects.filter(role=ROLE, at__gte=now - TERM).values_list("instance", flat=True))
+
+
+def _leases(names: Collection[str]) -> dict[str, Lease]:
+    """The lease of each member, made for a new one and deleted with one that has left the fleet."""
+    leases = {lease.name: lease for lease in Lease.objects.filter(name__startswith=_PREFIX)}
+    if obsolete := leases.keys() - names:
+        Lease.objects.filter(name__in=obsolete).delete()
+    if new := [Lease(name=name) for name in names if name not in leases]:
+        Lease.objects.bulk_create(new, ignore_conflicts=True)
+        leases |= {lease.name: lease for lease in Lease.objects.filter(name__in=[lease.name for lease in new])}
+    return {name: leases[name] for name in names if name in leases}
+
+
+@transaction.atomic
+def _take(watcher: str, leases: Iterable[Lease]) -> dict[str, int]:
+    """Takes those that are still as they were read; returns their new epochs.
+
+    A lease that a writer has locked (`fence`) is passed over until the next time, so that one stopped process cannot hold up
+    the watch of other members.
+    """
+    read = {lease.name: lease for lease in leases}
+    rows = Lease.objects.filter(name__in=read).order_by("name").select_for_update(skip_locked=True)
+    taken = {}
+    for row in rows if read else ():
+        before = read[row.name]
+        if (row.holder, row.epoch) != (before.holder, before.epoch):
+            continue
+        if row.holder:
+            log.warning("member taken over", lease=row.name, watcher=watcher, from_holder=row.holder)
+        Lease.objects.filter(pk=row.pk).update(holder=watcher, epoch=row.epoch + 1)
+        taken[row.name] = row.epoch + 1
+    return taken

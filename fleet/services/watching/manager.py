@@ -1,0 +1,152 @@
+"""The main loop of a watcher process: keeps one `MemberWatch` for each member that this process owns by lease.
+
+Clusters that join, change their credentials or leave are noticed through the journal. Every two seconds the loop says that the
+process is alive, balances the members with the other watchers (`leases`), and confirms those whose rows are current.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from fleet import connections, heartbeat, journal
+from fleet.kube.resources import CRDS, NODES, PODS, Resource
+from fleet.models import Cluster
+from fleet.services import event_handlers, member_clients, member_facts, pictures, process_pods, processes
+from fleet.services.watching import leases
+from fleet.services.watching.member_watch import DATABASE_AWAY, MemberWatch
+
+log = logging.getLogger(__name__)
+
+
+class WatchManager:
+    tick_s = 0.3
+    heartbeat_every = timedelta(seconds=2)
+    resync_every = timedelta(seconds=20)
+    """Watches are compared with the clusters this often even when the journal reports no change."""
+    restart_s = 5.0
+    """A watch that crashed is started again after this."""
+    start_watch = MemberWatch
+
+    def __init__(self, stop: threading.Event, rng: random.Random) -> None:
+        self.instance = leases.new_instance()
+        self._stopping, self._rng = stop, rng
+        self._watches: dict[int, MemberWatch] = {}
+        self._owned: leases.Epochs = {}
+        self._not_before: dict[int, float] = {}
+        self._version = -1
+        self._beat_at = self._resynced_at = datetime.min.replace(tzinfo=timezone.now().tzinfo)
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                try:
+                    self.tick(timezone.now())
+                    connections.give_back()
+                except DATABASE_AWAY as e:
+                    log.warning("the database does not answer, trying again: %s", e)
+                    connection.close()
+                self._stopping.wait(self.tick_s)
+        finally:
+            self.stop()
+
+    def tick(self, now: datetime) -> None:
+        """Looks at the journal, and at leases and clusters when it or the clock says so."""
+        heartbeat.beat()
+        beats = abs(now - self._beat_at) >= self.heartbeat_every
+        if beats:
+            # Before the leases are balanced: a watcher counts as live, and gets its share, by this row.
+            processes.beat(leases.ROLE, now, self.instance)
+            self._beat_at = now
+        changed, crashed = self._clusters_changed(), self._crashed()
+        if beats or changed or crashed:
+            changed |= self._rebalance(now)
+        if changed or crashed or abs(now - self._resynced_at) >= self.resync_every:
+            self._resync()
+            self._resynced_at = now
+        if beats:
+            self._confirm(now)
+
+    def stop(self) -> None:
+        """Stops all watches and lets the other watchers take their members at once."""
+        self._stop_watches(list(self._watches))
+        try:
+            leases.leave(self.instance)
+            connections.give_back()
+        except DATABASE_AWAY as e:
+            log.warning("the leases of this watcher were not given back and run out by themselves: %s", e)
+
+    def _stop_watches(self, cluster_ids: Sequence[int]) -> None:
+        watches = [self._watches.pop(pk) for pk in cluster_ids if pk in self._watches]
+        for watch in watches:
+            watch.stop()
+        deadline = time.monotonic() + 1.0
+        for watch in watches:
+            watch.join(max(0.0, deadline - time.monotonic()))
+
+    def _rebalance(self, now: datetime) -> bool:
+        """Whether this process owns other members than before."""
+        assignment = leases.rebalance(self.instance, now)
+        if assignment.surplus:
+            # Stopped before they are given back: the next owner begins with a list, and needs no rows of ours after it.
+            self._stop_watches(list(assignment.surplus))
+            leases.give_back(self.instance, assignment.surplus)
+        before, self._owned = self._owned, assignment.owned
+        return before != self._owned
+
+    def _confirm(self, now: datetime) -> None:
+        """Only for leases that are still ours, and stay so until it is written: another watcher vouches for its own rows."""
+        current = {pk: watch.epoch for pk, watch in self._watches.items() if watch.is_current}
+        with transaction.atomic():
+            pictures.confirm(leases.still_owned(current), now)
+
+    def _clusters_changed(self) -> bool:
+        """Whether any cluster changed since the last tick, or the journal reaches back no further than that."""
+        if self._version < journal.floor():
+            self._version = journal.head()
+            return True
+        changed = False
+        while entries := journal.after(self._version):
+            self._version = entries[-1].version
+            changed = changed or any(entry.kind == "Cluster" for entry in entries)
+        return changed
+
+    def _crashed(self) -> bool:
+        return any(not w.alive and self._not_before.get(pk, 0) < time.monotonic() for pk, w in self._watches.items())
+
+    def _resync(self) -> None:
+        process_pods.publish(Cluster.objects.only("name", "server"))
+        rows = {row.pk: row for row in Cluster.objects.filter(pk__in=self._owned)}
+        for pk in self._watches.keys() - rows.keys():
+            self._watches.pop(pk).stop()
+        for pk, row in rows.items():
+            epoch, watch = self._owned[pk], self._watches.get(pk)
+            if watch and watch.alive and (watch.epoch, watch.digest) == (epoch, _digest(row)):
+                watch.follow(watched_kinds(row))
+            elif self._not_before.get(pk, 0) < time.monotonic():
+                self._restart(row, epoch, watch)
+
+    def _restart(self, row: Cluster, epoch: int, old: MemberWatch | None) -> None:
+        if old:
+            old.stop()
+            old.join(1.0)
+        self._not_before[row.pk] = time.monotonic() + (self.restart_s if old and not old.alive else 0)
+        watch = self._watches[row.pk] = self.start_watch(row, epoch, self._rng)
+        watch.start(watched_kinds(row))
+
+
+def watched_kinds(cluster: Cluster) -> Sequence[Resource]:
+    """What is worth watching in this member: nodes, pods, and those of the handlers' kinds that it serves."""
+    kinds = [kind for kind in event_handlers.resources() if member_facts.serves(cluster.apis, kind)]
+    may_see_kinds = all(p["allowed"] for p in cluster.permissions if p["resource"] == f"{CRDS.plural}.{CRDS.group}")
+    crds = [CRDS] if member_facts.serves(cluster.apis, CRDS) and may_see_kinds else []
+    return [NODES, PODS, *kinds, *crds]
+
+
+def _digest(cluster: Cluster) -> str:
+    return member_clients.digest(member_clients.access_of(cluster))

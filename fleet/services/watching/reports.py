@@ -1,0 +1,100 @@
+"""Hands what a watch delivered about our objects to the handlers of the apps above (`fleet.services.event_handlers`).
+
+Each call is a transaction of the handler's own, which locks the jobs it is about in their order.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from fleet import events
+from fleet.core import observed
+from fleet.core.observed import Key
+from fleet.kube.resources import Resource
+from fleet.member.watching import Changed, Delivery, Item, Listed
+from fleet.models import Cluster
+from fleet.services import clusters, event_handlers
+from fleet.services.watching.node_pod_sync import UNWRITABLE
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Batch:
+    """The latest of each object of one kind, out of many deliveries."""
+
+    listed: bool = False
+    began: float = 0.0
+    """When the list was requested, on the monotonic clock."""
+    present: dict[Key, Any] = field(default_factory=dict)
+    gone: list[Item] = field(default_factory=list)
+
+    def add(self, delivery: Delivery) -> None:
+        match delivery:
+            case Listed(items=items, began=began):
+                self.listed, self.began = True, began
+                self.present = {item.key: item.value for item in items}
+            case Changed(item=item, gone=True):
+                self.present.pop(item.key, None)
+                self.gone.append(item)
+            case Changed(item=item):
+                self.present[item.key] = item.value
+
+
+Batches = dict[Resource, Batch]
+
+
+def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key], now: datetime) -> None:
+    """Calls every handler with the batches of its kinds, then with the attempts whose pod rows have changed."""
+    for handler in event_handlers.registered():
+        for resource in handler.resources():
+            batch = batches.get(resource)
+            if batch is None:
+                continue
+            if batch.gone:
+                _hand_over(handler.vanished, cluster_id, resource, [item.value for item in batch.gone], now)
+            if batch.present:
+                _hand_over(handler.observed, cluster_id, resource, list(batch.present.values()), now)
+            if batch.listed:
+                requested = now - timedelta(seconds=time.monotonic() - batch.began)
+                handler.synced(cluster_id, resource, _keys(batch.present.values()), requested, now)
+        if pod_keys:
+            handler.pods_changed(cluster_id, pod_keys, now)
+
+
+Report = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], None]
+
+
+def _hand_over(
+    report: Report, cluster_id: int, resource: Resource, objects: list[dict[str, Any]], now: datetime
+) -> None:
+    """All at once; if that fails, in halves, until the one object is left that cannot be written."""
+    try:
+        report(cluster_id, resource, objects, now)
+    except UNWRITABLE as e:
+        half = len(objects) // 2
+        if half:
+            _hand_over(report, cluster_id, resource, objects[:half], now)
+            _hand_over(report, cluster_id, resource, objects[half:], now)
+            return
+        metadata = objects[0]["metadata"]
+        name = f"{resource.kind} {metadata.get('namespace', '')}/{metadata['name']}"
+        record_unwritable(cluster_id, [name], e, now)
+
+
+def record_unwritable(cluster_id: int, names: Sequence[str], error: Exception, now: datetime) -> None:
+    """A line on the cluster's timeline about objects that no row can hold."""
+    log.warning("objects left out", extra={"objects": names}, exc_info=error)
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is not None:
+        message = f"left as they were, because what the cluster says of them cannot be stored: {', '.join(names[:5])}"
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        events.record(clusters.change(cluster), "ObjectUnreadable", message + more, now, warning=True)
+
+
+def _keys(objects: Iterable[dict[str, Any]]) -> set[event_handlers.Key]:
+    marks = (observed.mark_of(body["metadata"].get("labels") or {}) for body in objects)
+    return {(mark.job_uid, mark.attempt) for mark in marks if mark}
