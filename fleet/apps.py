@@ -2,8 +2,14 @@
 
 from django.apps import AppConfig
 
+from fleet import tracing
+
 
 class FleetConfig(AppConfig):
     name = "fleet"
     verbose_name = "Fleet"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # At the start and not with the first span: loading the SDK takes a second, and spans begin inside transactions.
+        tracing.provider()

@@ -10,7 +10,7 @@ from pathlib import Path
 import environ
 from csp.constants import SELF
 
-from deploy.config import csp, home, logs
+from deploy.config import csp, home, logs, traces
 from fleet.limits import Limits
 
 env = environ.Env()
@@ -263,6 +263,8 @@ CONVOY_CLAIM_S = env.float("CONVOY_CLAIM_S", default=30.0)
 """A worker silent this long about a work it claimed is taken for dead; longer than its longest call to a member."""
 CONVOY_SIMULATOR = env.str("CONVOY_SIMULATOR", default="")
 """The home of the simulator whose members are joined here, where they may be broken on purpose; empty: there is none."""
+CONVOY_TRACING = traces.is_on(env)
+"""Whether spans are sent to an OpenTelemetry collector; the SDK reads where to from the same variables."""
 CONVOY_KUBE_PORT = env.int("CONVOY_KUBE_PORT", default=8443)
 CONVOY_KUBE_NAMES = env.list("CONVOY_KUBE_NAMES", default=[])
 """Names and addresses the Kubernetes-style API is reached by, besides this host's own: its certificate has them."""

@@ -86,6 +86,9 @@ class Job(models.Model):
     status = models.JSONField(default=dict, blank=True)
     """The member's ``.status`` of the current attempt."""
 
+    trace = models.CharField(max_length=55, blank=True, default="", db_default="", editable=False)
+    """The W3C ``traceparent`` of its submission, which the spans of later steps are children of; empty: it is not traced."""
+
     created_at = models.DateTimeField()
     queued_at = models.DateTimeField()
     unhealthy_since = models.DateTimeField(null=True, blank=True)

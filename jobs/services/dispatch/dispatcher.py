@@ -19,7 +19,7 @@ from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
 from fleet.services import member_clients
-from jobs import metrics
+from jobs import metrics, tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
 from jobs.core.failover.rules import Outcome
@@ -53,6 +53,8 @@ from jobs.snapshot import spec_of
 log = get_logger(__name__)
 
 State = Work.State
+_NO_FAULT = ("done", "NotYet")
+"""Results of a try that are not shown as an error in its trace."""
 Clock = Callable[[], datetime]
 
 
@@ -65,8 +67,11 @@ def push(pk: int, clock: Clock) -> None:
     began = perf_counter()
     with ExitStack() as broken:
         broken.callback(lambda: works.give_back(work, clock(), message="an error of Convoy's own, in the worker's log"))
+        span = tracing.dispatching(job, work)
+        broken.callback(span.end, "an error of Convoy's own")
         result = _try(work, job, clock)
         broken.pop_all()
+    span.end("" if result in _NO_FAULT else result, result=result)
     metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
 
 

@@ -20,6 +20,7 @@ from fleet.core.observed import Mark, mark_of
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Identity, Pod
 from fleet.services import event_handlers
+from jobs import tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
@@ -63,6 +64,7 @@ class News:
         """The jobs are locked. Other rows first, then the journal: others hold rows of theirs while they wait for it."""
         if self.started:
             works.start_attempts(self.started, self.now)
+            tracing.started(self.started, self.now)
         for (outcome, message), jobs in self.ended.items():
             works.end_attempts(jobs, outcome, message, self.now)
         if self.lines:

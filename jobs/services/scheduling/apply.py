@@ -17,7 +17,7 @@ from django.db.models import Q
 from fleet import events
 from fleet.db import bulk
 from fleet.models import Cluster, Hold
-from jobs import metrics, snapshot
+from jobs import metrics, snapshot, tracing
 from jobs.core.admission.plans import Placed, Plan, Waits
 from jobs.core.division import shares as parts
 from jobs.core.explain import timeline
@@ -39,7 +39,7 @@ _REASON_REFRESH = timedelta(seconds=5)
 """How old the amounts in an unchanged reason may be, so that a thousand waiting jobs are not rewritten each cycle."""
 _LOCKED = (
     "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible",
-    "charge", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version",
+    "charge", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at", "trace",
 )  # fmt: skip
 _PLACED = ("state", "cluster", "attempt", "charge", "reason", "status", "reclaim", "unhealthy_since")
 
@@ -207,6 +207,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
 def _count_admitted(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     for job, placed in pairs:
         metrics.ADMITTED.labels(job.leaf).inc()
+        tracing.placed(job, placed.spot.where, now)
         if placed.gang.attempt == 0:
             metrics.ADMISSION_WAIT_SECONDS.labels(job.leaf).observe((now - job.created_at).total_seconds())
 

@@ -18,7 +18,7 @@ from fleet.db import bulk
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.services import audit
-from jobs import snapshot, snapshot_topology
+from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.admission import backfill_policy
 from jobs.core.gang import entitlement, requirements, topology_constraints
 from jobs.core.manifest_fields import Faults
@@ -67,7 +67,7 @@ class _Document:
     """One manifest, read; ``write`` stores it."""
 
     manifest: Manifest
-    write: "_Write"
+    write: Callable[["_Document", str, datetime], Applied]
     warnings: list[str] = field(default_factory=list)
     reading: Reading = Reading()
 
@@ -89,9 +89,6 @@ class _Document:
 
     def applied(self, uid: object, action: str) -> Applied:
         return Applied(self.kind, self.namespace, self.name, str(uid), action, self.warnings)
-
-
-_Write = Callable[[_Document, str, datetime], Applied]
 
 
 def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Applied]:
@@ -127,14 +124,10 @@ def _lock(read: Sequence[tuple[_Document, object]]) -> None:
         return
     if any(document.write is _write_tree for document, _ in read):
         list(QuotaTree.objects.select_for_update(no_key=True).values_list("pk"))
-    writers: dict[_Write, type[Dependent] | type[Policy] | type[Job]] = {
-        _write_dependent: Dependent,
-        _write_policy: Policy,
-        _write_job: Job,
-    }
+    writers = {_write_dependent: Dependent, _write_policy: Policy, _write_job: Job}
     for write, model in writers.items():
         for same in _named(document for document, _ in read if document.write is write):
-            list(model.objects.filter(same).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+            list(model._default_manager.filter(same).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
 
 def _named(documents: Iterable[_Document]) -> Iterator[Q]:
@@ -265,6 +258,7 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     for job in jobs:
         job.policy = _claimant(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
+    tracing.submitted(jobs, now)
     bulk.insert(jobs)
     said = [job_event(job, "Submitted", f"Submitted by {by}") for job in jobs]
     versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now, said)
