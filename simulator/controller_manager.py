@@ -30,6 +30,8 @@ class Shape:
     """On every node: region, zone ..."""
     scheduler: str = ""
     """The image that its scheduler is seen to run, ``koord-scheduler:v1.6.0``; empty: it is not seen."""
+    api_host: str = ""
+    """A name on its API server's certificate, by which pods reach it; empty: the cluster's name."""
 
 
 class Life:
@@ -49,7 +51,9 @@ class Life:
         self._name, self._client, self._shape, self._version = name, client, shape, version
         self._cluster = Cluster(client, clock, apis=discovery.apis(client))
         subnet = zlib.crc32(name.encode()) % 200 + 20
-        self.kubelet = Kubelet(self._cluster, home, start_delay_s=start_delay_s, subnet=subnet)
+        self.kubelet = Kubelet(
+            self._cluster, home, start_delay_s=start_delay_s, subnet=subnet, api_host=shape.api_host or name
+        )
         self.logs = Logs(self._cluster, self.kubelet, home)
         self._controllers: list[Controller] = [
             NodeLifecycle(self._cluster),

@@ -10,11 +10,15 @@ from fleet.kube.scale import SCALE
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _BINDING = Resource("", "v1", "bindings", "Binding")
+_TOKEN_REQUEST = Resource("authentication.k8s.io", "v1", "", "TokenRequest")
+_FOREIGN = (SCALE, _TOKEN_REQUEST)
+"""Answers of subresources that belong to another group than their object."""
 _SUBRESOURCE_VERBS = {
     "status": ("get", "patch", "update"),
     "scale": ("get", "patch", "update"),
     "log": ("get",),
     "binding": ("create",),
+    "token": ("create",),
     "proxy": ("create", "delete", "get", "patch", "update"),
 }
 
@@ -103,7 +107,7 @@ def _entry(served: Served) -> dict[str, Any]:
 
 def _sub_entry(served: Served, name: str) -> dict[str, Any]:
     answered = _answered(served, name)
-    elsewhere = {"group": answered.group, "version": answered.version} if answered == SCALE else {}
+    elsewhere = {"group": answered.group, "version": answered.version} if answered in _FOREIGN else {}
     return {
         "name": f"{served.resource.plural}/{name}",
         "singularName": "",
@@ -120,7 +124,7 @@ def subresource_verbs(served: Served, name: str) -> tuple[str, ...]:
 
 def _answered(served: Served, subresource: str) -> Resource:
     """What a subresource answers with."""
-    return {"scale": SCALE, "binding": _BINDING}.get(subresource, served.resource)
+    return {"scale": SCALE, "binding": _BINDING, "token": _TOKEN_REQUEST}.get(subresource, served.resource)
 
 
 def wants_aggregated(accept: str) -> bool:

@@ -12,7 +12,8 @@ from fleet.kube.discovery import Served
 from fleet.kube.options import APPLY_PATCH
 from fleet.kube.resources import ACCESS_REVIEWS
 from fleet.kube.status import KubeError
-from simulator.apiserver import lists, metrics, streams
+from simulator.apiserver import accounts, lists, metrics, streams
+from simulator.apiserver.accounts import Account, Tokens
 from simulator.apiserver.faults import Faults
 from simulator.apiserver.operations import Operations
 from simulator.apiserver.paths import Target, parse
@@ -47,6 +48,7 @@ class Application:
         self._logs = logs
         self._measured = measured
         self._stopped = asyncio.Event()
+        self._tokens = Tokens()
 
     def accept(self, token: str) -> None:
         """The token that is good from now on."""
@@ -68,11 +70,13 @@ class Application:
         try:
             await asked.read()
             await self._pause(asked.faults.slow_s)
-            if not (inner or asked.path in _OPEN_PATHS or hmac.compare_digest(given, self._token)):
+            admin = inner or hmac.compare_digest(given, self._token)
+            account = None if admin else self._tokens.account(given, _now())
+            if not (admin or account or asked.path in _OPEN_PATHS):
                 raise KubeError(401, "Unauthorized")
             if (code := asked.faults.error_code()) is not None:
                 raise KubeError(code, "the server is having a bad moment (simulated)")
-            await self._answer(asked)
+            await self._answer(asked, account)
         except KubeError as e:
             await asked.answer(e.code, e.as_status())
 
@@ -81,7 +85,8 @@ class Application:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), seconds)
 
-    async def _answer(self, asked: Request) -> None:
+    async def _answer(self, asked: Request, account: Account | None) -> None:
+        """``account``: the ServiceAccount that asks; None is an administrator, who may do everything."""
         document = self._document(asked) if asked.method == "GET" else None
         if isinstance(document, str):
             return await asked.whole(200, document.encode(), b"text/plain")
@@ -89,11 +94,13 @@ class Application:
             return await asked.whole(200, encoded(document), discovery.AGGREGATED.encode())
         if document is not None:
             return await asked.answer(200, document)
+        if account is not None:
+            self._authorise(asked, account)
         if asked.method == "POST" and (review := _REVIEWS.get(asked.path)):
             return await asked.answer(201, _reviewed(asked, *review))
         if asked.method == "POST" and asked.path == ACCESS_REVIEWS.path():
             return await asked.answer(
-                201, _reviewed(asked, ACCESS_REVIEWS.kind, {"allowed": _account_may(asked, self._faults)})
+                201, _reviewed(asked, ACCESS_REVIEWS.kind, {"allowed": _review_allows(asked, self._faults)})
             )
         if self._measured and asked.method == "GET" and asked.path.startswith(metrics.ROOT):
             wanted = lists.wanted(asked.query, metrics.SERVED[0])
@@ -108,6 +115,16 @@ class Application:
         if asked.method == "GET" and asked.wants_table:
             answer = lists.printed(target.served, answer, whole=asked.wants_objects)
         return await asked.answer(code, answer)
+
+    def _authorise(self, asked: Request, account: Account) -> None:
+        """KubeError: the ServiceAccount may not do that."""
+        target = parse(asked.path, self._ops.catalog)
+        resource = target.served.resource
+        verb = accounts.verb_of(asked.method, target.name, watch=asked.truth("watch"))
+        if not _may(account, verb, resource.group, resource.plural, target.namespace, self._faults):
+            words = f'{resource.plural} is forbidden: User "{account.user}" cannot {verb} resource "{resource.plural}"'
+            where = f' in API group "{resource.group}" in the namespace "{target.namespace}"'
+            raise KubeError(403, words + where, reason="Forbidden")
 
     def _document(self, asked: Request) -> dict[str, Any] | str | None:
         """Everything that is not an object: health, version, discovery, OpenAPI."""
@@ -155,9 +172,11 @@ class Application:
         if part == "scale":
             return 200, self._scale(asked, target)
         match asked.method:
+            case "POST" if part == "token":
+                return 201, self._issue(asked, target)
             case "POST" if part == "binding":
                 return 201, ops.bind(*where, asked.body())
-            case "GET" if part != "binding":
+            case "GET" if part not in ("binding", "token"):
                 return 200, ops.get(*where)
             case "PUT" if part in ("", "status"):
                 return 200, ops.update(*where, asked.body(), part, asked.write())
@@ -169,6 +188,16 @@ class Application:
             case "DELETE" if not part:
                 return 200, ops.delete(*where, _options(asked))
         raise _NOT_ALLOWED
+
+    def _issue(self, asked: Request, target: Target) -> dict[str, Any]:
+        """A TokenRequest. Every namespace has a ServiceAccount ``default``, as where a controller makes it."""
+        if target.name != "default":
+            self._ops.get(target.served, target.namespace, target.name)
+        body = asked.body()
+        seconds = (body.get("spec") or {}).get("expirationSeconds") if isinstance(body, dict) else None
+        token, expires = self._tokens.issue(Account(target.namespace, target.name), seconds, _now())
+        stamp = datetime.fromtimestamp(expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {**(body if isinstance(body, dict) else {}), "status": {"token": token, "expirationTimestamp": stamp}}
 
     def _scale(self, asked: Request, target: Target) -> dict[str, Any]:
         ops, where = self._ops, (target.served, target.namespace, target.name)
@@ -198,6 +227,7 @@ class Application:
         raise _NOT_ALLOWED
 
 
+_ATTRIBUTES = ("verb", "group", "resource", "namespace")
 _EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 _EVERYWHERE = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 _REVIEWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -211,12 +241,26 @@ _REVIEWS: dict[str, tuple[str, dict[str, Any]]] = {
         {"userInfo": {"username": "admin", "groups": ["system:masters", "system:authenticated"]}},
     ),
 }
-"""Everything is allowed to everybody, and there is only one; ServiceAccounts may be denied all by a fault."""
+"""The one user is an administrator; ServiceAccounts have the rights of `accounts.RIGHTS`, which a fault may take away."""
 
 
-def _account_may(asked: Request, faults: Faults) -> bool:
+def _now() -> float:
+    return datetime.now(UTC).timestamp()
+
+
+def _may(account: Account, verb: str, group: str, plural: str, namespace: str, faults: Faults) -> bool:
+    denied = f"{account.namespace}/{account.name}" in faults.denied
+    return not denied and account.may(verb, group, plural, namespace)
+
+
+def _review_allows(asked: Request, faults: Faults) -> bool:
+    """The answer to a SubjectAccessReview."""
     spec = asked.body().get("spec") or {}
-    return str(spec.get("user", "")).removeprefix("system:serviceaccount:").replace(":", "/") not in faults.denied
+    account, attributes = accounts.from_user(str(spec.get("user", ""))), spec.get("resourceAttributes") or {}
+    if account is None:
+        return True
+    verb, group, plural, namespace = (str(attributes.get(field, "")) for field in _ATTRIBUTES)
+    return _may(account, verb, group, plural, namespace, faults)
 
 
 def _reviewed(asked: Request, kind: str, status: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ BUILT_IN: tuple[Served, ...] = (
     Served(resources.EVENTS, ("ev",)),
     Served(resources.CONFIG_MAPS, ("cm",)),
     Served(resources.SECRETS),
-    Served(resources.SERVICE_ACCOUNTS, ("sa",)),
+    Served(resources.SERVICE_ACCOUNTS, ("sa",), subresources=("token",)),
     Served(resources.VOLUME_CLAIMS, ("pvc",), subresources=("status",)),
     Served(_ENDPOINTS, ("ep",)),
     Served(resources.JOBS, (), ("all",), ("status",)),

@@ -96,7 +96,10 @@ def _outermost(paths: list[Path]) -> tuple[str, ...]:
 
 
 class Networks:
-    """One network per job, with nothing but a loopback on which its pods meet; it lasts while one of them runs."""
+    """One network per job, with nothing but a loopback on which its pods meet; it lasts while one of them runs.
+
+    For machines that make no `network.MemberNetwork`.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -196,6 +199,6 @@ class Isolation:
 
     def spec(self, command: list[str], env: Mapping[str, str], root: Path, **more: object) -> launcher.Spec:
         """The document that a launcher reads; ``more`` says what the command does not get by itself."""
-        paths = {"workdir": "/", "cwd": "/", "pod": [], "write": []}
+        paths = {"workdir": "/", "cwd": "/", "pod": [], "write": [], "files": {}, "hosts": ""}
         seen = {"read": list(self.view.read), "hidden": list(self.view.hidden)}
         return {"command": command, "env": dict(env), "root": str(root), **paths, **seen, **more}

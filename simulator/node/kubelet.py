@@ -5,15 +5,13 @@ simulator goes on where it was; a real process does not outlive the simulator an
 its kubelet does nothing; what ran there is found dead when it is back.
 """
 
-import base64
 import contextlib
 import os
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleet.kube.resources import CONFIG_MAPS, NODES, PODS, SECRETS
+from fleet.kube.resources import NODES, PODS
 from fleet.member.client import Object
 from fleet.member.errors import MemberMissing
 from simulator.machinery.clock import parse_stamp
@@ -34,9 +32,12 @@ from simulator.machinery.objects import (
 from simulator.node import lifecycle
 from simulator.node.isolation import Isolation
 from simulator.node.nodes import address, is_off
-from simulator.node.processes import Ports, Process, prepare, sweep
+from simulator.node.processes import Process, sweep
+from simulator.node.sandbox import Sandboxes
 
 NEVER = float("inf")
+NAMES = "names"
+"""A key of no pod (those have a slash): the names that running pods resolve may have changed."""
 
 
 @dataclass
@@ -66,19 +67,25 @@ class Kubelet(Controller):
     workers = 2
 
     def __init__(
-        self, cluster: Cluster, home: Path, *, start_delay_s: float, subnet: int, isolation: Isolation | None = None
+        self,
+        cluster: Cluster,
+        home: Path,
+        *,
+        start_delay_s: float,
+        subnet: int,
+        api_host: str,
+        isolation: Isolation | None = None,
     ) -> None:
         super().__init__(cluster)
         self._home = home
         self._start_delay_s = start_delay_s
-        self._subnet = subnet
         self._pods = cluster.informer(PODS)
         self._nodes = cluster.informer(NODES)
         self._runs: dict[str, Run] = {}
         self._failed: dict[str, int] = {}
-        self._addresses = 0
-        self._ports = Ports()
-        self._isolation = isolation or Isolation.of(os.environ, home)
+        isolation = isolation or Isolation.of(os.environ, home)
+        self._sandboxes = Sandboxes(cluster, home, isolation, subnet=subnet, api_host=api_host)
+        self._sandboxes.services.listen(lambda _kind, _service: self.queue.add(NAMES))
         self._pods.listen(self._on_pod)
         self._nodes.listen(self._on_node)
 
@@ -87,6 +94,7 @@ class Kubelet(Controller):
         for run in list(self._runs.values()):
             if run.process:
                 run.process.kill()
+        self._sandboxes.close()
 
     def crash(self, key: str, code: int = 1) -> bool:
         """Ends the pod's containers at once with this code; False when it does not run."""
@@ -105,6 +113,9 @@ class Kubelet(Controller):
         return run.started if run is not None and run.start_at is None else None
 
     def reconcile(self, key: str) -> float | None:
+        if key == NAMES:
+            self._sandboxes.refresh()
+            return None
         pod = self._pods.get(key)
         run = self._runs.get(key)
         if run is not None and (pod is None or uid_of(pod) != uid_of(run.pod)):
@@ -152,6 +163,8 @@ class Kubelet(Controller):
             run.start_at = now + self.clock.real(self._start_delay_s)
             run.restart += "waiting" in state and phase_of(pod) == "Running"
         self._runs[key] = run
+        self._sandboxes.address(pod)
+        self.queue.add(NAMES)
         return self._step(key, run)
 
     def _step(self, key: str, run: Run) -> float | None:
@@ -184,11 +197,11 @@ class Kubelet(Controller):
 
     def _begin(self, key: str, run: Run, now: float) -> None:
         run.start_at, run.started, run.code, run.reason = None, now, None, ""
-        ip, host_ip = (run.pod.get("status") or {}).get("podIP") or self._next_address(), address(node_of(run.pod))
+        ip, host_ip = self._sandboxes.address(run.pod), address(node_of(run.pod))
         if run.behaviour.process:
             addressed = {**run.pod, "status": {**(run.pod.get("status") or {}), "podIP": ip, "hostIP": host_ip}}
             try:
-                run.process = self._launch(run, addressed)
+                run.process = self._sandboxes.launch(addressed, restart=run.restart)
             except (LookupError, ValueError) as e:
                 run.start_at = now + self.clock.real(lifecycle.BACKOFF_FIRST_S)
                 self._send(run.pod, lifecycle.unstartable(run.pod, now=now, words=str(e)))
@@ -203,16 +216,6 @@ class Kubelet(Controller):
             last=run.last,
         )
         self._flush(run)
-
-    def _launch(self, run: Run, pod: Object) -> Process:
-        """Raises LookupError or ValueError with words for a person."""
-        if refusal := self._isolation.refusal(namespace_of(pod), self._home):
-            raise ValueError(refusal)
-        launch = prepare(pod, self._home, self._fetch, self._ports, restart=run.restart)
-        try:
-            return Process(launch, self._isolation)
-        except OSError as e:
-            raise ValueError(f"cannot isolate it: {e.filename}: {e.strerror}") from e
 
     def _await_process(self, key: str, run: Run, process: Process) -> None:
         code = process.wait()
@@ -286,6 +289,7 @@ class Kubelet(Controller):
             run.process.kill()
         if run.behaviour.process:
             sweep(self._home, uid_of(run.pod))
+        self._sandboxes.forget(uid_of(run.pod))
         del self._runs[key]
 
     def _flush(self, run: Run) -> None:
@@ -296,18 +300,3 @@ class Kubelet(Controller):
     def _send(self, pod: Object, status: Object) -> None:
         path = PODS.path(namespace_of(pod), name_of(pod), "status")
         self._pods.learn(self.client.merge_patch(path, {"metadata": {"uid": uid_of(pod)}, "status": status}))
-
-    def _next_address(self) -> str:
-        self._addresses += 1
-        return f"10.{self._subnet}.{self._addresses // 250 % 250}.{self._addresses % 250 + 1}"
-
-    def _fetch(self, kind: str, namespace: str, name: str) -> Mapping[str, str]:
-        resource = CONFIG_MAPS if kind == "ConfigMap" else SECRETS
-        try:
-            found = self.client.get(resource.path(namespace, name))
-        except MemberMissing:
-            raise LookupError(f"{kind} {name!r} is not found") from None
-        data = found.get("data") or {}
-        if kind == "ConfigMap":
-            return {str(k): str(v) for k, v in data.items()}
-        return {str(k): base64.b64decode(v).decode("utf-8", "replace") for k, v in data.items()}

@@ -2,7 +2,7 @@
 
 ``launcher.py run`` reads one line of JSON (`Spec`) from standard input and runs its command in namespaces of its own (mount,
 PID, IPC, host name, and the network that it is handed): it sees its own files and the system's programs, its own processes
-and its own loopback; it has no privileges and can gain none. The simulator holds the other end of standard input; when it
+and that network; it has no privileges and can gain none. The simulator holds the other end of standard input; when it
 dies, however it dies, everything the command started is killed. Leaves with the command's exit code (128 + signal when
 killed), or with 125 when the isolation cannot be had: then the command is not run.
 
@@ -48,10 +48,12 @@ LIMITS = {
 }
 SCRATCH = "size=256m,mode=1777"
 """Scratch space is memory."""
+HOSTS = "/etc/hosts"
 LIBC = ctypes.CDLL(None, use_errno=True)
 Spec = dict[str, Any]
 """command, env, workdir and cwd (where the first does not exist), root (an empty folder), read (of the system), hidden (of
-those), pod (its own, to read), write (its own), hostname, namespaces (descriptors to enter)."""
+those), pod (its own, to read), write (its own), hostname, namespaces (descriptors to enter), files (path to text), hosts (the
+file that becomes its /etc/hosts; empty: one that names the loopback)."""
 
 
 def main(arguments: list[str]) -> int:
@@ -205,6 +207,8 @@ def build_root(spec: Spec) -> None:
         attach(root, Path(path), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
     for path in spec["write"]:
         attach(root, Path(path), ATTR_NOSUID | ATTR_NODEV)
+    if spec["hosts"]:
+        show(Path(spec["hosts"]), inside(root, HOSTS), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
     mount("none", root, "", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
     os.chdir(root)
     call("pivot_root", b".", b".")
@@ -216,7 +220,9 @@ def etc_files(spec: Spec) -> dict[str, str]:
     return {
         "/etc/passwd": f"root:x:0:0::/:/bin/sh\npod:x:{POD_UID}:{POD_UID}::{spec['cwd']}:/bin/sh\n",
         "/etc/group": f"root:x:0:\npod:x:{POD_UID}:\n",
-        "/etc/hosts": f"127.0.0.1 localhost {spec['hostname']}\n",
+        "/etc/nsswitch.conf": "hosts: files\n",
+        HOSTS: f"127.0.0.1 localhost {spec['hostname']}\n",
+        **spec["files"],
     }
 
 
@@ -241,6 +247,11 @@ def attach(root: Path, path: Path, attributes: int) -> None:
         target.mkdir(exist_ok=True)
     else:
         target.touch()
+    show(path, target, attributes)
+
+
+def show(path: Path, target: Path, attributes: int) -> None:
+    """Shows a path of this machine at a target that exists."""
     mount(path, target, "", MS_BIND | MS_REC)
     if attributes:
         change = struct.pack("QQQQ", attributes, 0, 0, 0)

@@ -2,8 +2,9 @@
 
 Isolated: see `launcher`. What differs from a container, on purpose: ``python`` is this interpreter; volumes become
 directories of the member's home, and every mount path in command, args and env is replaced by its directory (the map is in
-``CONVOY_MOUNTS``); pods of one job talk over a 127.0.0.1 of their own, so ``MASTER_ADDR`` and ``MASTER_PORT`` (with their
-``PET_`` twins) are rewritten to it and to a port of the job's own. Knows no API server: what it needs of one is handed in.
+``CONVOY_MOUNTS``). Where this machine makes no network for the member, pods of one job talk over a 127.0.0.1 of their own, and
+``MASTER_ADDR`` and ``MASTER_PORT`` (with their ``PET_`` twins) are rewritten to it and to a port of the job's own. Knows no
+API server: what it needs of one is handed in.
 """
 
 import contextlib
@@ -16,16 +17,18 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulator.machinery.objects import Object, controller_of, name_of, namespace_of, uid_of
-from simulator.node import launcher
+from simulator.node import launcher, names
 from simulator.node.isolation import Isolation, start_launcher
 
 FetchData = Callable[[str, str, str], Mapping[str, str]]
 """(ConfigMap or Secret, namespace, name) -> its files as text; raises LookupError when it is not there."""
 
+ACCOUNT_FILES = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VARIABLE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 _KEPT = ("LANG", "LC_ALL")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -42,10 +45,15 @@ class Launch:
     """The pod's own; the command sees of it what ``read`` and ``write`` name."""
     log: Path
     job: str
-    """Pods of one job share a network."""
+    """Pods of one job share a loopback where the member has no network."""
+    hostname: str
     workdir: str
     read: tuple[Path, ...]
     write: tuple[Path, ...]
+    files: dict[str, str] = field(default_factory=dict)
+    """Path in the pod to text, as the files of its ServiceAccount."""
+    hosts: Path | None = None
+    """What becomes its /etc/hosts; none: a file that names the loopback."""
 
     @property
     def work(self) -> Path:
@@ -69,22 +77,28 @@ class Ports:
             return self._by_job[job]
 
 
+Network = AbstractContextManager[tuple[int, ...]]
+
+
 class Process:
     """A started launcher, with its command inside. OSError: the kernel does not isolate it."""
 
-    def __init__(self, launch: Launch, isolation: Isolation) -> None:
+    def __init__(self, launch: Launch, isolation: Isolation, network: Network | None = None) -> None:
+        """``network`` gives the descriptors of the pod's network; without it, its job's loopback is used."""
         self.log = launch.log
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         root = launch.folder / "root"
         root.mkdir(exist_ok=True)
-        self._network = isolation.networks.of(launch.job)
+        self._network = network or isolation.networks.of(launch.job)
         namespaces = self._network.__enter__()
         spec = isolation.spec(
             launch.command,
             launch.env,
             root,
             namespaces=list(namespaces),
-            hostname=launch.env["HOSTNAME"][:63],
+            hostname=launch.hostname,
+            files=launch.files,
+            hosts=str(launch.hosts or ""),
             workdir=launch.workdir,
             cwd=str(launch.work),
             pod=[str(path) for path in launch.read],
@@ -119,8 +133,33 @@ class Process:
             return
 
 
-def prepare(pod: Object, home: Path, fetch: FetchData, ports: Ports, *, restart: int) -> Launch:
-    """Lays out the pod's directory and says what to run. Raises LookupError or ValueError with words for a person."""
+@dataclass(frozen=True, slots=True)
+class InCluster:
+    """How a pod reaches the API of its member, as every in-cluster client looks for it."""
+
+    host: str
+    port: int
+    token: str
+    ca_pem: str
+    namespace: str
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"KUBERNETES_SERVICE_HOST": self.host, "KUBERNETES_SERVICE_PORT": str(self.port)}
+
+    @property
+    def files(self) -> dict[str, str]:
+        contents = {"token": self.token, "ca.crt": self.ca_pem, "namespace": self.namespace}
+        return {f"{ACCOUNT_FILES}/{name}": text for name, text in contents.items()}
+
+
+def prepare(
+    pod: Object, home: Path, fetch: FetchData, ports: Ports | None, *, restart: int, cluster: InCluster | None = None
+) -> Launch:
+    """Lays out the pod's directory and says what to run. Raises LookupError or ValueError with words for a person.
+
+    Without ``ports`` the pod has an address in the member's network, and its /etc/hosts is ``hosts`` in its folder.
+    """
     container = pod["spec"]["containers"][0]
     folder = home / "pods" / uid_of(pod)
     work = _give(folder / "work")
@@ -128,7 +167,8 @@ def prepare(pod: Object, home: Path, fetch: FetchData, ports: Ports, *, restart:
     env = _environment(pod, container, fetch)
     owner = controller_of(pod)
     job = owner["uid"] if owner else uid_of(pod)
-    _localise(env, ports, job)
+    if ports is not None:
+        _localise(env, ports, job)
     env = {name: _relocate(value, mounts) for name, value in env.items()}
     words = [*(container.get("command") or []), *(container.get("args") or [])]
     if not words:
@@ -138,13 +178,18 @@ def prepare(pod: Object, home: Path, fetch: FetchData, ports: Ports, *, restart:
         command[0] = sys.executable
     base = {name: os.environ[name] for name in _KEPT if name in os.environ}
     base |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{_PATH}", "HOME": str(work)}
-    about = {"HOSTNAME": name_of(pod), "POD_NAME": name_of(pod), "POD_NAMESPACE": namespace_of(pod)}
+    hostname = names.hostname(pod)
+    about = {"HOSTNAME": hostname, "POD_NAME": name_of(pod), "POD_NAMESPACE": namespace_of(pod)}
+    about |= cluster.env if cluster else {}
     return Launch(
         command=command,
         env={**base, **about, "CONVOY_MOUNTS": json.dumps(mounts), **env},
         folder=folder,
         log=log_path(home, pod, restart),
         job=job,
+        hostname=hostname,
+        files=cluster.files if cluster else {},
+        hosts=None if ports is not None else folder / "hosts",
         workdir=_relocate(container.get("workingDir") or "", mounts) or str(work),
         read=read,
         write=(work, *write),
@@ -236,9 +281,9 @@ def _files(volume: Object, namespace: str, fetch: FetchData) -> dict[str, str]:
 def _environment(pod: Object, container: Object, fetch: FetchData) -> dict[str, str]:
     env: dict[str, str] = {}
     for source in container.get("envFrom") or []:
-        for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
-            if field in source:
-                found = fetch(kind, namespace_of(pod), source[field]["name"])
+        for reference, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+            if reference in source:
+                found = fetch(kind, namespace_of(pod), source[reference]["name"])
                 env.update({source.get("prefix", "") + key: value for key, value in found.items()})
     for entry in container.get("env") or []:
         if "valueFrom" in entry:
@@ -249,12 +294,12 @@ def _environment(pod: Object, container: Object, fetch: FetchData) -> dict[str, 
 
 
 def _value_from(pod: Object, source: Object, fetch: FetchData) -> str:
-    for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
-        if field in source:
-            data = fetch(kind, namespace_of(pod), source[field]["name"])
-            if source[field]["key"] not in data and not source[field].get("optional"):
-                raise LookupError(f"{kind} {source[field]['name']!r} has no key {source[field]['key']!r}")
-            return data.get(source[field]["key"], "")
+    for reference, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
+        if reference in source:
+            data = fetch(kind, namespace_of(pod), source[reference]["name"])
+            if source[reference]["key"] not in data and not source[reference].get("optional"):
+                raise LookupError(f"{kind} {source[reference]['name']!r} has no key {source[reference]['key']!r}")
+            return data.get(source[reference]["key"], "")
     found = pod
     path = str((source.get("fieldRef") or {}).get("fieldPath") or "")
     key = re.match(r"^metadata\.(labels|annotations)\['(.+)'\]$", path)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from simulator.node.isolation import Isolation, Policy, View
+from simulator.node.network import MemberNetwork
 
 
 def _fault() -> str:
@@ -15,3 +16,15 @@ def _fault() -> str:
 
 FAULT = _fault()
 needs_isolation = pytest.mark.skipif(bool(FAULT), reason=FAULT)
+
+
+def _network_fault() -> str:
+    network = MemberNetwork(19, "https://127.0.0.1:1")
+    try:
+        return FAULT or network.fault
+    finally:
+        network.close()
+
+
+NETWORK_FAULT = _network_fault()
+needs_network = pytest.mark.skipif(bool(NETWORK_FAULT), reason=f"no network for pods: {NETWORK_FAULT}")

@@ -1,0 +1,91 @@
+"""ServiceAccounts of a simulated member: their tokens, and what these may do.
+
+A simulated member has no RBAC objects. Every ServiceAccount may do in its own namespace what the charts of the operators it
+plays grant there (DLRover's ``default-role``), and nothing else: no Secrets, no other namespace, nothing of the cluster.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fleet.kube.resources import CONFIG_MAPS, ELASTIC_JOBS, PODS, SERVICES
+
+READ, WRITE = ("get", "list", "watch"), ("create", "update", "patch", "delete", "deletecollection")
+RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    (PODS.group, PODS.plural): (*READ, *WRITE),
+    (SERVICES.group, SERVICES.plural): (*READ, *WRITE),
+    (CONFIG_MAPS.group, CONFIG_MAPS.plural): (*READ, *WRITE),
+    (ELASTIC_JOBS.group, ELASTIC_JOBS.plural): (*READ, *WRITE),
+}
+"""API group and plural -> verbs. ``pods/log`` is read with pods."""
+_SHORTEST_S, _USUAL_S = 600, 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    namespace: str
+    name: str
+
+    @property
+    def user(self) -> str:
+        return f"system:serviceaccount:{self.namespace}:{self.name}"
+
+    def may(self, verb: str, group: str, plural: str, namespace: str) -> bool:
+        return namespace == self.namespace and verb in RIGHTS.get((group, plural), ())
+
+
+def from_user(user: str) -> Account | None:
+    """The ServiceAccount that a user name stands for; None for any other user."""
+    parts = user.split(":")
+    return Account(*parts[2:]) if parts[:2] == ["system", "serviceaccount"] and len(parts) == 4 else None
+
+
+class Tokens:
+    """Tokens signed with a key that lasts as long as the server runs, as its pods do."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def issue(self, account: Account, seconds: Any, now: float) -> tuple[str, float]:
+        """A token and when it expires. ``seconds`` is what a TokenRequest asks for."""
+        valid_s = max(int(seconds), _SHORTEST_S) if isinstance(seconds, int) else _USUAL_S
+        claims = json.dumps([account.namespace, account.name, now + valid_s]).encode()
+        return f"{_encoded(claims)}.{_encoded(self._signature(claims))}", now + valid_s
+
+    def account(self, authorization: bytes, now: float) -> Account | None:
+        """Whose token a request bears; None when it is none of ours, or has expired."""
+        scheme, _, token = authorization.decode("latin-1").partition(" ")
+        claims, _, signature = token.partition(".")
+        try:
+            body, signed = _decoded(claims), _decoded(signature)
+        except ValueError:
+            return None
+        if scheme != "Bearer" or not hmac.compare_digest(signed, self._signature(body)):
+            return None
+        namespace, name, expires = json.loads(body)
+        return Account(namespace, name) if now < expires else None
+
+    def _signature(self, claims: bytes) -> bytes:
+        return hmac.digest(self._key, claims, hashlib.sha256)
+
+
+def verb_of(method: str, name: str, *, watch: bool) -> str:
+    """The Kubernetes verb of a request."""
+    if method == "GET":
+        return "get" if name else "watch" if watch else "list"
+    if method == "DELETE":
+        return "delete" if name else "deletecollection"
+    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(method, "")
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,0 +1,45 @@
+"""What the names of a member's Services and pods mean to its isolated pods: the lines of their /etc/hosts. Pure.
+
+A member has no DNS server; this file is what every resolver reads. A Service stands for the addresses of the pods it
+selects, with their own ports, so a Service whose port differs from its target port is not served.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from simulator.machinery.objects import Object, is_finished, labels_of, name_of, namespace_of, uid_of
+
+DOMAIN = "svc.cluster.local"
+
+
+def hosts_file(
+    pod: Object, pods: Iterable[tuple[Object, str]], services: Iterable[Object], gateway: str, api: str
+) -> str:
+    """The file of one pod. ``pods`` (with addresses) and ``services`` are those of its namespace; ``api`` is the name under
+    which the member's API answers at the gateway.
+    """
+    living = [(other, address) for other, address in pods if not is_finished(other)]
+    lines = ["127.0.0.1 localhost", f"{gateway} {api} kubernetes.default.svc kubernetes.default kubernetes"]
+    lines += [f"{address} {hostname(pod)}" for other, address in living if uid_of(other) == uid_of(pod)]
+    for service in sorted(services, key=name_of):
+        lines += _service(service, living)
+    return "\n".join(lines) + "\n"
+
+
+def hostname(pod: Object) -> str:
+    return str(pod["spec"].get("hostname") or name_of(pod))[:63]
+
+
+def _service(service: Object, pods: list[tuple[Object, str]]) -> list[str]:
+    selector: Mapping[str, str] = (service.get("spec") or {}).get("selector") or {}
+    if not selector:
+        return []
+    name, namespace = name_of(service), namespace_of(service)
+    selected = [(pod, address) for pod, address in pods if selector.items() <= labels_of(pod).items()]
+    lines = [f"{address} {_spellings(name, namespace)}" for _, address in selected]
+    members = [(pod, address) for pod, address in selected if pod["spec"].get("subdomain") == name]
+    return lines + [f"{address} {_spellings(f'{hostname(pod)}.{name}', namespace)}" for pod, address in members]
+
+
+def _spellings(name: str, namespace: str) -> str:
+    """Every form that a pod's search path resolves."""
+    return f"{name} {name}.{namespace} {name}.{namespace}.svc {name}.{namespace}.{DOMAIN}"

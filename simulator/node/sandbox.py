@@ -1,0 +1,161 @@
+"""Where the process of a pod runs: its address in the member's network, the names it resolves, its way to the member's API.
+
+A pod has its address from the moment its node takes it, so that a gang's pods know one another's names before the first of
+them starts. Decides nothing about a pod's life: `kubelet` does.
+"""
+
+import base64
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from fleet.kube.resources import CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES
+from fleet.member.errors import MemberError, MemberMissing
+from simulator.machinery.clock import stamp
+from simulator.machinery.controller import Cluster
+from simulator.machinery.objects import Object, name_of, namespace_of, uid_of
+from simulator.node import names
+from simulator.node.isolation import Isolation
+from simulator.node.network import API_PORT, MemberNetwork
+from simulator.node.processes import InCluster, Launch, Ports, Process, prepare
+
+TOKEN_S = 30 * 86400
+"""A token lasts this long; a kubelet would renew it, and no process of a simulated pod runs longer."""
+_PER_THIRD_OCTET = 250
+
+
+class Sandboxes:
+    """The sandboxes of one simulated member's process pods."""
+
+    def __init__(self, cluster: Cluster, home: Path, isolation: Isolation, *, subnet: int, api_host: str) -> None:
+        """``api_host``: a name on the certificate of the member's API server."""
+        self._cluster, self._home, self._isolation = cluster, home, isolation
+        self._pods = cluster.informer(PODS)
+        self.services = cluster.informer(SERVICES)
+        self._network = MemberNetwork(subnet, cluster.client.access.server)
+        self._subnet, self._api_host = subnet, api_host
+        self._ports = Ports()
+        self._lock = threading.Lock()
+        self._addresses: dict[str, str] = {}
+        self._last = 0
+        self._hosts: dict[str, tuple[Object, Path]] = {}
+        """By uid: the running pods whose names are kept up to date."""
+
+    def close(self) -> None:
+        self._network.close()
+
+    def address(self, pod: Object) -> str:
+        """The pod's address, from the first time it is asked for until `forget`."""
+        with self._lock:
+            known = self._addresses.get(uid_of(pod)) or str((pod.get("status") or {}).get("podIP") or "")
+            self._addresses[uid_of(pod)] = known or self._free_address()
+            return self._addresses[uid_of(pod)]
+
+    def forget(self, uid: str) -> None:
+        with self._lock:
+            self._addresses.pop(uid, None)
+            self._hosts.pop(uid, None)
+
+    def launch(self, pod: Object, *, restart: int) -> Process:
+        """Starts the pod's process. Raises LookupError or ValueError with words for a person."""
+        if refusal := self._isolation.refusal(namespace_of(pod), self._home):
+            raise ValueError(refusal)
+        networked = not self._network.fault
+        ports, access = (None, self._access(pod)) if networked else (self._ports, None)
+        launch = prepare(pod, self._home, self._fetch, ports, restart=restart, cluster=access)
+        try:
+            if not networked:
+                self._warn(pod)
+                return Process(launch, self._isolation)
+            self._name(pod, launch)
+            return Process(launch, self._isolation, self._network.of(self.address(pod)))
+        except OSError as e:
+            raise ValueError(f"cannot isolate it: {e.filename}: {e.strerror}") from e
+
+    def refresh(self) -> None:
+        """Brings the names of every running pod up to date."""
+        with self._lock:
+            open_files = list(self._hosts.values())
+        for pod, path in open_files:
+            self._write(pod, path)
+
+    def _free_address(self) -> str:
+        taken = set(self._addresses.values())
+        while True:
+            self._last += 1
+            third, fourth = divmod(self._last % (_PER_THIRD_OCTET**2), _PER_THIRD_OCTET)
+            address = f"10.{self._subnet}.{third}.{fourth + 2}"
+            if address not in taken:
+                return address
+
+    def _name(self, pod: Object, launch: Launch) -> None:
+        assert launch.hosts is not None  # noqa: S101
+        self._write(pod, launch.hosts)
+        with self._lock:
+            self._hosts[uid_of(pod)] = (pod, launch.hosts)
+
+    def _write(self, pod: Object, path: Path) -> None:
+        """In place, for the pod sees this very file."""
+        namespace = namespace_of(pod)
+        pods = [other for other in self._pods.all() if namespace_of(other) == namespace]
+        services = [service for service in self.services.all() if namespace_of(service) == namespace]
+        text = names.hosts_file(pod, self._addressed(pods), services, self._network.gateway, self._api_host)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            path.chmod(0o644)
+
+    def _addressed(self, pods: list[Object]) -> list[tuple[Object, str]]:
+        with self._lock:
+            known = [
+                (pod, self._addresses.get(uid_of(pod)) or (pod.get("status") or {}).get("podIP") or "") for pod in pods
+            ]
+        return [(pod, address) for pod, address in known if address]
+
+    def _access(self, pod: Object) -> InCluster | None:
+        """None where the pod wants no token, or its ServiceAccount gets none."""
+        spec, namespace = pod["spec"], namespace_of(pod)
+        if spec.get("automountServiceAccountToken") is False:
+            return None
+        path = SERVICE_ACCOUNTS.path(namespace, spec.get("serviceAccountName") or "default", "token")
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_S},
+        }
+        try:
+            token = self._cluster.client.create(path, request)["status"]["token"]
+        except MemberError:
+            return None
+        return InCluster(self._api_host, API_PORT, token, self._cluster.client.access.ca_pem, namespace)
+
+    def _warn(self, pod: Object) -> None:
+        """An event of the pod: on this machine it runs without a network of its own."""
+        words = f"This machine makes no network for pods ({self._network.fault}): those of one job share a loopback."
+        involved = {"kind": "Pod", "apiVersion": "v1", "name": name_of(pod), "namespace": namespace_of(pod)}
+        now = stamp(self._cluster.clock.now())
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{name_of(pod)}.", "namespace": namespace_of(pod)},
+            "involvedObject": {**involved, "uid": uid_of(pod)},
+            "type": "Warning",
+            "reason": "LoopbackNetwork",
+            "message": words,
+            "source": {"component": "kubelet"},
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        with contextlib.suppress(MemberError):
+            self._cluster.client.create(EVENTS.path(namespace_of(pod)), event)
+
+    def _fetch(self, kind: str, namespace: str, name: str) -> Mapping[str, str]:
+        resource = CONFIG_MAPS if kind == "ConfigMap" else SECRETS
+        try:
+            data = self._cluster.client.get(resource.path(namespace, name)).get("data") or {}
+        except MemberMissing:
+            raise LookupError(f"{kind} {name!r} is not found") from None
+        if kind == "ConfigMap":
+            return {str(k): str(v) for k, v in data.items()}
+        return {str(k): base64.b64decode(v).decode("utf-8", "replace") for k, v in data.items()}
