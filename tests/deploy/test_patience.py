@@ -147,8 +147,10 @@ def test_it_stops_asking_when_the_product_is_gone(port: int) -> None:
 
 PARENT = """
 import sys
+import signal
 from pathlib import Path
 from deploy.bootstrap import tools
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start with it ignored
 tools.run(["sh", "-c", "sleep 300 & echo $! > " + sys.argv[1] + "; wait"], cwd=Path("/"), doing="sleep")
 """
 

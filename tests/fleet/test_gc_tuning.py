@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-SHORTEN = "from fleet import pauses; pauses.shorten()"
+SHORTEN = "from fleet import gc_tuning; gc_tuning.shorten()"
 DOOR = "import deploy.config.asgi"
 WORKER = "from celery.signals import worker_ready; import deploy.config.celery; worker_ready.send(None)"
 

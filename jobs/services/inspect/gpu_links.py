@@ -30,7 +30,7 @@ class NodeDevices:
     node: str
     topology: bool
     """Whether it hands out GPUs by their links; without, nothing below is told."""
-    member_clients: tuple[tuple[str, ...], ...] = ()
+    links: tuple[tuple[str, ...], ...] = ()
     bandwidth: tuple[tuple[float, ...], ...] = ()
     gpus: tuple[Gpu, ...] = ()
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from fleet.models import Cluster
 from jobs.models import Job, Work
 from jobs.services.follow import sweep
+from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling import loop, preemption
 from jobs.services.submission import actions
 from quotas.models import Queue
@@ -61,7 +62,7 @@ def meanwhile(monkeypatch, *deeds: Callable[[], None]) -> None:
             left.pop(0)()
         return len(deeds) - len(left)
 
-    monkeypatch.setattr(loop, "requests", requests)
+    monkeypatch.setattr(cycle_requests, "requests", requests)
 
 
 def test_it_stops_nobody_where_what_has_ended_meanwhile_is_room_enough(claimed, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support import postgres
 
-STORIES = Path(__file__).with_name("test_reclaiming_alike.py")
+STORIES = Path(__file__).with_name("test_preemption_alike.py")
 
 
 @pytest.mark.skipif(bool(postgres.MISSING), reason=f"not at hand: {', '.join(postgres.MISSING)}")
