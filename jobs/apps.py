@@ -1,4 +1,4 @@
-"""Demand as a Django application; on start it tells the fleet which members' objects it follows."""
+"""Demand as a Django application; on start it registers with the fleet the objects of members that it follows."""
 
 from django.apps import AppConfig
 

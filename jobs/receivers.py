@@ -1,4 +1,4 @@
-"""What demand does at news of supply: enqueue work, nothing else; and say no when a cluster that runs jobs is to leave."""
+"""Handlers of the signals of `fleet` and `quotas`: they enqueue work, and veto the detachment of a cluster that runs jobs."""
 
 from fleet import events
 from fleet.models import Cluster

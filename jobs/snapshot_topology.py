@@ -54,7 +54,7 @@ def whereabouts() -> Whereabouts:
 
 
 def tables() -> dict[str, dict[str, Place]]:
-    """The table by entry. Lines that are none were told about when it was applied, and do not count."""
+    """The table by entry. Invalid lines were reported when it was applied, and are skipped."""
     row = Dependent.objects.filter(kind="ConfigMap", namespace=NAMESPACE, name=network.TABLE).first()
     data = row.manifest.get("data") if row else None
     if not isinstance(data, dict):

@@ -1,6 +1,6 @@
 """The admin console of quotas: the tree as a tree, the queues, the history, and who leads what.
 
-The tree's page only shows a shell: what it reads and saves goes through REST, so that nobody may do here what they may not do
+The tree's page only shows a shell: what it reads and saves goes through REST, so that no user may do here what they may not do
 there. Rights are those of `fleet.services.access` and `quotas.services.scopes`, not Django's own.
 """
 

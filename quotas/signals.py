@@ -1,4 +1,4 @@
-"""What entitlement tells the apps above it, without knowing them."""
+"""Signals of changes of entitlement, for the apps above, which are not known here."""
 
 from django.dispatch import Signal
 

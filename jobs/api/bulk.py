@@ -1,4 +1,4 @@
-"""One action on many jobs over REST, with a preview; what was refused is told job by job, beside what was done."""
+"""One action on many jobs over REST, with a preview; refusals are listed job by job, beside what was done."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ class BulkView(APIView):
         if not access.may_somewhere(request.user, action.value, "Job"):
             raise access.refusal(request.user, action.value, "Job")
         rows = visible(Job.objects.filter(uid__in=asked["ids"]), request.user)
-        told = bulk.run(
+        results = bulk.run(
             action,
             asked["ids"],
             rows,
@@ -65,9 +65,9 @@ class BulkView(APIView):
             now=timezone.now(),
             preview=asked["preview"],
         )
-        done = sum(each.done for each in told)
-        answer = {"action": action, "preview": asked["preview"], "done": done, "refused": len(told) - done}
-        return Response(BulkDoneSerializer({**answer, "results": told}).data)
+        done = sum(each.done for each in results)
+        answer = {"action": action, "preview": asked["preview"], "done": done, "refused": len(results) - done}
+        return Response(BulkDoneSerializer({**answer, "results": results}).data)
 
 
 def _refusal(user: Any, action: Action, job: Job) -> str:

@@ -65,9 +65,9 @@ class DryRunView(APIView):
         """Whether jobs would be admitted now, beside all that wait, and whom they would take their place back from."""
         documents = allowed_documents(request, "apply")
         found = dry_runs.would(documents, by=request.user.get_username(), now=timezone.now())
-        told = DryRunSerializer({"jobs": found}).data
+        answer = DryRunSerializer({"jobs": found}).data
         allowed = access.visible_namespaces(request.user)
-        for each in (victim for job in told["jobs"] for victim in job["reclaims"]):
+        for each in (victim for job in answer["jobs"] for victim in job["reclaims"]):
             if allowed is not None and each["name"].partition("/")[0] not in allowed:
                 each["id"] = each["name"] = ""
-        return Response(told)
+        return Response(answer)

@@ -45,8 +45,8 @@ class Numbers(Collector):
         yield from _amounts(clusters)
 
 
-def _counts(name: str, told: str, states: Iterable[str], found: list[str]) -> Metric:
-    family = GaugeMetricFamily(name, told, labels=["state"])
+def _counts(name: str, help_text: str, states: Iterable[str], found: list[str]) -> Metric:
+    family = GaugeMetricFamily(name, help_text, labels=["state"])
     for state in states:
         family.add_metric([state], found.count(state))
     return family
@@ -86,7 +86,7 @@ def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
 
 
 def _is_local(request: HttpRequest) -> bool:
-    """A proxy on this machine speaks for somebody else."""
+    """A proxy on this machine forwards requests of other machines."""
     if "HTTP_X_FORWARDED_FOR" in request.META or "HTTP_FORWARDED" in request.META:
         return False
     try:

@@ -56,7 +56,7 @@ class Work(models.Model):
     name = models.CharField(max_length=253)
     state = models.CharField(max_length=16, choices=State.choices, default=State.PENDING)
     claim = models.CharField(max_length=64, blank=True)
-    """Whoever is talking to the member about this work right now; empty: nobody."""
+    """Token of the worker that is talking to the member about this work; empty: none is."""
     claimed_at = models.DateTimeField(null=True, blank=True)
     due_at = models.DateTimeField()
     """Not to be tried (again) before this."""

@@ -27,7 +27,7 @@ class Job(models.Model):
     ON_MEMBER = (State.PLACED, State.DISPATCHED, State.RUNNING, State.BACKOFF)
     """States with a current attempt that counts; in Backoff its copy has failed and the toleration runs."""
     OFF_MEMBER = (State.QUEUED, State.SUSPENDED)
-    """States without an attempt: what a member told last is of one that is over, whose pods may still be leaving."""
+    """States without a current attempt: the last report of a member is of an attempt that is over, whose pods may still end."""
     FINISHED = (State.SUCCEEDED, State.FAILED)
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

@@ -29,7 +29,7 @@ class Queue(models.Model):
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
     state_by = models.CharField(max_length=150, blank=True)
     state_at = models.DateTimeField(null=True)
-    """When somebody last held, drained, stopped or opened it; null: nobody did yet."""
+    """When it was last held, drained, stopped or opened; null: never."""
     state_comment = models.CharField(max_length=500, blank=True)
     created_at = models.DateTimeField()
     resource_version = models.BigIntegerField(default=0)

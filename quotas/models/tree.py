@@ -17,7 +17,7 @@ class QuotaTree(models.Model):
     manifest = models.JSONField()
     """As submitted, without status and without what a server fills in."""
     generation = models.PositiveIntegerField(default=1)
-    """Rises with every change of the manifest: whoever read an older tree has to read again."""
+    """Rises with every change of the manifest: what was derived from an older tree has to be derived again."""
     created_at = models.DateTimeField()
     changed_by = models.CharField(max_length=150, blank=True)
     resource_version = models.BigIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""What a change of the quota tree would do, told before anybody saves it. Writes nothing.
+"""Shows what a change of the quota tree would do before it is saved. Writes nothing.
 
 An invalid tree is an answer here and not a refusal: its faults come with the node they are about.
 """
@@ -72,7 +72,7 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -
 
 
 def _asked(old: Tree | None, new: Tree) -> tuple[list[str], usage.Outside]:
-    with transaction.atomic():  # whoever is asked writes what the change would make of its own rows
+    with transaction.atomic():  # receivers write what the change would make of their own rows
         answers = signals.tree_changing.send(sender=QuotaTree, before=old, after=new)
         outside = usage.outside()
         transaction.set_rollback(True)

@@ -30,14 +30,14 @@ def set_state(queue: Queue, state: State, *, by: str, now: datetime, comment: st
         return False
     audit.seen(queue)
     with transaction.atomic():
-        told = {"state": state, "state_by": by, "state_at": now, "state_comment": comment[:500]}
-        if Queue.objects.filter(pk=queue.pk, state=queue.state).update(**told) != 1:
-            raise Conflict(f"Somebody else changed queue {queue.name} at the same moment: look again.")
+        values = {"state": state, "state_by": by, "state_at": now, "state_comment": comment[:500]}
+        if Queue.objects.filter(pk=queue.pk, state=queue.state).update(**values) != 1:
+            raise Conflict(f"Queue {queue.name} was changed at the same moment: look again.")
         [version] = events.announce([change(queue)], now)
         Queue.objects.filter(pk=queue.pk).update(resource_version=version)
         why = f": {comment}" if comment else ""
         events.record(change(queue), f"Queue{state.label}", f"{by} {_DID[state]} the queue, {_MEANS[state]}{why}", now)
         transaction.on_commit(partial(signals.queue_changed.send, Queue, queue=queue.pk, state=state), robust=True)
-    for name, value in {**told, "resource_version": version}.items():
+    for name, value in {**values, "resource_version": version}.items():
         setattr(queue, name, value)
     return True

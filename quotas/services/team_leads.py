@@ -1,4 +1,4 @@
-"""Team leads named and unnamed. Like roles, they are not journaled, for nobody watches them; the audit has a line of each."""
+"""Names and removes team leads. Like roles, they are not journalled, as no watch follows them; the audit has a line of each."""
 
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet

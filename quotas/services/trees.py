@@ -1,7 +1,8 @@
 """The quota tree comes, changes and goes, and its queues with it; every door ends here.
 
 One transaction writes the tree, its revision, its queues, the journal and the timeline. A change that would strand jobs is
-refused by those who have them (`quotas.signals.tree_changing`), one of what somebody else leads by `quotas.services.scopes`.
+refused by the apps that own them (`quotas.signals.tree_changing`); one of a node that another person leads, by
+`quotas.services.scopes`.
 """
 
 import json
@@ -66,7 +67,7 @@ def save(manifest: Mapping[str, Any], saving: Saving, rng: Random | None = None)
                 _follow(read[0], saving.now, rng or SystemRandom())
             beside = usage.outside_warnings(read[0], usage.outside())
     except IntegrityError as e:
-        raise Conflict("Somebody else changed the quota tree at the same moment: apply it again.") from e
+        raise Conflict("The quota tree was changed at the same moment: apply it again.") from e
     return Applied(row, action, (*read[1], *beside))
 
 

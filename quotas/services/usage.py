@@ -1,6 +1,6 @@
 """What is in use of the quota tree now, node by node: used, requested, borrowed, lent; and what is in use beside it.
 
-Jobs are unknown down here: whoever has them registers how to ask for their charges, once, when the process starts.
+This app does not know jobs: the app above registers how to read their charges, once, when the process starts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -78,13 +78,13 @@ def report(tree: Tree) -> dict[str, dict[str, Amount]]:
 
 
 def of(tree: Tree, admitted: Iterable[Charge], waiting: Iterable[Charge]) -> dict[str, dict[str, Amount]]:
-    """A job whose leaf has just gone is somebody's work in hand, and counts nowhere."""
+    """A job whose leaf has just been removed is about to be resolved again, and counts nowhere."""
     leaves = {leaf.path for leaf in tree.leaves}
     ledger = Ledger.of(tree, [each for each in admitted if each.leaf in leaves])
     used = _by_path(ledger)
     for each in waiting:
         if each.leaf in leaves:
-            with suppress(OverflowError):  # whoever asks for more than there are numbers will never fit
+            with suppress(OverflowError):  # a request beyond 64 bits can never fit
                 ledger.charge(each)
     requested = _by_path(ledger)
     lent = _lent(tree, used)

@@ -84,5 +84,5 @@ def of(row: QuotaTree, user: Any) -> TreeView:
 def _queue(queue: Queue | None) -> dict[str, str]:
     """The queues are read after the tree: one may be gone by then."""
     named = ("queue", "queue_state", "queue_state_by", "queue_comment")
-    told = (queue.name, queue.state, queue.state_by, queue.state_comment) if queue else ("",) * 4
-    return dict(zip(named, told, strict=True))
+    values = (queue.name, queue.state, queue.state_by, queue.state_comment) if queue else ("",) * 4
+    return dict(zip(named, values, strict=True))

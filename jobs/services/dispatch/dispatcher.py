@@ -2,7 +2,7 @@
 
 claim → call the member, outside any transaction → record under the claim. A worker may die at any line: before the call,
 nothing happened; after it, the next one finds the copy and records it. A work whose state was changed meanwhile (the job was
-deleted, suspended, moved) is not recorded as sent; whoever changed it sees to it next.
+deleted, suspended, moved) is not recorded as sent; the change enqueued the next push.
 """
 
 from collections.abc import Callable, Sequence
@@ -122,7 +122,7 @@ def _act(work: Work, job: Job | None, clock: Clock) -> None:
 def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
     """Not while an older copy may still run where we could remove it (invariant I4); else the work is now being sent.
 
-    A copy on a cluster that cannot be reached blocks nobody: it is fenced by its older attempt number. One on a cluster that
+    A copy on a cluster that cannot be reached blocks no other: it is fenced by its older attempt number. One on a cluster that
     is out of sight through a fault of ours most likely runs, and blocks, unless a person has drained that cluster.
     """
     older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
@@ -229,8 +229,8 @@ def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> 
 def _say_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
     record_event(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
     if overridden_by:
-        told = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
-        record_event(job, "ApplyOverridePolicySucceed", told, now)
+        message = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
+        record_event(job, "ApplyOverridePolicySucceed", message, now)
 
 
 @transaction.atomic

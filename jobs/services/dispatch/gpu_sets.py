@@ -1,8 +1,8 @@
 """Which GPUs of a node a gang gets, where the node hands them out by their links: decided before the job is sent, and kept.
 
-The member is asked first, outside any transaction: the link matrix, and who has which GPU. Then, while nobody else decides on
-that cluster, the sets are chosen beside all that is promised to others and written to the binding. Sent again, the same attempt
-finds its sets there. A member that will not tell costs nothing but the choice: its device plugin gives what is free.
+The member is asked first, outside any transaction: the link matrix, and which GPUs are taken. Then the sets are chosen beside
+all that is promised to others, under a lock of that cluster, and written to the binding. Sent again, the same attempt finds its
+sets there. A member that does not answer costs nothing but the choice: its device plugin gives what is free.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ NAMESPACE = "kube-system"
 _FEW = 16
 """Nodes that are asked about one by one."""
 Taken = dict[str, set[int]]
-"""Node → GPUs that somebody has."""
+"""Node -> GPUs that are taken."""
 
 
 def settle(client: MemberClient, job: Job, attempt: int, cluster: Cluster) -> dict[str, list[int]]:

@@ -1,6 +1,6 @@
 """The queue of Volcano that a gang stands in, in its member: the one the job names, else the one named as its quota leaf.
 
-A queue that is closed takes nobody, so the job is not sent there. A member that has no queue of that name uses its own
+A closed queue takes no jobs, so the job is not sent there. A member that has no queue of that name uses its own
 default. Nothing is read from the database or written to it here.
 """
 
@@ -15,7 +15,7 @@ _SHUT = ("Closed", "Closing")
 
 
 class QueueClosed(Exception):
-    """The member's queue takes nobody."""
+    """The member's queue is closed."""
 
 
 def join(client: MemberClient, cluster: Cluster, leaf: str, *made: Manifest) -> None:

@@ -26,8 +26,8 @@ def manifest(job: Job, kind: Kind, cluster: Cluster) -> tuple[Manifest, list[str
     made, said = overridden(job.manifest, policies, snapshot.member_of(cluster), kind.templates)
     reading = kind.read(made)
     if reading.faults:
-        told = "; ".join(f"{fault.field} {fault.detail}" for fault in reading.faults[:3])
-        raise CannotOverride(f"{', '.join(said)} would make it no valid {job.kind}: {told}")
+        message = "; ".join(f"{fault.field} {fault.detail}" for fault in reading.faults[:3])
+        raise CannotOverride(f"{', '.join(said)} would make it no valid {job.kind}: {message}")
     if (asked := _asked(job.roles)) != (now := {role.name: (role.replicas, role.request) for role in reading.roles}):
         name = next(iter(asked.keys() ^ now.keys() or {n for n in asked if asked[n] != now[n]}))
         raise CannotOverride(f"{', '.join(said)} would change what role {name} asks: its place was chosen by that")

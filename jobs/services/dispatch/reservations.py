@@ -48,11 +48,11 @@ def secure(
                 found.append(client.create(RESERVATIONS.path(), body))
             except MemberExists:
                 continue
-    state, told = reservations.progress(wanted, found)
+    state, message = reservations.progress(wanted, found)
     if state is Progress.LOST or (state is Progress.PENDING and _age(found, now) > PATIENCE):
-        raise CannotReserve(told)
+        raise CannotReserve(message)
     if state is Progress.PENDING:
-        raise NotYet(told)
+        raise NotYet(message)
 
 
 def _age(found: Sequence[Manifest], now: datetime) -> timedelta:

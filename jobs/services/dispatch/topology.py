@@ -26,7 +26,7 @@ def placement(job: Job, attempt: int) -> dict[str, Any]:
 
 
 def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work) -> None:
-    """Into ``body``, in place. Nothing for a gang on nodes that tell neither where they are nor of their links."""
+    """Into ``body``, in place. Nothing for a gang on nodes that report neither their place nor their links."""
     found = placement(job, work.attempt)
     within = within_of(job.roles)
     if within.required and found and (nodes := _names(found)):

@@ -1,7 +1,7 @@
 """Deletes jobs whose time to live after their end is over.
 
-The fleet honours `ttlSecondsAfterFinished` itself and sends copies without it: a member that deletes a copy at once would
-delete the news of its end as well, and the job would be taken for one that has to run again.
+The fleet honours `ttlSecondsAfterFinished` itself and sends copies without it: a member that deletes a copy at once
+would delete the report of its end as well, and the job would be run again.
 """
 
 from datetime import datetime, timedelta

@@ -38,7 +38,7 @@ def check_later(job: Job, now: datetime) -> None:
 
 
 def seen_for(cluster: Cluster | None, event: datetime, now: datetime) -> float:
-    """Seconds for which the job has been seen as it is since the event: what nobody saw is not judged (invariant I12)."""
+    """Seconds since the event in which the cluster was observed: time without observation is not judged (invariant I12)."""
     sight = cluster.sight if cluster else Sight()
     return sight.seen_for(event, now).total_seconds()
 

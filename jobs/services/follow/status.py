@@ -1,8 +1,8 @@
 """Brings what members report about our copies into the fleet's own jobs.
 
 Registered with the fleet's watcher, which calls it with batches. A report counts only when it is of the job's current
-attempt; a copy of any other attempt, or of a job that is gone, is a leftover and is sent to removal (invariant I4). All
-of it is idempotent: the same report twice changes nothing.
+attempt; a copy of any other attempt, or of a job that is gone, is a leftover and is removed (invariant I4). All of it is
+idempotent: the same report twice changes nothing.
 """
 
 from collections import Counter, defaultdict
@@ -45,32 +45,33 @@ _FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, *_STOPPING)
 
 
 @dataclass
-class News:
-    """What a batch of reports changes: gathered, then written in a fixed number of statements."""
+class StatusBatch:
+    """The changes of one batch of reports, collected and then written in a fixed number of statements."""
 
     now: datetime
     changed: list[Job] = field(default_factory=list)
     started: list[Job] = field(default_factory=list)
-    ended: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
+    ended_attempts: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
     """By outcome of the attempt and its message."""
-    lines: list[events.Line] = field(default_factory=list)
-    ends: list[events.Line] = field(default_factory=list)
-    """What is said of a job once."""
+    timeline: list[events.Line] = field(default_factory=list)
+    final_timeline: list[events.Line] = field(default_factory=list)
+    """Recorded once for a job, when it ends."""
 
-    def say(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
-        self.lines.append(job_event(job, reason, message, warning=warning))
+    def record(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
+        self.timeline.append(job_event(job, reason, message, warning=warning))
 
     def write(self) -> None:
-        """The jobs are locked. Other rows first, then the journal: others hold rows of theirs while they wait for it."""
+        """Writes everything; the jobs are locked by the caller."""
+        # The journal comes last: other writers hold their rows while they wait for it.
         if self.started:
             works.start_attempts(self.started, self.now)
             tracing.started(self.started, self.now)
-        for (outcome, message), jobs in self.ended.items():
+        for (outcome, message), jobs in self.ended_attempts.items():
             works.end_attempts(jobs, outcome, message, self.now)
-        if self.lines:
-            events.record_all(self.lines, self.now)
-        announce_jobs(self.changed, self.now, _REPORTED, self.ends)
-        if self.ended:
+        if self.timeline:
+            events.record_all(self.timeline, self.now)
+        announce_jobs(self.changed, self.now, _REPORTED, self.final_timeline)
+        if self.ended_attempts:
             cycle_requests.request()
 
 
@@ -78,7 +79,7 @@ _REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "fini
 
 
 class JobsFollower:
-    """What the fleet's watcher talks to."""
+    """The handler that the fleet's watcher calls with batches of a member's objects and pods."""
 
     def resources(self) -> list[Resource]:
         return [kind.resource for kind in registry.everything()]
@@ -96,7 +97,7 @@ class JobsFollower:
         jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
         running = _running(jobs)
         _read_beside(jobs[uid] for (uid, _), found in copies if uid in jobs and not _has_succeeded(jobs[uid], found))
-        news = News(now)
+        batch = StatusBatch(now)
         for (uid, attempt), found in copies:
             job = jobs.get(uid)
             if job is not None and _must_stop(job, found):
@@ -106,20 +107,20 @@ class JobsFollower:
             elif job is None or job.shares or job.attempt != attempt or not _stands(job, attempt, cluster_id):
                 _remove_leftover(cluster_id, resource, found, uid, attempt, now)
             else:
-                _take(job, found.get("status") or {}, running[job.uid, attempt], news)
-        news.write()
+                _take(job, found.get("status") or {}, running[job.uid, attempt], batch)
+        batch.write()
 
     def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
-        """Objects that were deleted in the member, by us or by somebody else: how they had ended is believed first."""
+        """Objects deleted in the member, by Convoy or others. An end they had reported counts before their deletion."""
         copies = _judged(cluster_id, resource, objects, now)
         _take_ends(copies, now)
         for key, _ in copies:
             _missing(cluster_id, key, now)
 
     def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
-        """After a whole list: what should be there and is not, has vanished while nobody was looking.
+        """After a complete list: copies that should be in it and are not were deleted while no watch was open.
 
-        A copy made after the list was asked for may well be missing from it.
+        A copy made after the list was requested may well be missing from it.
         """
         mine = Work.objects.filter(
             cluster_id=cluster_id,
@@ -138,19 +139,19 @@ class JobsFollower:
 
     @transaction.atomic
     def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
-        """Some kinds say what runs through their pods only; and a waiting reason counts running pods."""
+        """Updates jobs whose pods changed: some kinds report through pods only, and a waiting reason counts running pods."""
         jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
         running = _running(jobs)
         _read_beside(jobs.values())
-        news = News(now)
+        batch = StatusBatch(now)
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
-            told = [number for number in numbers if (job.uid, number) in keys]
+            reported = [number for number in numbers if (job.uid, number) in keys]
             if job.shares:
-                division.report_pods(job, {number: running[job.uid, number] for number in told}, now)
-            elif told and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
-                _take(job, job.status, running[job.uid, job.attempt], news)
-        news.write()
+                division.report_pods(job, {number: running[job.uid, number] for number in reported}, now)
+            elif reported and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
+                _take(job, job.status, running[job.uid, job.attempt], batch)
+        batch.write()
         charged = [job.uid for job in jobs.values() if job.charge is not None]
         charges.release(now, charged)
         loop.advance_evictions(now, charged)
@@ -168,7 +169,7 @@ def key_of(found: Manifest) -> Key | None:
 def _judged(
     cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime
 ) -> list[tuple[Key, Manifest]]:
-    """Those of the objects that are copies of ours; strays are sent to removal, and what is not believed is reported."""
+    """The objects that are genuine copies. Strays are removed; objects that are not believed are reported once."""
     claims = [(key, found) for found in objects if (key := key_of(found)) is not None and _is_of_here(found)]
     if not claims:
         return []
@@ -190,26 +191,26 @@ def _judged(
 
 
 def _is_of_here(found: Manifest) -> bool:
-    """Another fleet in the same member says so in its label, and is left alone without a word."""
+    """Whether the object is not labelled as another fleet's, whose objects are left alone without a report."""
     fleet = found["metadata"]["labels"].get(marks.FLEET)
     return fleet is None or fleet == Identity.here()
 
 
 def _is_over(key: Key) -> bool:
-    """Whether the fleet knows that nobody wants a copy of this attempt, although it has no work for it any more."""
+    """Whether this attempt is known to be superseded or its job deleted, although its work is gone."""
     uid, attempt = key
     superseded = Job.objects.filter(uid=uid, attempt__gte=attempt).exists()
     return superseded or DeletedJob.objects.filter(uid=uid).exists()
 
 
 def _locked(uids: Iterable[UUID]) -> list[Job]:
-    """The jobs, ours alone until the transaction ends, in one order for everybody."""
+    """Locks the jobs until the transaction ends, in the order of their keys."""
     rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
     return list(rows.defer("manifest", "labels", "total").select_for_update(no_key=True))
 
 
 def _read_beside(jobs: Iterable[Job]) -> None:
-    """Their few policies and clusters, each once; a success, which is most of what is reported at once, asks for neither."""
+    """Prefetches policies and clusters. Not called for successes, which need neither and are most of a large batch."""
     clusters = Cluster.objects.defer("access", "apis", "permissions")
     prefetch_related_objects(list(jobs), "policy", Prefetch("cluster", clusters))
 
@@ -219,14 +220,14 @@ def _has_succeeded(job: Job, found: Manifest) -> bool:
 
 
 def _running(uids: Iterable[UUID]) -> Counter[Key]:
-    """How many pods of each attempt run."""
+    """The number of running pods of each attempt."""
     pods = Pod.objects.filter(job_uid__in=list(uids), phase="Running").order_by()
     counts = pods.values_list("job_uid", "attempt").annotate(count=Count("pk"))
     return Counter({(uid, attempt): count for uid, attempt, count in counts})
 
 
 def _stands(job: Job, attempt: int, cluster_id: int) -> bool:
-    """Whether a copy of that attempt is meant to be in that member."""
+    """Whether that member should have a copy of that attempt."""
     if job.cluster_id == cluster_id and job.state in Job.ON_MEMBER:
         return True
     work = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id)
@@ -234,7 +235,7 @@ def _stands(job: Job, attempt: int, cluster_id: int) -> bool:
 
 
 def _must_stop(job: Job, found: Manifest) -> bool:
-    """Whether the copy can run although the job has ended or is suspended: a late sender made it, or its switch was turned."""
+    """Whether the copy can run although the job has ended or is suspended: sent late, or resumed inside the member."""
     if not (job.finished or job.suspended):
         return False
     kind = registry.of(job.api_version, job.kind)
@@ -252,20 +253,20 @@ def _stop(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
         events.enqueue("jobs.push", pk)
 
 
-def _take(job: Job, status: Manifest, running: int, news: News) -> None:
+def _take(job: Job, status: Manifest, running: int, batch: StatusBatch) -> None:
     """Takes over a report of the current attempt."""
     if job.state not in _FOLLOWED:
         return
     state = registry.of(job.api_version, job.kind).read_status(status, running)
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
-    if job.state in (*Job.WAITING, Job.State.SUSPENDED) and not _comes_back(job, state, news.now):
+    if job.state in (*Job.WAITING, Job.State.SUSPENDED) and not _comes_back(job, state, batch.now):
         return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     job.status = status
-    _advance(job, state, running, news)
+    _advance(job, state, running, batch)
     if before != (job.state, job.status, job.reason, job.unhealthy_since):
-        news.changed.append(job)
+        batch.changed.append(job)
 
 
 def _comes_back(job: Job, state: State, now: datetime) -> bool:
@@ -276,66 +277,66 @@ def _comes_back(job: Job, state: State, now: datetime) -> bool:
     return (succeeded or state.phase is Phase.RUNNING) and returns.come_back(job, now, succeeded=succeeded)
 
 
-def _advance(job: Job, state: State, running: int, news: News) -> None:
+def _advance(job: Job, state: State, running: int, batch: StatusBatch) -> None:
     if state.phase is Phase.SUCCEEDED:
-        _finish(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, news)
+        _finish(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, batch)
     elif state.phase is Phase.FAILED:
-        _fail(job, state, news)
+        _fail(job, state, batch)
     elif state.phase is Phase.RUNNING:
-        _run(job, news)
+        _run(job, batch)
     elif state.phase is Phase.RESTARTING:
-        job.unhealthy_since = job.unhealthy_since or news.now
-        health.check_later(job, news.now)
+        job.unhealthy_since = job.unhealthy_since or batch.now
+        health.check_later(job, batch.now)
     elif job.state in (Job.State.PLACED, Job.State.DISPATCHED):
         pods = sum(role["replicas"] for role in job.roles)
         where = job.cluster.name if job.cluster else "the member"
-        told = Reason(Code.WAITING_FOR_PODS, f"{where} has the job; {running} of {pods} pods run")
-        job.state, job.reason = Job.State.DISPATCHED, told.as_json()
+        reason = Reason(Code.WAITING_FOR_PODS, f"{where} has the job; {running} of {pods} pods run")
+        job.state, job.reason = Job.State.DISPATCHED, reason.as_json()
 
 
-def _run(job: Job, news: News) -> None:
+def _run(job: Job, batch: StatusBatch) -> None:
     job.unhealthy_since = None
     if job.state == Job.State.RUNNING:
         return
     job.state, job.reason = Job.State.RUNNING, None
-    job.started_at = job.started_at or news.now
-    news.started.append(job)
+    job.started_at = job.started_at or batch.now
+    batch.started.append(job)
     where = job.cluster.name if job.cluster else "its cluster"
-    news.say(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
+    batch.record(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
 
 
-def _fail(job: Job, state: State, news: News) -> None:
-    """Without a failover policy that is the end; with one the job waits out its toleration, then moves."""
+def _fail(job: Job, state: State, batch: StatusBatch) -> None:
+    """Ends the job, unless its policy has application failover: then it waits out its toleration and moves."""
     tolerance = health.tolerance(job)
     if tolerance is None:
-        _finish(job, Job.State.FAILED, Outcome.FAILED, state.message, news)
+        _finish(job, Job.State.FAILED, Outcome.FAILED, state.message, batch)
         job.reason = Reason(Code.FAILED, state.message or "the job failed in its member").as_json()
         return
     if job.unhealthy_since is None or job.state != Job.State.BACKOFF:
-        job.unhealthy_since = job.unhealthy_since or news.now
+        job.unhealthy_since = job.unhealthy_since or batch.now
         job.state = Job.State.BACKOFF
-        told = f"failed on {job.cluster}: {state.message or 'no message'}; moves after {tolerance:g} s"
-        job.reason = Reason(Code.APPLICATION_UNHEALTHY, told).as_json()
-        news.say(job, "InterpretHealth", told, warning=True)
-        health.check_later(job, news.now)
+        message = f"failed on {job.cluster}: {state.message or 'no message'}; moves after {tolerance:g} s"
+        job.reason = Reason(Code.APPLICATION_UNHEALTHY, message).as_json()
+        batch.record(job, "InterpretHealth", message, warning=True)
+        health.check_later(job, batch.now)
 
 
-def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, news: News) -> None:
+def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, batch: StatusBatch) -> None:
     job.state, job.reason, job.unhealthy_since = state, None, None
     job.charge, job.reclaim = None, None
-    job.finished_at = news.now
-    job.started_at = job.started_at or news.now
-    news.ended[outcome, message[:500]].append(job)
-    told = message or f"{state.value} on attempt {job.attempt}"
-    news.ends.append(job_event(job, state.value, told, warning=state == Job.State.FAILED))
+    job.finished_at = batch.now
+    job.started_at = job.started_at or batch.now
+    batch.ended_attempts[outcome, message[:500]].append(job)
+    message = message or f"{state.value} on attempt {job.attempt}"
+    batch.final_timeline.append(job_event(job, state.value, message, warning=state == Job.State.FAILED))
 
 
 @transaction.atomic
 def _take_ends(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
-    """Takes over the end of copies that had ended when they were deleted: such a job has not lost its run."""
+    """Takes over the end of copies that had ended before they were deleted: their jobs have not lost a run."""
     jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
     _read_beside(jobs.values())
-    news = News(now)
+    batch = StatusBatch(now)
     for (uid, attempt), found in copies:
         job, status = jobs.get(uid), found.get("status") or {}
         if job is None or _phase(job, status) not in FINISHED:
@@ -343,8 +344,8 @@ def _take_ends(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
         if division.wants(job, attempt):
             division.report(job, attempt, status, 0, now)
         elif not job.shares and job.attempt == attempt:
-            _take(job, status, 0, news)
-    news.write()
+            _take(job, status, 0, batch)
+    batch.write()
 
 
 def _phase(job: Job, status: Manifest) -> Phase:
@@ -353,7 +354,7 @@ def _phase(job: Job, status: Manifest) -> Phase:
 
 @transaction.atomic
 def _missing(cluster_id: int, key: Key, now: datetime) -> None:
-    """A copy is not in its member: what we wanted, or somebody's doing."""
+    """A copy is not in its member: it was withdrawn, or somebody else deleted it."""
     uid, attempt = key
     lock_owners([uid])
     mine = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id)
@@ -372,7 +373,7 @@ def _missing(cluster_id: int, key: Key, now: datetime) -> None:
 
 
 def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
-    """The copy of the current attempt is gone. Its work ends; the job moves unless its end is known."""
+    """The copy of the current attempt was deleted: its work ends, and the job moves unless its end is known."""
     has_failed = job.state == Job.State.BACKOFF
     if job.state in Job.ON_MEMBER and _pods_succeeded(job):
         _end_by_pods(job, now)
@@ -398,22 +399,22 @@ def _end_by_pods(job: Job, now: datetime) -> None:
     fresh = _locked([job.uid])[0]
     if fresh.attempt != job.attempt or fresh.state not in Job.ON_MEMBER:
         return
-    news = News(now)
-    told = "its copy was deleted after all of its pods had succeeded"
-    _finish(fresh, Job.State.SUCCEEDED, Outcome.SUCCEEDED, told, news)
-    news.changed.append(fresh)
-    news.write()
+    batch = StatusBatch(now)
+    message = "its copy was deleted after all of its pods had succeeded"
+    _finish(fresh, Job.State.SUCCEEDED, Outcome.SUCCEEDED, message, batch)
+    batch.changed.append(fresh)
+    batch.write()
     job.state = fresh.state
 
 
 def _remove_leftover(
     cluster_id: int, resource: Resource, found: Manifest, uid: UUID, attempt: int, now: datetime
 ) -> None:
-    """A copy of ours that nobody wants there: it gets a work of its own, whose only purpose is its removal."""
+    """Removes a copy that should not be in the member, through a work made for its removal."""
     metadata = found["metadata"]
     if metadata.get("deletionTimestamp") or metadata["labels"].get(marks.FLEET) != Identity.here():
         return
-    work, news = Work.objects.get_or_create(
+    work, is_new = Work.objects.get_or_create(
         job_uid=uid,
         attempt=attempt,
         cluster_id=cluster_id,
@@ -429,7 +430,7 @@ def _remove_leftover(
     )
     if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING, Work.State.SUSPENDED):
         Work.objects.filter(pk=work.pk, state=work.state).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
-        news = True
-    if news:
+        is_new = True
+    if is_new:
         announce_works([work], now)
     events.enqueue("jobs.push", work.pk)

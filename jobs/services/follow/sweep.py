@@ -34,7 +34,7 @@ def run(now: datetime) -> None:
 
 
 def _push_due(now: datetime) -> None:
-    """Works nobody is working on although they are due; those of a dead worker too."""
+    """Enqueues works that are due and claimed by no live worker."""
     for pk in works.due(now).order_by("due_at").values_list("pk", flat=True)[:1000]:
         events.enqueue("jobs.push", pk)
 

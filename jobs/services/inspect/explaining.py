@@ -2,7 +2,7 @@
 
 For a job that waits the placement engine is asked anew, on the fleet as it is now; for one that has a place, what was
 written down when it was given. Only looks. Whether the scheduler has its turn next is not known here: a job that fits
-everywhere may wait for its quota, and that is told beside.
+everywhere may still wait for its quota, which is listed beside.
 """
 
 from collections import Counter, defaultdict
@@ -51,7 +51,7 @@ class Claim:
     made_at: datetime
     ends: str = "when its pods are bound and visible, or its placement is undone"
     until: datetime | None = None
-    """When that is expected; None: nobody knows."""
+    """When that is expected; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ def everything(namespace: str) -> bool:
 
 
 def of(job: Job, now: datetime, sees: Sees = everything) -> Explanation:
-    """``sees``: jobs of other namespaces are told of by their amounts alone."""
+    """``sees``: of jobs in namespaces that the reader may not see only amounts are shown."""
     reason = job.reason or {}
     quota = reason.get("quota")
     if job.finished or job.deleting_at is not None:
-        told = reason.get("message") or f"it has ended: {job.state}"
-        return Explanation(job, now, "Ended", told, False, (), (), quota)
+        message = reason.get("message") or f"it has ended: {job.state}"
+        return Explanation(job, now, "Ended", message, False, (), (), quota)
     if job.state not in Job.WAITING and not (job.suspended and job.cluster_id is None):
         return _placed(job, now)
     return _waiting(job, now, quota, sees)
@@ -110,11 +110,11 @@ def _placed(job: Job, now: datetime) -> Explanation:
     chosen = {share.cluster for share in parts.standing(job.shares)} or ({job.cluster.name} if job.cluster else set())
     rows = binding.explanation if binding else []
     clusters = [_written(row, chosen) for row in rows]
-    told = (job.reason or {}).get("message") or f"it runs on {', '.join(sorted(chosen))}"
-    told += _unseen(chosen)
+    message = (job.reason or {}).get("message") or f"it runs on {', '.join(sorted(chosen))}"
+    message += _unseen(chosen)
     at = binding.scheduled_at if binding and binding.scheduled_at else now
     speed = speeds.of_placed(job, binding.placement) if binding else None
-    return Explanation(job, at, "Placed", told, False, clusters, remedies.of_placed(job), None, speed)
+    return Explanation(job, at, "Placed", message, False, clusters, remedies.of_placed(job), None, speed)
 
 
 def _unseen(names: Iterable[str]) -> str:
@@ -138,26 +138,26 @@ def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: See
     with places.turn_of(job.pk):
         looks = _look(places.engine, gang, demand, now)
         lost = never(looks)
-        told_looks = tuple(_told(look, places.held_back(look.verdict, gang, (), now)) for look in looks)
+        held_looks = tuple(_with_verdict(look, places.held_back(look.verdict, gang, (), now)) for look in looks)
         waits_for = {kept.drain.cluster: (kept.gang.name, kept.until)} if kept else {}
-        standing = Standing(job, gang, demand, places.engine, told_looks, now, lost, _occupants, _nodes, waits_for)
+        standing = Standing(job, gang, demand, places.engine, held_looks, now, lost, _occupants, _nodes, waits_for)
         found = remedies.shown_to(remedies.of(standing), sees)
-    looks = told_looks
+    looks = held_looks
     claims = _claims(sees)
     if kept:
         looks = tuple(_unnamed(look, kept.gang.name, sees) for look in looks)
         claims[kept.drain.cluster].insert(0, _kept(kept, sees))
     clusters = [_looked(look, claims.get(look.cluster, ())) for look in looks]
     fits = any(each.fits for each in clusters)
-    told = _message(job, looks, fits=fits, lost=lost)
+    message = _message(job, looks, fits=fits, lost=lost)
     speed = speeds.of_found(job, places.engine.find(gang, demand, now)) if fits else None
-    return Explanation(job, now, "Fits" if fits else "Waits", told, lost, clusters, found, quota, speed)
+    return Explanation(job, now, "Fits" if fits else "Waits", message, lost, clusters, found, quota, speed)
 
 
 def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
     if lost:
-        told = "; ".join(f"{look.cluster} {look.message}" for look in looks if look.never)
-        return f"it never fits: no cluster that its policy allows could hold it even empty: {told}"
+        message = "; ".join(f"{look.cluster} {look.message}" for look in looks if look.never)
+        return f"it never fits: no cluster that its policy allows could hold it even empty: {message}"
     waits = (job.reason or {}).get("message")
     if fits:
         names = ", ".join(look.cluster for look in looks if look.code is Code.FITS)
@@ -172,11 +172,11 @@ def _look(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Lo
     if gang.division is None:
         return tuple(explain(engine, gang, demand, now))
     looks = {look.cluster: look for look in explain(engine, gang, divided_placement.demand_of(gang, 1), now)}
-    told = divided_placement.explain(engine, gang, now)
-    return tuple(replace(_told(looks[each.cluster], each), short=each.short) for each in told)
+    verdicts = divided_placement.explain(engine, gang, now)
+    return tuple(replace(_with_verdict(looks[each.cluster], each), short=each.short) for each in verdicts)
 
 
-def _told(look: Look, verdict: Verdict) -> Look:
+def _with_verdict(look: Look, verdict: Verdict) -> Look:
     """With what the scheduler adds to it."""
     cause = Cause.KEPT if verdict.code is Code.KEPT_FOR_GANG else look.cause
     return replace(look, code=verdict.code, message=verdict.message, cause=cause)
@@ -210,7 +210,7 @@ def _seen(name: str, sees: Sees) -> str:
     return name if sees(name.partition("/")[0]) else ""
 
 
-# the engine, told everything
+# an engine loaded from rows
 
 
 def gang_of(job: Job) -> Gang:
@@ -237,10 +237,10 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
 
 
 def _scheduler_of_now(now: datetime) -> Scheduler:
-    """A scheduler of its own, told of everything, that keeps the nodes which its next cycle would keep."""
-    made = Scheduler.of(snapshot.load(now))
-    made.keep_nodes(now, runtimes.load)
-    return made
+    """A scheduler loaded from rows, with the nodes reserved that its next cycle would reserve."""
+    scheduler = Scheduler.of(snapshot.load(now))
+    scheduler.keep_nodes(now, runtimes.load)
+    return scheduler
 
 
 def _claims(sees: Sees) -> dict[str, list[Claim]]:

@@ -29,7 +29,7 @@ class NodeDevices:
     cluster: str
     node: str
     topology: bool
-    """Whether it hands out GPUs by their links; without, nothing below is told."""
+    """Whether it hands out GPUs by their links; without that nothing below is known."""
     links: tuple[tuple[str, ...], ...] = ()
     bandwidth: tuple[tuple[float, ...], ...] = ()
     gpus: tuple[Gpu, ...] = ()
@@ -47,7 +47,7 @@ def of_node(cluster: Cluster, name: str, namespaces: Container[str] | None) -> N
         found = gpu_sets.devices(client).get(name)
         pods = gpu_sets.pods_on(client, name) if found else []
     except (MemberAway, MemberRefused) as e:
-        raise Unavailable(f"{cluster.name} does not tell of its GPUs: {e}") from e
+        raise Unavailable(f"{cluster.name} does not report its GPUs: {e}") from e
     if found is None:
         return NodeDevices(cluster.name, name, topology=True)
     owners = {gpu: pod for pod in pods for gpu in gpu_links.given(pod)}

@@ -64,7 +64,7 @@ def _runs(job: Job) -> list[Run]:
 
 
 def _earlier(at: datetime | None, limit: datetime | None) -> datetime | None:
-    """Members tell times in whole seconds: no pod is made after all of them run."""
+    """Members report times in whole seconds: a pod's creation is never later than the time when all pods run."""
     return min(at, limit) if at and limit else at
 
 

@@ -46,7 +46,7 @@ class Log:
 def stream(
     job: Job, *, pod: str = "", role: str = "", index: int = 0, follow: bool = False, tail: int | None = None
 ) -> Log:
-    """One pod's log; by default of the chief, from the start. To be closed by whoever asked for it."""
+    """One pod's log; by default of the chief, from the start. The caller has to close it."""
     found = _pod(job, pod, role, index)
     params = {"follow": "true"} if follow else {}
     if tail is not None:

@@ -1,4 +1,4 @@
-"""The speed that is foretold for a job where it is, or where it would go now, if the job tells what its model weighs."""
+"""Predicted speed of a job where it is, or where it would go now, if the job states the size of its gradients."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -2,7 +2,7 @@
 
 A charge is set by the same update that places the job (`jobs.services.scheduling.loop`) and cleared by the transaction that
 records its end. `release` is that record for jobs that went off their member without ending; it is a conditional update, so
-it does nothing the second time. Whoever learns that pods are gone calls it, and the sweep calls it for everybody.
+it does nothing the second time. It is called when pods are seen gone, and by the sweep for all jobs.
 """
 
 from collections.abc import Iterable

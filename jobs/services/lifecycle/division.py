@@ -1,7 +1,7 @@
 """The shares of a divided job as they are placed, sent, reported, lost and regained; and what the whole job is by them.
 
-The job's row holds its shares, so whoever changes one locks the row. Works carry out what is decided here; no member is
-touched. A share is an attempt: what is said of attempts elsewhere (holds, works, history, fencing) holds for each share.
+The job's row holds its shares, so a change of one locks the row. Works carry out what is decided here; no member is
+touched. A share is an attempt: the rules of attempts (holds, works, history, fencing) apply to each share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def wants(job: Job, attempt: int) -> bool:
 
 @transaction.atomic
 def sent(job: Job, attempt: int, now: datetime) -> bool:
-    """The member has the share's copy; False when that was known, or is no news any more."""
+    """The member has the share's copy; False when that was recorded already, or the share has gone on since."""
     fresh = _locked(job)
     share = share_of(fresh, attempt) if fresh else None
     if fresh is None or share is None or share.state is not ShareState.PLACED:
@@ -187,7 +187,7 @@ def _purge(job: Job, attempt: int, mode: PurgeMode, now: datetime) -> None:
 
 @transaction.atomic
 def vanished(job: Job, attempt: int, now: datetime) -> None:
-    """Somebody else deleted a share's copy in its member."""
+    """A share's copy was deleted in its member, and not by Convoy."""
     share = share_of(job, attempt)
     if share is None or job.state not in _MAY_LEAVE:
         return

@@ -94,7 +94,7 @@ def exhausted(spent: str, last: Reason) -> Reason:
 
 
 def _queued_by_policy(job: Job) -> bool:
-    """Whether its policy lets nobody start but through a queue: then a job that leaves stands in line again."""
+    """Whether the policy starts jobs through a queue only: then a job that leaves its cluster is queued again."""
     return snapshot.spec_of(job).suspended
 
 
@@ -115,7 +115,7 @@ def _purge(job: Job, mode: PurgeMode, now: datetime) -> None:
 
 
 def after_removal(work: Work, now: datetime) -> None:
-    """A copy is gone: whoever waited for that goes on."""
+    """A copy is gone: sends of the job that waited for that are due, and its charge may end."""
     waiting = Work.objects.filter(job_uid=work.job_uid, state=State.PENDING)
     for pk in list(waiting.values_list("pk", flat=True)):
         Work.objects.filter(pk=pk).update(due_at=now)
@@ -135,9 +135,9 @@ def finish_deletion(job: Job, now: datetime) -> bool:
         return False
     Work.objects.filter(job_uid=job.uid).delete()
     Hold.objects.filter(job_uid=job.uid).delete()
-    told = change(job, journal.Action.DELETED)
+    deletion = change(job, journal.Action.DELETED)
     DeletedJob.objects.get_or_create(uid=job.uid, defaults={"at": now})
     if Job.objects.filter(pk=job.pk, deleting_at__isnull=False).delete()[0]:
-        events.announce([told], now)
+        events.announce([deletion], now)
     cycle_requests.request()
     return True

@@ -1,4 +1,4 @@
-"""Which objects in a member are copies of our jobs. What is found there is a claim of whoever may write it, not a fact.
+"""Which objects in a member are copies of our jobs. An object's own labels are a claim of its author, not a fact.
 
 A copy is believed when it stands where its work says (cluster, kind, namespace, name) and is the very object that was
 made: its uid is the recorded one or, before that is recorded, its mark is genuine. Works of an older version of Convoy
@@ -25,7 +25,7 @@ from jobs.models import Work
 log = get_logger(__name__)
 Key = tuple[UUID, int]
 _MOST_REPORTED = 100
-"""Objects of one member that one process reports: whoever may write objects must not fill the history."""
+"""Objects of one member that one process reports at most: a user who may write objects must not fill the history."""
 _reported: dict[int, set[str]] = {}
 
 
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
     """Made by Convoy for an attempt that the database does not know: it was restored from an older backup."""
     FOREIGN = "foreign"
-    """Somebody else's, whatever its labels say."""
+    """Not made by Convoy, whatever its labels say."""
 
 
 def put_marks(kind: Kind, body: Manifest, work: Work) -> None:

@@ -1,6 +1,6 @@
 """What a divided job is by its shares: its state, its status, its largest cluster. Only the job's row is written here.
 
-Whoever calls has locked the row, and tells of the change. A share is an attempt: see `jobs.services.lifecycle.division`.
+The caller has locked the row and journals the change. A share is an attempt: see `jobs.services.lifecycle.division`.
 """
 
 from collections.abc import Sequence
@@ -62,24 +62,24 @@ def _largest(standing: Sequence[Share]) -> Cluster | None:
 def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
     """The state of a job of which no share is missing."""
     states = {share.state for share in standing}
-    told = parts.told(standing)
+    summary = parts.told(standing)
     if states <= {ShareState.SUCCEEDED}:
         finish(job, Job.State.SUCCEEDED, None, now)
-        record_event(job, "Succeeded", f"All shares succeeded: {told}", now)
+        record_event(job, "Succeeded", f"All shares succeeded: {summary}", now)
     elif job.state == Job.State.RECLAIMING:
         return
     elif ShareState.BACKOFF in states:
         job.state = Job.State.BACKOFF
-        job.reason = Reason(Code.APPLICATION_UNHEALTHY, f"a share has failed: {told}").as_json()
+        job.reason = Reason(Code.APPLICATION_UNHEALTHY, f"a share has failed: {summary}").as_json()
     elif ShareState.PLACED in states:
         job.state = Job.State.PLACED
-        job.reason = Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {told}").as_json()
+        job.reason = Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {summary}").as_json()
     elif ShareState.DISPATCHED in states:
         job.state = Job.State.DISPATCHED
-        job.reason = Reason(Code.WAITING_FOR_PODS, f"not every share runs: {told}").as_json()
+        job.reason = Reason(Code.WAITING_FOR_PODS, f"not every share runs: {summary}").as_json()
     else:
         if job.state != Job.State.RUNNING:
-            record_event(job, "Running", f"All shares run: {told}", now)
+            record_event(job, "Running", f"All shares run: {summary}", now)
         job.state, job.reason, job.started_at = Job.State.RUNNING, None, job.started_at or now
 
 

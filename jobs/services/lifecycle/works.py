@@ -1,7 +1,7 @@
 """Works as rows: claiming one, giving it back, ending it. No member is touched here.
 
-A claim is a conditional update, so exactly one worker talks to a member about a work; a claim that has grown old belongs to
-a worker that died. Whatever the claimant finds out is recorded under its claim only.
+A claim is a conditional update, so exactly one worker talks to a member about a work; a claim older than its term belongs to
+a worker that died. Results are recorded under the claim only.
 """
 
 import uuid
@@ -28,7 +28,7 @@ _LONGEST_WAIT_S = 30.0
 
 
 def due(now: datetime) -> QuerySet[Work]:
-    """Works to be done now, that nobody alive is doing. A time further ahead than any wait is a clock that jumped back."""
+    """Works that are due and that no live worker has claimed. A time beyond any wait is a clock that jumped back."""
     claim_ends = timedelta(seconds=settings.CONVOY_CLAIM_S)
     free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
     ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=_LONGEST_WAIT_S))
@@ -37,7 +37,7 @@ def due(now: datetime) -> QuerySet[Work]:
 
 @transaction.atomic
 def make_due(rows: QuerySet[Work], now: datetime) -> list[int]:
-    """Lets what is to be done of these works be done at once; passes over those that another transaction changes just now."""
+    """Makes those of the works that need action due now; skips rows that another transaction is changing."""
     locked = rows.filter(state__in=ACTIONABLE).order_by("pk").select_for_update(no_key=True, skip_locked=True)
     pks = list(locked.values_list("pk", flat=True))
     Work.objects.filter(pk__in=pks).update(due_at=now)
@@ -69,7 +69,7 @@ def renew(work: Work, now: datetime) -> None:
 
 
 def advance(work: Work, *, to: Work.State, **fields: object) -> bool:
-    """From the state the claimant saw to ``to``; False when somebody changed its mind about the work meanwhile."""
+    """From the state the claimant saw to ``to``; False when the work has been given another state meanwhile."""
     ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
     if not ours.update(state=to, **fields):
         return False
@@ -90,7 +90,7 @@ def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | N
 
 
 def drop_unsent(jobs: Sequence[Job], now: datetime) -> None:
-    """Ends works no member has heard of, and gives back what was held for them."""
+    """Ends works that were never sent, and releases their holds."""
     unsent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state=State.PENDING, claim="")
     seen = list(unsent.values_list("pk", flat=True))
     if not seen or not unsent.filter(pk__in=seen).update(state=State.GONE):
@@ -102,7 +102,7 @@ def drop_unsent(jobs: Sequence[Job], now: datetime) -> None:
 
 
 def suspend_copies(jobs: Sequence[Job], now: datetime) -> None:
-    """Asks for every copy of theirs that was sent to be suspended."""
+    """Requests the suspension of every copy of the jobs that was sent."""
     drop_unsent(jobs, now)
     states = [State.PENDING, State.SENDING, State.APPLIED]
     sent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state__in=states)
@@ -113,7 +113,7 @@ def suspend_copies(jobs: Sequence[Job], now: datetime) -> None:
 
 
 def withdraw(job: Job, now: datetime) -> int:
-    """Asks for every copy of the job to be removed; how many are not gone yet."""
+    """Requests the removal of every copy of the job; returns how many are not gone yet."""
     drop_unsent([job], now)
     mine = Work.objects.filter(job_uid=job.uid)
     left = mine.exclude(state=State.GONE)
@@ -124,7 +124,7 @@ def withdraw(job: Job, now: datetime) -> int:
 
 
 def withdraw_live(job: Job, now: datetime, *, ended: Sequence[int]) -> None:
-    """Asks for the removal of every copy of a finished job that may still run.
+    """Requests the removal of every copy of a finished job that may still run.
 
     The copies of the attempts in ``ended`` have ended by their member's word: they stay there, so that their logs can be
     read, and hold nothing. So do copies that the policy leaves for a person to look at.
@@ -141,7 +141,7 @@ def withdraw_live(job: Job, now: datetime, *, ended: Sequence[int]) -> None:
 
 
 def withdraw_attempt(job: Job, attempt: int, now: datetime) -> None:
-    """Asks for the copy of one attempt to be removed."""
+    """Requests the removal of the copy of one attempt."""
     mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
     if mine.filter(state=State.PENDING, claim="").update(state=State.GONE):
         release_hold(job.uid, attempt, now)
@@ -152,7 +152,7 @@ def withdraw_attempt(job: Job, attempt: int, now: datetime) -> None:
 
 
 def asked_since(job: Job, attempt: int, placed: datetime) -> datetime | None:
-    """Since when the attempt's cluster has been asked to run it; None: it has not been.
+    """Since when the attempt's cluster has had the order to run it; None: it has not got it yet.
 
     A copy that waits until an older one is gone, or for a worker of ours, is no fault of the cluster or the job.
     """
@@ -163,20 +163,20 @@ def asked_since(job: Job, attempt: int, placed: datetime) -> datetime | None:
 
 
 def release_hold(job_uid: uuid.UUID, attempt: int, now: datetime) -> bool:
-    """Gives back what an undone or ended placement held; True when something was."""
+    """Releases the hold of an undone or ended placement; True when there was one."""
     held = Hold.objects.filter(job_uid=job_uid, attempt=attempt, released_at__isnull=True)
     return held.update(released_at=now) > 0
 
 
 def start_attempts(jobs: Iterable[Job], now: datetime) -> None:
-    """Notes when the current attempts of the jobs began to run, once."""
+    """Records, once, when the current attempts of the jobs began to run."""
     for number, mine in _by_attempt(jobs):
         current = Attempt.objects.filter(job__in=[job.pk for job in mine], number=number)
         current.filter(started_at__isnull=True).update(started_at=now)
 
 
 def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datetime) -> None:
-    """Closes the current attempts of jobs that end, once, and gives back what was held for them."""
+    """Closes the current attempts of jobs that end, once, and releases their holds."""
     for number, mine in _by_attempt(jobs):
         current = Attempt.objects.filter(job__in=[job.pk for job in mine], number=number)
         current.filter(ended_at__isnull=True).update(ended_at=now, outcome=outcome, message=message[:500])

@@ -1,4 +1,4 @@
-"""What the quotas ask of demand, without knowing it: what is charged, what waits, and who would be whose under another tree."""
+"""What `quotas` reads of demand without importing it: charges, waiting jobs, and the leaf of each job under any tree."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ _SAYS = (
     "pk", "kind", "manifest__spec__elasticPolicy", "manifest__spec__etReplicaSpecs", "manifest__metadata__annotations",
     "status__conditions",
 )  # fmt: skip
-"""What tells the loss of stopping a job, read without the rest of its manifest."""
+"""Columns from which the cost of stopping a job is computed, without the rest of its manifest."""
 
 
 def register() -> None:
@@ -34,7 +34,7 @@ def register() -> None:
 
 
 def of(tree: Tree) -> impact.Population:
-    """Each with the leaf it would have in the tree; who would have none is limited by none."""
+    """Running and waiting jobs with their leaf in the tree; jobs without a leaf are left out: no quota limits them."""
     charged = snapshot.charged_jobs()
     lost = losses_of(charged)
     running = [_running(job, charge, lost[job["pk"]]) for job, charge in _charged(charged, tree)]
@@ -67,7 +67,7 @@ def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], 
 
 
 def key(kind: str, namespace: str, name: str) -> str:
-    """What a job is called where nothing of jobs is known."""
+    """The name of a job for `quotas`, which knows no jobs."""
     return f"{kind} {namespace}/{name}"
 
 

@@ -41,9 +41,9 @@ _COLUMNS = (
 
 
 def fill(job: Job, tree: Tree | None, version: int) -> list[str]:
-    """Leaf and priority, under this tree, of a job that is about to be stored; warnings. One that is charged keeps its leaf.
+    """Sets leaf and priority, under this tree, of a job about to be stored; returns warnings. A charged job keeps its leaf.
 
-    Like the priority of a pod, it is found once: who waits is not reordered when a class becomes worth something else.
+    Like the priority of a pod it is resolved once: a waiting job is not reordered when the value of its class changes.
     """
     job.tree_version = version
     if job.charge is None:
@@ -59,7 +59,7 @@ def fill(job: Job, tree: Tree | None, version: int) -> list[str]:
 
 
 def _outside(job: Job, tree: Tree | None) -> list[str]:
-    """One that runs already runs on."""
+    """A warning for a job outside the tree that has to wait; a running job runs on."""
     if tree is None or job.leaf or job.state in Job.ON_MEMBER or not (job.leaf_fault or tree.outside_jobs_wait):
         return []
     return [f"it waits (NoQuotaForNamespace): {no_leaf(job.namespace, job.leaf_fault)}"]
@@ -72,7 +72,7 @@ _UNKNOWN_CLASS = (
 
 
 def refit_stale() -> int:
-    """Finds the leaf again of those who were read under another tree than the one in force; how many they were."""
+    """Resolves again the leaf of jobs resolved under another tree than the one in force; returns their number."""
     version = snapshot.tree_version()
     return _refit_stale() if _live().exclude(tree_version=version).exists() else 0
 
@@ -108,8 +108,8 @@ def tree_changing(before: Tree | None, after: Tree | None) -> str:
     if after is None:
         return ""
     ledger = Ledger.of(after, (_charge(job) for job in holding))
-    if told := _above(ledger, ledger.held.used, ledger.max, "max") or _above_min(ledger):
-        return told
+    if violation := _above(ledger, ledger.held.used, ledger.max, "max") or _above_min(ledger):
+        return violation
     for job in holding:
         if job["charge"] is None:
             Job.objects.filter(pk=job["pk"]).update(charge=_charge(job).amounts)

@@ -1,7 +1,7 @@
 """When waiting jobs may start: a guess from how long finished jobs of their queues ran, with what it rests on.
 
-The same for everybody who asks within a few seconds: it takes a look at all that run and wait. Whoever is too far back in a
-long queue, or in one that admits nobody, gets no guess; `quotas.core.estimate` says what else is not guessed about.
+Computed over all running and waiting jobs, so one result serves all requests of a few seconds. A job too far back in a long
+queue, or in one that admits no jobs, gets no estimate; `quotas.core.estimate` says what else is not guessed about.
 """
 
 from collections import defaultdict
@@ -41,7 +41,7 @@ _looking = Lock()
 
 
 def starts(now: datetime) -> Mapping[str, Estimate | None]:
-    """By `key` of each waiting job. Only one looks at a time; whoever asks meanwhile gets what was known before."""
+    """By `key` of each waiting job. Computed by one thread at a time; the others get the previous result meanwhile."""
     known = _known(now)
     if known is None and _looking.acquire(blocking=not _last):
         try:

@@ -58,7 +58,7 @@ class QueueUnit:
     position: int | None
     """From 1, among those who wait in its queue; None: it does not wait."""
     ahead: str
-    """``namespace/name`` of the one directly before it that can start at all; empty: nobody."""
+    """``namespace/name`` of the job directly before it that can start at all; empty: none."""
     blocker: str
     """The job whose wait holds up the queue; empty: none does."""
     message: str
@@ -81,7 +81,7 @@ def units(*, leaf: str = "", namespace: str = "", phase: Phase | None = None) ->
     if namespace:
         rows = rows.filter(namespace=namespace)
     if phase is not None:
-        rows = rows.filter(state__in=[state for state, told in PHASES.items() if told is phase])
+        rows = rows.filter(state__in=[state for state, its_phase in PHASES.items() if its_phase is phase])
     return rows.order_by("leaf", *_ORDER)
 
 
@@ -101,7 +101,7 @@ def _unit(job: Job, position: int | None, ahead: str) -> QueueUnit:
 def _places(page: Sequence[Job]) -> dict[int, tuple[int, str]]:
     """Of those who wait: the position, and who is ahead; from the names of all who wait in their queues.
 
-    A job that can never start stands in nobody's way, except where the queue lets nobody pass the one before it.
+    A job that can never start delays no other, except in a queue whose policy lets no job pass the one before it.
     """
     wait = {job.pk for job in page if job.state in Job.WAITING and job.charge is None}
     if not wait:
@@ -122,7 +122,7 @@ def _places(page: Sequence[Job]) -> dict[int, tuple[int, str]]:
 
 
 def _blocking_leaves(leaves: Iterable[str]) -> set[str]:
-    """Those in which everybody waits for whoever is first."""
+    """Queues whose policy makes all jobs wait for the first one."""
     tree, _ = snapshot.tree_in_force()
     known = tree.by_path if tree else {}
     return {leaf for leaf in leaves if leaf in known and known[leaf].attributes.queue_policy is QueuePolicy.BLOCK}
@@ -153,7 +153,7 @@ def refuse_closed(leaves: Iterable[str]) -> None:
     shut = Queue.objects.filter(path__in=paths, state__in=[Queue.State.DRAINING, Queue.State.STOPPED])
     queue = shut.order_by("path").first()
     if queue is not None:
-        told = "drains" if queue.state == Queue.State.DRAINING else "is stopped"
+        verb = "drains" if queue.state == Queue.State.DRAINING else "is stopped"
         raise Conflict(
-            f"queue {queue.path} ({queue.name}) {told} and takes no more jobs: open it, or use another queue"
+            f"queue {queue.path} ({queue.name}) {verb} and takes no more jobs: open it, or use another queue"
         )

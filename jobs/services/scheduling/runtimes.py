@@ -1,6 +1,6 @@
 """Who runs where, since when, and how long runs like theirs took: what a drain reservation is planned from.
 
-Derived from rows alone, so that every process finds the same. Whoever keeps it up to date reads single jobs again.
+Derived from rows alone, so that every process computes the same; a cache updates it by reading single jobs again.
 """
 
 from collections import defaultdict

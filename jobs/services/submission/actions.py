@@ -105,9 +105,9 @@ def delete_policy(policy: Policy, *, by: str, now: datetime) -> None:
 @transaction.atomic
 def delete_dependent(dependent: Dependent, *, by: str, now: datetime) -> None:
     """Copies that were sent with a job stay with it until the last job that refers to them is gone."""
-    told = change(dependent, journal.Action.DELETED)
+    deletion = change(dependent, journal.Action.DELETED)
     dependent.delete()
-    events.announce([told], now)
+    events.announce([deletion], now)
 
 
 def _locked(job: Job, action: Action) -> Job:

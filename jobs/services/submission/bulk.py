@@ -1,4 +1,4 @@
-"""One action on many jobs: told beforehand job by job, done job by job, and a refusal of one stops no other.
+"""One action on many jobs: previewed job by job, done job by job, and a refusal of one stops no other.
 
 Each job is a transaction of its own: a failure in the middle leaves those before it done, and says so.
 """
@@ -20,7 +20,7 @@ MOST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ActionResult:
     """What became, or would become, of one job."""
 
     uid: UUID
@@ -47,8 +47,8 @@ def run(
     by: str,
     now: datetime,
     preview: bool = False,
-) -> list[Told]:
-    """In the order given; ``rows`` are those that the caller may see, and one that is not among them is told too."""
+) -> list[ActionResult]:
+    """In the order given; ``rows`` are those that the caller may see, and one that is not among them is listed as refused."""
     found = {job.uid: job for job in rows}
     return [
         _one(action, found[uid], refuses, by, now, preview) if uid in found else _absent(uid)
@@ -56,15 +56,15 @@ def run(
     ]
 
 
-def _absent(uid: UUID) -> Told:
-    return Told(uid, "", "", False, "there is no such job any more", 0)
+def _absent(uid: UUID) -> ActionResult:
+    return ActionResult(uid, "", "", False, "there is no such job any more", 0)
 
 
-def _one(action: Action, job: Job, refuses: Refusal, by: str, now: datetime, preview: bool) -> Told:
+def _one(action: Action, job: Job, refuses: Refusal, by: str, now: datetime, preview: bool) -> ActionResult:
     why = refuses(job) or actions.allowed(job, action)
     if not why and not preview:
         why = _do(action, job, by, now)
-    return Told(job.uid, job.namespace, job.name, not why, why, job.gpus)
+    return ActionResult(job.uid, job.namespace, job.name, not why, why, job.gpus)
 
 
 def _do(action: Action, job: Job, by: str, now: datetime) -> str:

@@ -1,7 +1,7 @@
 """What manifests would do if they were applied now: what they would create, and where their jobs would go. Writes nothing.
 
 The manifests are applied in a transaction that is taken back, so whatever refuses them refuses them here too. The jobs are
-then shown to the scheduling cycle alone, as if they were the only ones that wait: who is ahead of them is told beside it.
+then shown to the scheduling cycle alone, as if no other job waited: the jobs ahead of them are listed beside it.
 """
 
 from collections.abc import Mapping, Sequence
