@@ -17,6 +17,8 @@ from enum import Enum
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from fleet.core.operator_settings import setting
+
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -39,10 +41,24 @@ class Sort(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    per_s: float = 500.0
-    at_once: int = 8
-    watches: int = 200
-    """For one caller. Of each, an address may have more, since several callers may share it."""
+    """Of each of the first three an address may have more than one caller, since several callers may share it."""
+
+    per_s: float = setting(
+        500.0,
+        "CONVOY_REQUESTS_PER_S",
+        "requests a second of one caller (credentials, else address), bursts of four times that; twice as many of one address",
+        least=0.1,
+    )
+    at_once: int = setting(
+        8,
+        "CONVOY_REQUESTS_AT_ONCE",
+        "requests of one caller answered at once, of one address half as many again; 64 more wait",
+        least=1,
+        most=1000,
+    )
+    watches: int = setting(
+        200, "CONVOY_WATCHES", "watches of one caller at the Kubernetes-style door; 1,000 in all", least=1, most=1000
+    )
     all_watches: int = 1000
     sign_ins_per_minute: int = 20
     """From one address."""

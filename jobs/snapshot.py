@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Max, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
@@ -46,9 +47,8 @@ LIVE = ("Pending", "Running", "Unknown")
 """Phases of a pod that holds what it asked for."""
 _LEARNED, _LEARNED_FROM = 500, 50
 """Jobs from which the usual mix of pods is learned, and the least that say anything about it."""
-_FAILURE_HALF_LIFE = timedelta(hours=1)
-_FAILURES_KEPT = timedelta(hours=12)
-"""Older failures are below a thousandth."""
+_HALF_LIVES = 12
+"""Older failures count less than a thousandth."""
 Locations = Mapping[str, tuple[str, ...]]
 """Claim, ``namespace/name`` → the clusters that have its data."""
 _CLAIMS_NAMED = 500
@@ -78,13 +78,14 @@ def load(now: datetime) -> World:
 
 
 def failures(now: datetime) -> dict[str, float]:
-    """Jobs that lately failed on each cluster, for the score: each counts once a cluster, half as much an hour later."""
-    recent = Attempt.objects.filter(ended_at__gt=now - _FAILURES_KEPT, outcome__in=BLAMED).order_by()
+    """Jobs that lately failed on each cluster, for the score: each counts once a cluster, half as much a half-life later."""
+    half_life = timedelta(seconds=settings.CONVOY_SCHEDULER.failure_half_life_s)
+    recent = Attempt.objects.filter(ended_at__gt=now - _HALF_LIVES * half_life, outcome__in=BLAMED).order_by()
     faded: dict[str, float] = defaultdict(float)
     for cluster, at in (
         recent.values("job", "cluster_name").annotate(at=Max("ended_at")).values_list("cluster_name", "at")
     ):
-        faded[cluster] += 0.5 ** (max(now - at, timedelta()) / _FAILURE_HALF_LIFE)
+        faded[cluster] += 0.5 ** (max(now - at, timedelta()) / half_life)
     return {cluster: round(amount, 2) for cluster, amount in sorted(faded.items())}
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import environ
 from csp.constants import SELF
 
-from deploy.config import csp, home, logs, traces
-from fleet.limits import Limits
+from deploy.config import csp, home, logs, operator, traces
 
 env = environ.Env()
+_operator = operator.read_all(env.ENVIRON)
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONVOY_HOME = Path(env.str("CONVOY_HOME", default=str(ROOT / ".convoy")))
 
@@ -89,7 +89,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
         "min_size": 1,
-        "max_size": env.int("CONVOY_DATABASE_POOL", default=16),
+        "max_size": _operator.process.database_pool,
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -243,44 +243,26 @@ CELERY_BEAT_SCHEDULE = {
     "housekeeping": {"task": "fleet.housekeeping", "schedule": 60.0, "options": {"expires": 60}},
 }
 
-CONVOY_HEARTBEAT_GRACE_S = env.float("CONVOY_HEARTBEAT_GRACE_S", default=10.0)
-"""Silence of a member before it counts as NotReady and is tainted: several missed heartbeats, not one."""
-CONVOY_PICTURE_MAX_AGE_S = env.float("CONVOY_PICTURE_MAX_AGE_S", default=20.0)
-"""A member that no watcher could confirm for this long gets no jobs, and nothing in it is judged."""
-CONVOY_CLUSTER_TOLERATION_S = env.float("CONVOY_CLUSTER_TOLERATION_S", default=60.0)
-"""How long a job stays with a tainted cluster when its policy says nothing: longer than an API server's restart."""
-CONVOY_DISRUPTION_SHARE = env.float("CONVOY_DISRUPTION_SHARE", default=0.5)
-"""More than this share of four or more members failing at once is taken for a fault of our own: no job is moved."""
-CONVOY_DISRUPTION_WINDOW_S = env.float("CONVOY_DISRUPTION_WINDOW_S", default=300.0)
-"""How far apart their failures may have begun and still be taken for one."""
-CONVOY_EVICTIONS_PER_MINUTE = env.int("CONVOY_EVICTIONS_PER_MINUTE", default=1000)
-"""Jobs that leave one tainted cluster within a minute, at most: a wrong judgement is noticed before it has moved everything."""
-CONVOY_START_TIMEOUT_S = env.float("CONVOY_START_TIMEOUT_S", default=600.0)
-"""How long a member may take to run all pods of a gang before it is withdrawn and placed elsewhere."""
-CONVOY_MAX_ATTEMPTS = env.int("CONVOY_MAX_ATTEMPTS", default=6)
-"""Attempts of one job before it fails for good."""
-CONVOY_CLAIM_S = env.float("CONVOY_CLAIM_S", default=30.0)
-"""A worker silent this long about a work it claimed is taken for dead; longer than its longest call to a member."""
+CONVOY_SCHEDULER = _operator.scheduler
+CONVOY_DISPATCH = _operator.dispatch
+CONVOY_FAILOVER = _operator.failover
+CONVOY_MEMBERS = _operator.members
+CONVOY_RETENTION = _operator.retention
+CONVOY_LIMITS = _operator.limits
+"""What one caller may take of one web or kube process."""
 CONVOY_SIMULATOR = env.str("CONVOY_SIMULATOR", default="")
 """The home of the simulator whose members are joined here, where they may be broken on purpose; empty: there is none."""
 CONVOY_TRACING = traces.is_on(env)
 """Whether spans are sent to an OpenTelemetry collector; the SDK reads where to from the same variables."""
-CONVOY_KUBE_PORT = env.int("CONVOY_KUBE_PORT", default=8443)
+CONVOY_KUBE_PORT = _operator.process.kube_port
 CONVOY_KUBE_NAMES = env.list("CONVOY_KUBE_NAMES", default=[])
 """Names and addresses the Kubernetes-style API is reached by, besides this host's own: its certificate has them."""
 CONVOY_KUBE_URL = env.str("CONVOY_KUBE_URL", default="")
 """Where `convoy kubeconfig` sends kubectl, when that is not this host at CONVOY_KUBE_PORT; its certificate is a public one."""
 CONVOY_TRUSTED_PROXIES = env.list("CONVOY_TRUSTED_PROXIES", default=[])
 """Addresses and networks of proxies whose X-Forwarded-For is believed."""
-CONVOY_LIMITS = Limits(
-    per_s=env.float("CONVOY_REQUESTS_PER_S", default=500.0),
-    at_once=env.int("CONVOY_REQUESTS_AT_ONCE", default=8),
-    watches=env.int("CONVOY_WATCHES", default=200),
-)
-"""What one caller may take of one web or kube process."""
-CONVOY_HEAD_S = env.float("CONVOY_HEAD_S", default=15.0)
-CONVOY_BODY_S = env.float("CONVOY_BODY_S", default=60.0)
-"""Seconds within which the head of a request, and then its body, must have come; who is slower is hung up on."""
+CONVOY_HEAD_S = _operator.process.head_s
+CONVOY_BODY_S = _operator.process.body_s
 CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)
 """Whether members may live on loopback and private addresses. Off where users who are not trusted may join clusters."""
 

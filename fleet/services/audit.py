@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.utils import timezone
@@ -24,7 +25,6 @@ from fleet.kube.status import KubeError
 from fleet.models import AuditEntry
 from fleet.models.encrypted import EncryptedJSONField
 
-KEEP = timedelta(days=180)
 LARGEST = 32 * 1024
 """Of one side of a line, as JSON."""
 BLOT = "(not shown)"
@@ -104,7 +104,7 @@ def seen_named(kind: str, namespace: str, name: str) -> None:
 
 
 def forget_old(now: datetime) -> None:
-    AuditEntry.objects.filter(at__lt=now - KEEP).delete()
+    AuditEntry.objects.filter(at__lt=now - timedelta(seconds=settings.CONVOY_RETENTION.audit_s)).delete()
 
 
 def document(row: models.Model) -> Document:

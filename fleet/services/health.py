@@ -28,7 +28,6 @@ log = get_logger(__name__)
 
 LOOK_S = 2.0
 ASK_S = 5.0
-DISCOVER_EVERY = timedelta(seconds=60)
 _AT_ONCE = 32
 _HEALTH_PATHS = ("/readyz", "/healthz", "/version")
 _FOR_MEMBERS_ONLY = "/api"
@@ -110,12 +109,12 @@ def _judge(rows: Sequence[Cluster], looks: Sequence[Look], now: datetime) -> lis
     A member that only now fails for the whole grace is spared on suspicion, counting those that have just begun to fail. One
     that is tainted already is spared only when the others have failed as long: a lost look elsewhere restarts no toleration.
     """
-    grace = timedelta(seconds=settings.CONVOY_HEARTBEAT_GRACE_S)
+    grace = timedelta(seconds=settings.CONVOY_MEMBERS.heartbeat_grace_s)
     were = [_health(row) for row in rows]
     are = [health.after(was, look, now, grace) for was, look in zip(were, looks, strict=True)]
     failing = {row.name: (h.failing_since, h.state) for row, h in zip(rows, are, strict=True) if h.failing_since}
-    window = timedelta(seconds=settings.CONVOY_DISRUPTION_WINDOW_S)
-    limits = disruption.Limits(settings.CONVOY_DISRUPTION_SHARE, window)
+    window = timedelta(seconds=settings.CONVOY_MEMBERS.disruption_window_s)
+    limits = disruption.Limits(settings.CONVOY_MEMBERS.disruption_share, window)
     suspected = disruption.find({name: since for name, (since, _) in failing.items()}, len(rows), limits)
     lasting = {name: since for name, (since, state) in failing.items() if state is not State.READY}
     confirmed = disruption.find(lasting, len(rows), limits)
@@ -167,7 +166,9 @@ def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | str | None]
 
 
 def _is_stale(row: Cluster, now: datetime) -> bool:
-    return row.discovered_at is None or abs(now - row.discovered_at) >= DISCOVER_EVERY
+    return row.discovered_at is None or abs(now - row.discovered_at) >= timedelta(
+        seconds=settings.CONVOY_MEMBERS.discovery_interval_s
+    )
 
 
 def _discoveries(rows: list[Cluster]) -> list[tuple[Cluster, Findings]]:

@@ -65,4 +65,4 @@ def _mark(pk: int, now: datetime) -> None:
 
 
 def _most() -> timedelta:
-    return timedelta(seconds=settings.CONVOY_PICTURE_MAX_AGE_S)
+    return timedelta(seconds=settings.CONVOY_MEMBERS.picture_max_age_s)

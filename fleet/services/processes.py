@@ -4,14 +4,13 @@ import os
 import platform
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Q
 
 from fleet import events, journal
 from fleet.models import FieldOwners, Heartbeat, SigninLink
 from fleet.services import audit
 
-JOURNAL_KEEP = 100_000
-EVENTS_KEEP = timedelta(days=14)
 SILENT = timedelta(minutes=10)
 """A process that says nothing for this long is forgotten; long before that it counts as dead."""
 
@@ -31,8 +30,8 @@ def beat_from_worker(now: datetime) -> None:
 def tidy(now: datetime) -> None:
     """Forgets what nobody needs any more."""
     FieldOwners.objects.filter(object_uid__in=journal.gone()).delete()
-    journal.compact(JOURNAL_KEEP)
-    events.forget_old(now - EVENTS_KEEP, now)
+    journal.compact(settings.CONVOY_RETENTION.journal_lines)
+    events.forget_old(now - timedelta(seconds=settings.CONVOY_RETENTION.events_s), now)
     audit.forget_old(now)
     SigninLink.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=now)).delete()
     Heartbeat.objects.filter(at__lt=now - SILENT).delete()

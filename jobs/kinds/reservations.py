@@ -1,7 +1,7 @@
 """Capacity held by a member itself before a job is sent: one Koordinator Reservation for each pod of the gang. Pure.
 
 Pods find theirs by the job's marks and their role.
-A reservation that nobody takes ends by itself, so whatever becomes of the fleet, nothing stays held in a member.
+A reservation that no pod takes ends by itself, so nothing stays held in a member whatever becomes of the fleet.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +15,6 @@ from fleet.kube.resources import RESERVATIONS
 from jobs.kinds.base import Kind, Manifest, Role, note
 
 ROLE = "convoy.dev/role"
-PATIENCE = timedelta(seconds=60)
-"""How long all of a gang's reservations may take to be available; then the next cluster is tried."""
-LIFE = timedelta(minutes=10)
-"""When one that no pod has taken ends: longer than the patience and a slow start together."""
 
 
 class Progress(StrEnum):
@@ -38,8 +34,13 @@ def bind(kind: Kind, made: Manifest, scheduler: str = "") -> None:
             template["spec"].setdefault("schedulerName", scheduler)
 
 
-def bodies(kind: Kind, made: Manifest, roles: Iterable[Role], marks: Mapping[str, str]) -> list[Manifest]:
-    """Of every pod of ``made``, bound and marked. Names are the same whenever it is asked for the same attempt."""
+def bodies(
+    kind: Kind, made: Manifest, roles: Iterable[Role], marks: Mapping[str, str], ttl: timedelta
+) -> list[Manifest]:
+    """One for each pod of ``made``, bound and marked; it ends when no pod has taken it for ``ttl``.
+
+    Names are the same whenever it is asked for the same attempt.
+    """
     metadata = made["metadata"]
     stem = f"{metadata['namespace']}-{metadata['name']}"[:40].rstrip("-.")
     templates = dict(kind.templates(made))
@@ -57,7 +58,7 @@ def bodies(kind: Kind, made: Manifest, roles: Iterable[Role], marks: Mapping[str
                     "spec": {
                         "template": template,
                         "owners": [owner],
-                        "ttl": f"{int(LIFE.total_seconds())}s",
+                        "ttl": f"{int(ttl.total_seconds())}s",
                         "allocateOnce": True,
                     },
                 }

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -247,7 +248,7 @@ def test_1_0_19_a_member_that_refuses_the_gang_gives_it_back_and_the_next_one_is
 
 
 def test_1_0_19_a_member_that_does_not_start_all_pods_in_time_gives_it_back_and_the_next_one_is_tried(world, settings):
-    settings.CONVOY_START_TIMEOUT_S = 2.0
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, start_timeout_s=2.0)
     world.member("north", 4, 4)
     fitted("north", "Aggregate")
     apply_tree(leaf("team", "default", **gpus(0, 8)))

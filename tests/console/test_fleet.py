@@ -1,6 +1,7 @@
 """The fleet through the console: clusters join and are lost, jobs move, and every page opens without a word of complaint."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -81,7 +82,7 @@ def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, n
     aside(world.apply, pytorch_job("llama", duration="10h"))
     aside(world.expect, "llama", "Running", on="north")
     aside(world.member, "south", 4)
-    settings.CONVOY_CLUSTER_TOLERATION_S = 0.1
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, cluster_toleration_s=0.1)
     sign_in(page)
     page.goto("/fleet/north")
     expect(page.get_by_role("link", name="default/llama Worker 0")).to_be_visible()

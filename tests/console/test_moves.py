@@ -1,5 +1,7 @@
 """A cluster dies before somebody's eyes: the fleet says so, its jobs move, and the move is told as one story."""
 
+from dataclasses import replace
+
 import pytest
 from playwright.sync_api import expect
 
@@ -14,7 +16,7 @@ def test_it_follows_the_moves_when_a_cluster_dies(world, page, aside, north, sti
     aside(world.apply, pytorch_job("llama", duration="10h"))
     aside(world.expect, "llama", "Running", on="north")
     aside(world.member, "south", 4)
-    settings.CONVOY_CLUSTER_TOLERATION_S = 0.1
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, cluster_toleration_s=0.1)
     sign_in(page)
     lost, other = page.get_by_role("article", name="north"), page.get_by_role("article", name="south")
     expect(lost.get_by_role("img", name="GPUs of north: 3 used")).to_be_visible()

@@ -1,6 +1,7 @@
 """A cluster that is gone: what the numbers of the fleet say then, which incident is named, and what is shown as stale."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
@@ -15,7 +16,7 @@ STALE = re.compile(r"north does not answer\. Shown as last seen \d+s ago")
 
 
 def test_it_counts_nothing_on_a_silent_cluster_as_free_and_names_the_incident(world, page, aside, north, settings, axe):
-    settings.CONVOY_HEARTBEAT_GRACE_S = 0.5
+    settings.CONVOY_MEMBERS = replace(settings.CONVOY_MEMBERS, heartbeat_grace_s=0.5)
     aside(world.member, "south", 2)
     sign_in(page)
     aside(world.apply, pytorch_job("llama", duration="10h"))

@@ -1,6 +1,7 @@
 """The tour: opens by itself on the demo fleet, five pages, put away and taken up again, by keyboard, in three languages."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
@@ -57,7 +58,8 @@ def simulator(world, demo, settings, tmp_path_factory):
     """The control socket of the simulator that plays the demo's clusters."""
     home = tmp_path_factory.mktemp("simulator")
     settings.CONVOY_SIMULATOR = str(home)
-    settings.CONVOY_HEARTBEAT_GRACE_S = settings.CONVOY_CLUSTER_TOLERATION_S = 0.5
+    settings.CONVOY_MEMBERS = replace(settings.CONVOY_MEMBERS, heartbeat_grace_s=0.5)
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, cluster_toleration_s=0.5)
     for name in world.members:
         (home / f"{name}.kubeconfig").touch()
     control = ControlServer(home, lambda name, words: world.members[name].disturb(fault_parser.parse(words)))

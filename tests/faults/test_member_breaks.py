@@ -1,5 +1,6 @@
 """Members that hang up, err, fall silent or are changed from outside, while jobs are sent to them and followed."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -29,7 +30,7 @@ def test_it_makes_one_copy_when_the_member_hangs_up_after_it_took_the_job(world)
 
 
 def test_it_sends_the_job_when_the_member_that_died_under_the_dispatch_is_back(world, settings):
-    settings.CONVOY_CLUSTER_TOLERATION_S = 600
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, cluster_toleration_s=600)
     north = world.member("north", 8)
     north.faults.slow_s = 0.3
     world.apply(POLICY, pytorch_job("llama", duration="10h"))
@@ -42,7 +43,7 @@ def test_it_sends_the_job_when_the_member_that_died_under_the_dispatch_is_back(w
 
 
 def test_it_places_a_job_elsewhere_whose_member_died_before_it_took_it(world, settings):
-    settings.CONVOY_CLUSTER_TOLERATION_S = 0.5
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, cluster_toleration_s=0.5)
     first = world.member("north", 8)
     world.member("south", 4)
     first.faults.error_rate = 1.0

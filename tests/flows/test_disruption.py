@@ -3,6 +3,7 @@
 All members are one simulated API server under many names, so that a hundred of them are cheap to cut off.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -66,8 +67,8 @@ class Fleet:
 
 
 @pytest.fixture
-def fleet(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster_health, "DISCOVER_EVERY", timedelta(days=999))
+def fleet(tmp_path, monkeypatch, settings):
+    settings.CONVOY_MEMBERS = replace(settings.CONVOY_MEMBERS, discovery_interval_s=999 * 86400)
     monkeypatch.setattr(member_clients, "_clients", {})
     server = ApiServer("member", tmp_path / "member")
     server.start()
@@ -165,7 +166,7 @@ def test_it_adopts_what_runs_on_when_the_only_member_is_back(fleet):
 
 
 def test_it_lets_so_many_a_minute_leave_a_cluster_and_says_so(fleet, settings):
-    settings.CONVOY_EVICTIONS_PER_MINUTE = 2
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, evictions_per_minute=2)
     made = fleet(5, spare=6)
     home = Cluster.objects.get(jobs_here__name="job-0")
     Job.objects.update(cluster=home), Work.objects.update(cluster=home)

@@ -1,5 +1,7 @@
 """Jobs leave clusters that die and copies that fail, and never run twice where that can be helped."""
 
+from dataclasses import replace
+
 import pytest
 from django.utils import timezone
 
@@ -87,7 +89,7 @@ def test_it_neither_kills_nor_repeats_jobs_of_a_queue_whose_cluster_was_away(wor
 
 
 def test_it_moves_the_jobs_of_a_drained_cluster_and_comes_back_to_it_once_it_is_open_again(world, settings):
-    settings.CONVOY_CLUSTER_TOLERATION_S = 0.1
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, cluster_toleration_s=0.1)
     both(world)
     world.apply(POLICY, pytorch_job("llama", duration="10h"))
     home = Cluster.objects.get(name=str(world.expect("llama", "Running").cluster))
@@ -127,7 +129,7 @@ def test_it_fails_for_good_without_a_failover_policy(world):
 
 
 def test_it_ends_a_job_that_failed_too_often(world, settings):
-    settings.CONVOY_MAX_ATTEMPTS = 2
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, max_attempts=2)
     for name in ("north", "south"):
         world.member(name, 4)
     world.apply(
@@ -140,7 +142,7 @@ def test_it_ends_a_job_that_failed_too_often(world, settings):
 
 
 def test_it_stops_a_copy_that_restarts_for_ever_when_the_attempts_are_spent(world, settings):
-    settings.CONVOY_MAX_ATTEMPTS = 1
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, max_attempts=1)
     world.member("north", 4, time_scale=1.0)
     endless = pytorch_job("llama", workers=0, duration="1s", **{"convoy.dev/exit-code": "137"})
     world.apply(FAILOVER, endless.replace("template:", "restartPolicy: ExitCode\n      template:"))

@@ -1,6 +1,6 @@
 """Clusters that hold the capacity themselves before a job is sent: all of the gang, or nothing and another cluster."""
 
-from datetime import timedelta
+from dataclasses import replace
 
 import pytest
 from django.utils import timezone
@@ -52,8 +52,8 @@ def test_the_pods_of_a_job_take_what_was_held_for_them_one_by_one(world):
     assert {pod["spec"]["nodeName"] for pod in world.pods("north")} == nodes
 
 
-def test_a_gang_that_the_member_cannot_hold_whole_holds_nothing_and_goes_to_the_next(world, monkeypatch):
-    monkeypatch.setattr("jobs.services.dispatch.reservations.PATIENCE", timedelta(seconds=2))
+def test_a_gang_that_the_member_cannot_hold_whole_holds_nothing_and_goes_to_the_next(world, settings):
+    settings.CONVOY_DISPATCH = replace(settings.CONVOY_DISPATCH, reservation_wait_s=2)
     reserving(world, "north", 2, 2)
     world.member("south", 2, 2)
     kept_by_others(world, "north", 2)
@@ -81,8 +81,8 @@ def test_it_is_refused_where_the_cluster_cannot_hold_reservations(world):
         reserving(world, "old", 1, version="v1.20.2")
 
 
-def test_what_a_lost_member_holds_ends_there_by_itself_and_the_job_runs_elsewhere(world, monkeypatch):
-    monkeypatch.setattr("jobs.kinds.reservations.LIFE", timedelta(seconds=160))
+def test_what_a_lost_member_holds_ends_there_by_itself_and_the_job_runs_elsewhere(world, settings):
+    settings.CONVOY_DISPATCH = replace(settings.CONVOY_DISPATCH, reservation_ttl_s=160)
     north = reserving(world, "north", 2, 2)
     world.member("south", 2, 2)
     kept_by_others(world, "north", 2)

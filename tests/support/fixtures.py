@@ -3,6 +3,7 @@
 import random
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def world(unswept: World) -> Iterator[World]:
 @pytest.fixture
 def unswept(transactional_db: None, worker: None, tmp_path: Path, settings: Settings) -> Iterator[World]:
     """The world without its beat: whatever happens here, happens because of an event."""
-    settings.CONVOY_HEARTBEAT_GRACE_S = 1.0
+    settings.CONVOY_MEMBERS = replace(settings.CONVOY_MEMBERS, heartbeat_grace_s=1.0)
     made = World(tmp_path)
     stop = threading.Event()
     tower = threading.Thread(target=WatchManager(stop, random.Random(0)).run, daemon=True)

@@ -7,6 +7,8 @@ there. What is left behind by a lost member ends there by itself. Nothing is rea
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from django.conf import settings
+
 from fleet.core import fits, marks
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
@@ -14,7 +16,7 @@ from fleet.member.errors import MemberChanged, MemberExists, MemberMissing
 from fleet.models import Cluster
 from jobs.kinds import reservations
 from jobs.kinds.base import Kind, Manifest, Role
-from jobs.kinds.reservations import PATIENCE, Progress
+from jobs.kinds.reservations import Progress
 from jobs.services.dispatch.member_objects import NotYet
 
 MARKS = (marks.FLEET, marks.JOB_UID, marks.ATTEMPT, marks.MANAGED_BY)
@@ -39,7 +41,8 @@ def secure(
     """Returns when the member holds every pod of ``made``; raises `NotYet` while it is at it."""
     labels = made["metadata"]["labels"]
     reservations.bind(kind, made, fits.KOORDINATOR if cluster.offer.scheduler.startswith(fits.KOORDINATOR) else "")
-    wanted = reservations.bodies(kind, made, roles, {key: labels[key] for key in MARKS})
+    ttl = timedelta(seconds=settings.CONVOY_DISPATCH.reservation_ttl_s)
+    wanted = reservations.bodies(kind, made, roles, {key: labels[key] for key in MARKS}, ttl)
     found = _found(client, labels[marks.JOB_UID], labels[marks.ATTEMPT])
     there = {each["metadata"]["name"] for each in found}
     for body in wanted:
@@ -49,7 +52,8 @@ def secure(
             except MemberExists:
                 continue
     state, message = reservations.progress(wanted, found)
-    if state is Progress.LOST or (state is Progress.PENDING and _age(found, now) > PATIENCE):
+    is_late = _age(found, now) > timedelta(seconds=settings.CONVOY_DISPATCH.reservation_wait_s)
+    if state is Progress.LOST or (state is Progress.PENDING and is_late):
         raise CannotReserve(message)
     if state is Progress.PENDING:
         raise NotYet(message)

@@ -58,14 +58,14 @@ def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iter
             message = f"its share on {share.cluster} is unhealthy since {since:%H:%M:%S} UTC"
             yield Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, message), spec.application_purge
     if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and _is_late(job, share, cluster, now):
-        message = f"{share.cluster} did not run its share within {settings.CONVOY_START_TIMEOUT_S:g} s"
+        message = f"{share.cluster} did not run its share within {settings.CONVOY_FAILOVER.start_timeout_s:g} s"
         yield Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), PurgeMode.GRACEFULLY
 
 
 def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:
     placed = Attempt.objects.filter(job=job, number=share.attempt).values_list("placed_at", flat=True).first()
     since = works.asked_since(job, share.attempt, placed) if placed else None
-    limit = timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
+    limit = timedelta(seconds=settings.CONVOY_FAILOVER.start_timeout_s)
     return since is not None and cluster.sight.seen_for(since, now) > limit
 
 

@@ -94,7 +94,7 @@ def _on_lost_clusters(now: datetime) -> int:
 
 
 def _never_started(now: datetime) -> int:
-    limit = now - timedelta(seconds=settings.CONVOY_START_TIMEOUT_S)
+    limit = now - timedelta(seconds=settings.CONVOY_FAILOVER.start_timeout_s)
     rows = Job.objects.filter(
         shares=[],
         state__in=[Job.State.PLACED, Job.State.DISPATCHED],
@@ -106,9 +106,9 @@ def _never_started(now: datetime) -> int:
     for job in rows:
         placed = job.binding.scheduled_at
         since = works.asked_since(job, job.attempt, placed) if placed else None
-        if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_START_TIMEOUT_S:
+        if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_FAILOVER.start_timeout_s:
             continue
-        message = f"{job.cluster} did not run all pods within {settings.CONVOY_START_TIMEOUT_S:g} s"
+        message = f"{job.cluster} did not run all pods within {settings.CONVOY_FAILOVER.start_timeout_s:g} s"
         moved += failover.leave(job, Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), now)
     return moved
 

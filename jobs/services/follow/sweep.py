@@ -5,6 +5,7 @@ Calls the same services as the events do, so finding something twice does nothin
 
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 
 from fleet import events
@@ -15,9 +16,6 @@ from jobs.services.lifecycle import charges, cycle_requests, failover, returns, 
 from jobs.services.scheduling import loop
 from jobs.services.submission import submit
 
-_LONGEST_PAUSE = timedelta(days=30)
-"""After which no worker comes back to make a copy of a job that was deleted."""
-
 
 def run(now: datetime) -> None:
     returns.adopt(now)
@@ -25,7 +23,7 @@ def run(now: datetime) -> None:
     _push_due(now)
     expiry.run(now)
     _finish_deletions(now)
-    DeletedJob.objects.filter(at__lt=now - _LONGEST_PAUSE).delete()
+    DeletedJob.objects.filter(at__lt=now - timedelta(seconds=settings.CONVOY_RETENTION.deleted_jobs_s)).delete()
     submit.claim_unclaimed(now)
     charges.release(now)
     loop.advance_evictions(now)

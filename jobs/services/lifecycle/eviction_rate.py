@@ -15,7 +15,7 @@ _WINDOW = timedelta(minutes=1)
 
 def allow(cluster: Cluster, now: datetime) -> bool:
     """Takes one eviction from the cluster's budget; False when this minute's is used up, and an event says so once."""
-    limit = settings.CONVOY_EVICTIONS_PER_MINUTE
+    limit = settings.CONVOY_FAILOVER.evictions_per_minute
     mine = EvictionWindow.objects.filter(cluster=cluster)
     over = Q(ends_at__lte=now) | Q(ends_at__gt=now + _WINDOW)
     if mine.exclude(over).filter(count__lt=limit).update(count=F("count") + 1):

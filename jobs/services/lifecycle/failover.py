@@ -76,7 +76,7 @@ def budget_spent(job: Job) -> str:
     """What the job did too often to be tried again; empty: it may be."""
     rows = Attempt.objects.filter(job=job, ended_at__isnull=False)
     past = [Past(c, o, at) for c, o, at in rows.values_list("cluster_name", "outcome", "ended_at") if at]
-    return rules.budget_spent(past, snapshot.spec_of(job).max_attempts or settings.CONVOY_MAX_ATTEMPTS)
+    return rules.budget_spent(past, snapshot.spec_of(job).max_attempts or settings.CONVOY_FAILOVER.max_attempts)
 
 
 def _give_up(job: Job, final: Reason, now: datetime, ended: Sequence[int]) -> None:

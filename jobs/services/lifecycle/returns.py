@@ -29,7 +29,7 @@ def leaves_at(job: Job, cluster: Cluster) -> datetime | None:
     """
     spec = spec_of(job)
     tolerated_s = spec.application_toleration_s
-    default_s = settings.CONVOY_CLUSTER_TOLERATION_S if tolerated_s is None else tolerated_s
+    default_s = settings.CONVOY_FAILOVER.cluster_toleration_s if tolerated_s is None else tolerated_s
     return leaves_cluster_at(taints_of(cluster.taints), spec.tolerations, default_s)
 
 

@@ -24,14 +24,13 @@ ACTIONABLE = (State.PENDING, State.SENDING, State.SUSPENDING, State.WITHDRAWING)
 """States in which something is to be done in the member."""
 IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, State.WITHDRAWING, State.KEPT)
 """States in which the member may hold a copy."""
-_LONGEST_WAIT_S = 30.0
 
 
 def due(now: datetime) -> QuerySet[Work]:
     """Works that are due and that no live worker has claimed. A time beyond any wait is a clock that jumped back."""
-    claim_ends = timedelta(seconds=settings.CONVOY_CLAIM_S)
+    claim_ends = timedelta(seconds=settings.CONVOY_DISPATCH.claim_s)
     free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
-    ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=_LONGEST_WAIT_S))
+    ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=settings.CONVOY_DISPATCH.longest_retry_s))
     return Work.objects.filter(free, ripe, state__in=ACTIONABLE)
 
 
@@ -45,7 +44,7 @@ def make_due(rows: QuerySet[Work], now: datetime) -> list[int]:
 
 
 def claim(pk: int, now: datetime) -> Work | None:
-    """The work, ours alone until `settings.CONVOY_CLAIM_S` from now; None when there is nothing to do or it is taken."""
+    """Claims the work for `DispatchSettings.claim_s`; None when there is nothing to do or another worker has it."""
     token = uuid.uuid4().hex
     if not due(now).filter(pk=pk).update(claim=token, claimed_at=now, tries=F("tries") + 1):
         return None
@@ -62,7 +61,10 @@ def renew(work: Work, now: datetime) -> None:
     Called before each write to a member: a claimant that was paused for longer than its claim must not act on it.
     """
     ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
-    fresh = work.claimed_at is not None and abs(now - work.claimed_at) < timedelta(seconds=settings.CONVOY_CLAIM_S) / 3
+    fresh = (
+        work.claimed_at is not None
+        and abs(now - work.claimed_at) < timedelta(seconds=settings.CONVOY_DISPATCH.claim_s) / 3
+    )
     if not (ours.exists() if fresh else ours.update(claimed_at=now)):
         raise ClaimLost(f"{work} is not ours to do any more")
     work.claimed_at = work.claimed_at if fresh else now
@@ -79,7 +81,7 @@ def advance(work: Work, *, to: Work.State, **fields: object) -> bool:
 
 def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | None = None) -> None:
     """Ends the claim; the work is tried again after a wait that doubles with each try, or after ``wait_s``."""
-    wait = min(0.2 * 2 ** min(work.tries, 10), _LONGEST_WAIT_S) if wait_s is None else wait_s
+    wait = min(0.2 * 2 ** min(work.tries, 10), settings.CONVOY_DISPATCH.longest_retry_s) if wait_s is None else wait_s
     ours = Work.objects.filter(pk=work.pk, claim=work.claim)
     ours.update(claim="", claimed_at=None, message=message[:500], due_at=now + timedelta(seconds=wait))
     if Work.objects.filter(pk=work.pk, state__in=ACTIONABLE).exclude(state=work.state).update(due_at=now):

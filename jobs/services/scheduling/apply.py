@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
@@ -35,8 +36,6 @@ from quotas.models import Queue, QuotaTree
 
 _MESSAGES = 8
 """Messages for all works that one plan makes, unless they go to more clusters: as many as a worker sends at once."""
-_REASON_REFRESH = timedelta(seconds=5)
-"""How old the amounts in an unchanged reason may be, so that a thousand waiting jobs are not rewritten each cycle."""
 _LOCKED = (
     "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible",
     "charge", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at", "trace",
@@ -92,9 +91,9 @@ def _is_tree_in_force(plan: Plan) -> bool:
 
 
 def changed_reasons(waits: Sequence[Waits], orders: Takeback, now: datetime) -> list[Waits]:
-    """Waits whose reason code changed, or that preemption updates. A changed amount alone is written every 5 s at most."""
+    """Waits whose reason code changed, or that preemption updates. A changed amount alone is written now and then."""
     preempting = {*orders.content, *(taken.claimant.job_id for taken in orders.taken)}
-    stale = (now - _REASON_REFRESH).isoformat()
+    stale = _stale_before(now)
     pks = [wait.gang.job_id for wait in waits]
     stored = dict(snapshot.waiting_jobs().filter(pk__in=pks).values_list("pk", "reason").order_by()) if waits else {}
     return [
@@ -102,6 +101,11 @@ def changed_reasons(waits: Sequence[Waits], orders: Takeback, now: datetime) -> 
         for wait in waits
         if wait.gang.job_id in preempting or _differs(wait.reason, stored.get(wait.gang.job_id), stale)
     ]
+
+
+def _stale_before(now: datetime) -> str:
+    """Unchanged reasons older than this get their new amounts: a thousand waiting jobs are not rewritten each cycle."""
+    return (now - timedelta(seconds=settings.CONVOY_SCHEDULER.reason_refresh_s)).isoformat()
 
 
 def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
@@ -282,7 +286,7 @@ def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None
 
 def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: datetime) -> list[Job]:
     wanted = {wait.gang.job_id: wait.reason for wait in waits}
-    stale = (now - _REASON_REFRESH).isoformat()
+    stale = _stale_before(now)
     rows = [waiting[pk] for pk in wanted if pk in waiting]
     changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
     for job in changed:

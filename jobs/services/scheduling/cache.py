@@ -10,6 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db.models import QuerySet
 
 from fleet import journal
@@ -27,19 +28,15 @@ from jobs.core.scheduling.scheduler import Scheduler
 from jobs.events import CLAIM_LOCATION, WORK
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.services.scheduling import rejections, runtimes
+from jobs.services.scheduling import runtimes
 from jobs.services.scheduling.preemption_candidates import PreemptionCandidates
 from quotas.core.ledger import Charge
 
 _MAX_LINES = 20_000
 """Journal lines beyond which everything is loaded anew."""
-_MAX_AGE = timedelta(minutes=5)
-"""The cache is loaded anew after this long, which finds changes that were not journalled."""
 _WRITERS_S = 1.0
 """How long a refresh waits for journal entries of uncommitted transactions: the one that requested the cycle may follow."""
 _CHUNK = 500
-_FAILURES_EVERY = timedelta(seconds=30)
-"""How often the failures of each cluster are counted again: they only rank clusters."""
 _COLUMNS = (*snapshot.WAITING, "reason_code", "tree_version", "reclaim", "suspended", "deleting_at")
 T = TypeVar("T")
 
@@ -81,7 +78,11 @@ class SchedulerCache:
                 self._load(now)
             if due:
                 self._retry_rejected(due)
-            if not timedelta() <= now - self._failures_at < _FAILURES_EVERY:
+            if (
+                not timedelta()
+                <= now - self._failures_at
+                < timedelta(seconds=settings.CONVOY_SCHEDULER.failures_refresh_s)
+            ):
                 self.scheduler.places.engine.set_failures(snapshot.failures(now))
                 self._failures_at = now
         return self.scheduler
@@ -124,7 +125,9 @@ class SchedulerCache:
         self._last = None
 
     def _is_stale(self, now: datetime) -> bool:
-        if self._loaded_at is None or not timedelta() <= now - self._loaded_at < _MAX_AGE:
+        if self._loaded_at is None or not timedelta() <= now - self._loaded_at < timedelta(
+            seconds=settings.CONVOY_SCHEDULER.cache_max_age_s
+        ):
             return True
         return snapshot.tree_version() != self._tree
 
@@ -268,11 +271,16 @@ class SchedulerCache:
             self._set_aside.pop(pk, None)
 
     def _is_set_aside(self, job: Mapping[str, Any]) -> bool:
-        """Whether the job's placement was rejected less than `rejections.RETRY_AFTER` ago, by this process or another one."""
+        """Whether the job's placement was rejected a moment ago (`rejected_retry_s`), by this process or another one."""
         if job["reason_code"] != Code.PLAN_REJECTED:
             self._set_aside.pop(job["pk"], None)
             return False
-        return self._set_aside.setdefault(job["pk"], self._now + rejections.RETRY_AFTER) > self._now
+        return (
+            self._set_aside.setdefault(
+                job["pk"], self._now + timedelta(seconds=settings.CONVOY_SCHEDULER.rejected_retry_s)
+            )
+            > self._now
+        )
 
     def _open_holds(self) -> dict[Hashable, Promise | None]:
         """Every open hold by key; None for those already known. Holds are not journalled; few are open: those without pods.

@@ -14,6 +14,8 @@ from functools import partial
 from threading import Lock
 from uuid import UUID
 
+from django.conf import settings
+
 from jobs import snapshot
 from jobs.core.admission.plans import Plan
 from jobs.core.gang.types import Runner
@@ -25,9 +27,6 @@ from jobs.services.scheduling import apply, entitlements, lease, preemption
 from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.cycle_report import CycleReport
 from jobs.services.scheduling.rejections import Written
-
-_MAX_POSTPONED = 2
-"""Cycles in a row that plan no preemption because requests are unserved: what they report may be room enough."""
 
 
 def run(clock: Callable[[], datetime]) -> int:
@@ -115,7 +114,11 @@ class _Cycles:
 
     def _preemptions(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Takeback:
         """None new while requests are unserved, for a while: capacity freed meanwhile may make preemption needless."""
-        postpone = plan.claimants and self._postponed < _MAX_POSTPONED and self.served != cycle_requests.requests()
+        postpone = (
+            plan.claimants
+            and self._postponed < settings.CONVOY_SCHEDULER.max_postponed_preemptions
+            and self.served != cycle_requests.requests()
+        )
         self._postponed = self._postponed + 1 if postpone else 0
         return planner.put_off(cache.scheduler) if postpone else _find_targets(cache, plan, now)
 

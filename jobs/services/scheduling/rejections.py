@@ -7,8 +7,9 @@ at the commit, and a second gang's rows would be locked after the journal (`jobs
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from django.conf import settings
 from django.db import DataError, IntegrityError
 from structlog import get_logger
 
@@ -24,8 +25,6 @@ from jobs.models import Attempt, Job, Work
 
 log = get_logger(__name__)
 
-RETRY_AFTER = timedelta(seconds=30)
-"""How long a rejected gang is left out of the plans."""
 _TEXT = 300
 
 
@@ -99,13 +98,13 @@ def record(jobs: Sequence[Job], why: Mapping[int, str], now: datetime) -> None:
         metrics.REJECTED.inc()
     if jobs:
         announce_jobs(jobs, now, ["reason", "waited"], timeline_events)
-        events.enqueue("jobs.schedule", countdown_s=RETRY_AFTER.total_seconds())
+        events.enqueue("jobs.schedule", countdown_s=settings.CONVOY_SCHEDULER.rejected_retry_s)
 
 
 def _reason(job: Job, error: str) -> Reason:
     left = _in_the_way(job)
     cause = f"{left} is in the way ({error})" if left else f"the database refused it ({error})"
-    again = f"tried again in {RETRY_AFTER.total_seconds():g} s"
+    again = f"tried again in {settings.CONVOY_SCHEDULER.rejected_retry_s:g} s"
     return Reason(
         Code.PLAN_REJECTED,
         f"its placement could not be stored: {cause}; {again}; to start it now, delete it and submit the job again",

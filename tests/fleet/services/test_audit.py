@@ -117,8 +117,8 @@ def world_of_one_change(db):
 
 
 @pytest.mark.django_db
-def test_it_forgets_what_is_old():
-    for age in (timedelta(0), audit.KEEP + timedelta(days=1)):
+def test_it_forgets_what_is_old(settings):
+    for age in (timedelta(0), timedelta(seconds=settings.CONVOY_RETENTION.audit_s, days=1)):
         AuditEntry.objects.create(at=timezone.now() - age, actor="ada", door="rest", verb="x", outcome="done")
     processes.tidy(timezone.now())
     assert AuditEntry.objects.count() == 1

@@ -1,6 +1,7 @@
 """Reservations: one for each pod, named alike each time, and when a gang is held."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.world import pytorch_job
 KIND = registry.of("kubeflow.org/v1", "PyTorchJob")
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 MARKS = {JOB_UID: "12345678-0000-0000-0000-000000000000", ATTEMPT: "2"}
+TTL = timedelta(minutes=10)
 NAMES = ["default-llama-12345678-2-master-0", "default-llama-12345678-2-worker-0", "default-llama-12345678-2-worker-1"]
 
 
@@ -23,7 +25,7 @@ def wanted() -> list[dict]:
     made = yaml.safe_load(pytorch_job("llama"))
     made["metadata"]["namespace"] = "default"
     reservations.bind(KIND, made)
-    return reservations.bodies(KIND, made, KIND.read(made).roles, MARKS)
+    return reservations.bodies(KIND, made, KIND.read(made).roles, MARKS, TTL)
 
 
 def found(*phases: str) -> list[dict]:
@@ -68,7 +70,7 @@ def test_of_a_kind_whose_manifest_has_no_whole_pod_it_asks_what_the_kind_read():
 
 def bodies_of(kind, made, roles):
     reservations.bind(kind, made)
-    return reservations.bodies(kind, made, roles, MARKS)
+    return reservations.bodies(kind, made, roles, MARKS, TTL)
 
 
 def test_pods_name_the_scheduler_that_holds_their_room_unless_they_name_one():

@@ -78,10 +78,10 @@ def test_nobody_is_blamed_for_a_copy_that_waits_until_an_older_one_is_gone(polic
     Work.objects.update(state="Withdrawing")
     assert cycle() == 1
     dispatcher.push(Work.objects.get(attempt=2).pk, timezone.now)
-    later = timezone.now() + timedelta(seconds=10 * settings.CONVOY_START_TIMEOUT_S)
+    later = timezone.now() + timedelta(seconds=10 * settings.CONVOY_FAILOVER.start_timeout_s)
     assert health.check(later) == 0
     assert books.job("llama").reason["code"] == "WaitingForPurge"
     Work.objects.filter(attempt=1).update(state="Gone")
     Work.objects.filter(attempt=2).update(state="Applied", applied_at=later)
     assert health.check(later + timedelta(seconds=1)) == 0
-    assert health.check(later + timedelta(seconds=2 * settings.CONVOY_START_TIMEOUT_S)) == 1
+    assert health.check(later + timedelta(seconds=2 * settings.CONVOY_FAILOVER.start_timeout_s)) == 1

@@ -8,13 +8,15 @@ from django.utils import timezone
 from fleet import events
 from fleet.models import Cluster, Event, Lease
 from jobs import metrics
+from jobs.core.settings import SchedulerSettings
 from jobs.models import Attempt, Job, Work
 from jobs.services.scheduling import lease, loop
-from jobs.services.scheduling.rejections import RETRY_AFTER
 from tests.support import books
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+RETRY_AFTER = timedelta(seconds=SchedulerSettings().rejected_retry_s)
 
 
 @pytest.fixture(autouse=True)

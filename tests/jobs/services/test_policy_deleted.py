@@ -1,5 +1,6 @@
 """A policy that is deleted, and applied anew, while its jobs run: they keep what it promised them."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -76,7 +77,7 @@ def test_a_deletion_that_concerns_nobody_warns_nobody():
 
 
 def test_a_policy_says_how_often_its_jobs_may_fail(running, settings):
-    settings.CONVOY_MAX_ATTEMPTS = 6
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, max_attempts=6)
     books.apply(
         FAILOVER.replace("name: example-policy", 'name: example-policy, annotations: {convoy.dev/max-attempts: "1"}')
     )

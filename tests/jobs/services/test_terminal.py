@@ -1,5 +1,6 @@
 """Terminal is terminal (I6): by whatever way a job ends, no copy of it runs on, and it holds and is charged nothing."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -33,7 +34,7 @@ SPREAD = BY_ROOM.replace(
 @pytest.fixture(autouse=True)
 def last_attempt(settings):
     """The next failure ends a job."""
-    settings.CONVOY_MAX_ATTEMPTS = 1
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, max_attempts=1)
     root = quota("root", WHOLE, WHOLE, team("a", 3, 90, namespaces=["default"]))
     trees.apply(manifest(root), by="system", now=timezone.now())
 

@@ -1,5 +1,6 @@
 """The shares of a divided job in the rows and at the doors: placed, told, failed, moved, regained; without any member."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -169,7 +170,7 @@ def test_it_wants_no_copy_of_a_share_that_was_replaced():
 
 
 def test_it_gives_up_when_the_shares_have_spent_the_attempts(settings):
-    settings.CONVOY_MAX_ATTEMPTS = 1
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, max_attempts=1)
     divided()
     division.leave(Job.objects.get(), 2, Outcome.REFUSED, LOST, timezone.now(), purge=PurgeMode.DIRECTLY)
     assert Job.objects.get().reason["code"] == "AttemptsExhausted"

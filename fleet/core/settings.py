@@ -1,0 +1,75 @@
+"""What an operator may set of supply: when a member counts as lost, and how long history is kept."""
+
+from dataclasses import dataclass
+
+from fleet.core.operator_settings import setting
+
+_YEAR_S = 366 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSettings:
+    """When a member counts as lost, and when its silence is taken for a fault of the control plane instead."""
+
+    heartbeat_grace_s: float = setting(
+        10.0,
+        "CONVOY_HEARTBEAT_GRACE_S",
+        "seconds without an answer before a member is NotReady and tainted",
+        least=0.5,
+        most=3600,
+    )
+    picture_max_age_s: float = setting(
+        20.0,
+        "CONVOY_PICTURE_MAX_AGE_S",
+        "seconds: a member that no watcher could confirm for this long gets no jobs, and nothing in it is judged",
+        least=1,
+        most=3600,
+    )
+    disruption_share: float = setting(
+        0.5,
+        "CONVOY_DISRUPTION_SHARE",
+        "when more than this share of four or more members stops answering together, or all of two or more, no job is moved",
+        most=1,
+    )
+    disruption_window_s: float = setting(
+        300.0,
+        "CONVOY_DISRUPTION_WINDOW_S",
+        "seconds that members may have stopped answering apart and still count as together",
+        most=86400,
+    )
+    discovery_interval_s: float = setting(
+        60.0,
+        "CONVOY_DISCOVERY_INTERVAL_S",
+        "seconds between two looks at what a member serves and allows",
+        least=5,
+        most=86400,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """How much history is kept; a minute's housekeeping deletes the rest in batches."""
+
+    journal_lines: int = setting(
+        100_000,
+        "CONVOY_JOURNAL_LINES",
+        "changes kept for watches to resume from; an older resourceVersion gets 410",
+        least=1000,
+    )
+    events_s: float = setting(
+        14 * 86400.0,
+        "CONVOY_EVENTS_KEEP_S",
+        "seconds that events of the timelines are kept",
+        least=3600,
+        most=10 * _YEAR_S,
+    )
+    audit_s: float = setting(
+        180 * 86400.0, "CONVOY_AUDIT_KEEP_S", "seconds that lines of the audit are kept", least=86400, most=20 * _YEAR_S
+    )
+    deleted_jobs_s: float = setting(
+        30 * 86400.0,
+        "CONVOY_DELETED_JOBS_KEEP_S",
+        "seconds that the uid of a deleted job is remembered, so that what a late worker still sends for it is removed",
+        least=3600,
+        most=_YEAR_S,
+    )

@@ -1,0 +1,123 @@
+"""What an operator may set of demand: the scheduling cycle, dispatch to members, and failover. Handed down as arguments."""
+
+from dataclasses import dataclass
+
+from fleet.core.operator_settings import setting
+
+_DAY_S = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSettings:
+    """The scheduling cycle: its lease, the size of a plan, and what it keeps between cycles."""
+
+    lease_s: float = setting(
+        30.0,
+        "CONVOY_SCHEDULER_LEASE_S",
+        "seconds after which another worker takes over from a scheduler that died; longer than its longest cycle",
+        least=5,
+        most=600,
+    )
+    max_postponed_preemptions: int = setting(
+        2,
+        "CONVOY_MAX_POSTPONED_PREEMPTIONS",
+        "cycles in a row that plan no preemption while requests are unserved: capacity freed meanwhile may be room enough",
+        most=100,
+    )
+    reason_refresh_s: float = setting(
+        5.0,
+        "CONVOY_REASON_REFRESH_S",
+        "seconds before a changed amount in an otherwise unchanged waiting reason is written",
+        most=600,
+    )
+    rejected_retry_s: float = setting(
+        30.0,
+        "CONVOY_REJECTED_RETRY_S",
+        "seconds that a gang whose placement the database rejected is left out of the plans",
+        least=1,
+        most=3600,
+    )
+    cache_max_age_s: float = setting(
+        300.0,
+        "CONVOY_SCHEDULER_CACHE_S",
+        "seconds after which the scheduler's cache is loaded anew, although it follows every journalled change",
+        least=1,
+        most=_DAY_S,
+    )
+    failures_refresh_s: float = setting(
+        30.0,
+        "CONVOY_FAILURES_REFRESH_S",
+        "seconds between two counts of the recent failures that rank clusters",
+        least=1,
+        most=3600,
+    )
+    failure_half_life_s: float = setting(
+        3600.0,
+        "CONVOY_FAILURE_HALF_LIFE_S",
+        "seconds after which a failure counts half as much against its cluster's score",
+        least=60,
+        most=30 * _DAY_S,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchSettings:
+    """Sending decisions to members."""
+
+    claim_s: float = setting(
+        30.0,
+        "CONVOY_CLAIM_S",
+        "seconds after which a worker that is silent about a work it claimed is taken for dead; longer than a call to a member",
+        least=15,
+        most=600,
+    )
+    longest_retry_s: float = setting(
+        30.0,
+        "CONVOY_DISPATCH_RETRY_S",
+        "seconds between two tries of a work that fails, at most: the wait doubles from 0.4 s",
+        least=1,
+        most=300,
+    )
+    reservation_wait_s: float = setting(
+        60.0,
+        "CONVOY_RESERVATION_WAIT_S",
+        "seconds for all Reservations of a gang to be available; then the next cluster is tried",
+        least=1,
+        most=3600,
+    )
+    reservation_ttl_s: float = setting(
+        600.0,
+        "CONVOY_RESERVATION_TTL_S",
+        "seconds after which a Reservation that no pod has taken ends; longer than the wait and a slow start together",
+        least=30,
+        most=_DAY_S,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverSettings:
+    """When jobs leave their clusters, how often they are tried again, and how long a cluster is avoided."""
+
+    cluster_toleration_s: float = setting(
+        60.0,
+        "CONVOY_CLUSTER_TOLERATION_S",
+        "seconds that a job stays on a tainted cluster when its policy says nothing",
+        most=30 * _DAY_S,
+    )
+    start_timeout_s: float = setting(
+        600.0,
+        "CONVOY_START_TIMEOUT_S",
+        "seconds for a member to run all pods of a gang before it is withdrawn and placed elsewhere",
+        least=1,
+        most=30 * _DAY_S,
+    )
+    evictions_per_minute: int = setting(
+        1000, "CONVOY_EVICTIONS_PER_MINUTE", "jobs that may leave one tainted cluster within a minute", least=1
+    )
+    max_attempts: int = setting(
+        6,
+        "CONVOY_MAX_ATTEMPTS",
+        "failures before a job fails for good; a policy's annotation `convoy.dev/max-attempts` goes before it",
+        least=1,
+        most=1000,
+    )
