@@ -42,6 +42,8 @@ class Running:
     started_at: datetime
     elastic: bool = False
     checkpointed: bool = False
+    started: bool = True
+    """False: this very cycle placed it and nothing is written yet, so that nothing at all is lost when it does not start."""
 
     @property
     def leaf(self) -> str:
@@ -108,6 +110,13 @@ def plan(ledger: Ledger, claimant: Unit, running: Iterable[Running], can_place: 
     return Reclaim(claimant.id, tuple(each.victim for each in taken), {k: v for k, v in freed.items() if v})
 
 
+def may_lose(ledger: Ledger, leaf: str) -> bool:
+    """Whether jobs of this leaf may be somebody's to take: it borrows, or preempts in its own ranks."""
+    row = ledger.row[leaf]
+    by_priority = ledger.tree.by_path[leaf].attributes.preempt_policy is PreemptPolicy.LOWER_PRIORITY
+    return by_priority or bool((ledger.held.claims[row] > ledger.min[row]).any())
+
+
 class _Search:
     """One search; releases from the ledger as it goes."""
 
@@ -148,14 +157,14 @@ class _Search:
         return bool((promised[:-1] | ~short[1:]).all())
 
     def _candidates(self) -> list[Running]:
-        """Borrowers in other queues come before lower priorities in the claimant's own, which it may well keep."""
+        """First gangs that have not started; then borrowers in other queues, before lower priorities in the claimant's own."""
         mine, lends = self.claimant.leaf, cache(self._lends)
         found = [
             job
             for job in self.running
             if job.charge.preemptible and (lends(job.leaf) if job.leaf != mine else self._outranked(job))
         ]
-        return sorted(found, key=lambda job: (job.leaf == mine, job.cheap_first))
+        return sorted(found, key=lambda job: (job.started, job.leaf == mine, job.cheap_first))
 
     def _lends(self, leaf: str) -> bool:
         """Whether jobs of another leaf may be the claimant's to take: one that is not above min now will not be so later."""

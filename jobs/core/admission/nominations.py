@@ -64,9 +64,7 @@ class Promises:
     ) -> None:
         """On the nodes where each will be once everybody is gone; where no such nodes are found, in sum."""
         goes_to = {each.leaves_for: each.goes_to for each in (*left, *going) if each.goes_to}
-        held = {runner.job_id: self._places.promises.get(runner.promise) for runner in going}
-        for runner in going:
-            self._places.without(runner)
+        held = [(runner, self._places.without(runner)) for runner in going]
         for job in sorted(claimants):
             only = (goes_to[job],) if job in goes_to else ()
             with self._places.beside_kept():
@@ -77,8 +75,8 @@ class Promises:
             if promise is not None:
                 self._reserved[job] = promise
                 self._places.hold(promise)
-        for runner in going:
-            self._places.back(runner, held[runner.job_id])
+        for runner, promises in held:
+            self._places.back(runner, promises)
 
     def forbid(self, unit: Unit, gang: Gang) -> Refused | None:
         """The quota's no to one who would take what is promised to another; None when nothing is."""

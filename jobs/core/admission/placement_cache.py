@@ -307,19 +307,21 @@ class Places:
                 self.hold(promise)
             self._nowhere, self._looked, self._wakes_at, self._grown = noes, looked, wakes_at, grown
 
-    def without(self, runner: Runner) -> None:
-        """As if all pods of the runner were gone, and what is held for it."""
-        self.release(runner.promise)
+    def without(self, runner: Runner) -> list[Promise]:
+        """As if all pods of the runner were gone, and what is held for it; returns what was held, for `back`."""
+        held = [self.promises[key] for key in runner.promises if key in self.promises]
+        for promise in held:
+            self.release(promise.key)
         if runner.pods and runner.cluster in self._ids:
             nodes = tuple(({name: -amount for name, amount in asked.items()}, (node,)) for node, asked in runner.pods)
             self.hold(Promise(("gone", runner.job_id), runner.cluster, {}, nodes))
         self._nowhere.clear()
+        return held
 
-    def back(self, runner: Runner, promise: Promise | None) -> None:
-        """Undoes `without`, given what was held for it before."""
+    def back(self, runner: Runner, held: Iterable[Promise]) -> None:
+        """Undoes `without`, given what that returned."""
         self.release(("gone", runner.job_id))
-        if promise is not None:
-            self.hold(promise)
+        self.hold_all(held)
         self._nowhere.clear()
 
 

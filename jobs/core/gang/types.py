@@ -122,6 +122,12 @@ class Runner:
     until: datetime | None = None
     promise: tuple[str, int] | None = None
     """The key of what is held for it still."""
+    other_promises: tuple[Hashable, ...] = ()
+    """The keys of what is held for the other shares of a divided job."""
+
+    @property
+    def promises(self) -> tuple[Hashable, ...]:
+        return self.promise, *self.other_promises
 
 
 @dataclass(frozen=True, slots=True)

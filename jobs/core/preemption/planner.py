@@ -5,20 +5,20 @@ is content and waits; one that does not names victims, by `quotas.core.reclaim`,
 left alone. So what is on its way is never ordered twice. How somebody is made to leave is not known here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import Line
-from jobs.core.admission.plans import Plan, Spot
+from jobs.core.admission.plans import Placed, Plan, Spot
 from jobs.core.gang.types import Gang, Runner
 from jobs.core.placement.types import Assignment
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
 from quotas.core import admission, reclaim
-from quotas.core.ledger import Ledger, Units
+from quotas.core.ledger import Ledger
 from quotas.core.reclaim import Running, Victim
 
 SEARCHES = 50
@@ -43,15 +43,25 @@ class Taken:
     victim: Victim
 
 
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A placement of this very cycle that must not stand, since a waiting gang is entitled to what it would hold."""
+
+    placed: Placed
+    preemptor: Gang
+    goes_to: str
+
+
 @dataclass(slots=True)
 class Takeback:
     taken: list[Taken] = field(default_factory=list)
+    withdrawn: list[Withdrawal] = field(default_factory=list)
     content: dict[int, list[Runner]] = field(default_factory=dict)
     """Whose room is on its way: job -> those who leave for it already."""
     no_targets: list[int] = field(default_factory=list)
     """Jobs for which nothing could be preempted, although nothing was preempted for any job that asks the same."""
     again: bool = False
-    """Whether the next cycle is to look: from those placed in this one somebody may take back, or all was put off."""
+    """Whether the next cycle is to come at once, since something was put off."""
 
 
 def plan(
@@ -61,7 +71,8 @@ def plan(
     now: datetime,
     losses: Losses = nothing_known,
 ) -> Takeback:
-    """Who runs, and what stopping each of them would cost, is asked for only when somebody has a right to take.
+    """What this cycle placed counts as running. Who else runs, and what stopping each of them would cost, is asked for only when
+    somebody has a right to take.
 
     The scheduler is as before: planning once more gives the same. What it is to remember, `Scheduler.mark_no_targets` is given.
     """
@@ -71,10 +82,7 @@ def plan(
     with ledger.released([each.charge for each in leaving]), scheduler.places.supposing():
         for runner in leaving:
             scheduler.places.without(runner)
-        play = _Play(scheduler, ledger, _Runners(runners, losses), now)
-        for placed in made.placed:
-            play.has_come(placed.gang)
-        return play.run(made.claimants)
+        return _Play(scheduler, ledger, _Runners(runners, losses, made.placed, now), now).run(made.claimants)
 
 
 def put_off(scheduler: Scheduler) -> Takeback:
@@ -86,20 +94,35 @@ def put_off(scheduler: Scheduler) -> Takeback:
     return Takeback(content=content, again=True)
 
 
-class _Runners:
-    """Loaded when first looked at."""
+def lends(scheduler: Scheduler, made: Plan) -> bool:
+    """Whether this cycle placed a gang that a waiting gang may be entitled to displace."""
+    if scheduler.quota is None or not made.claimants:
+        return False
+    leaves = {each.gang.leaf for each in made.placed if each.gang.asks_quota and each.gang.preemptible}
+    return any(reclaim.may_lose(scheduler.quota.ledger, leaf) for leaf in leaves)
 
-    def __init__(self, load: Callable[[], Sequence[Runner]], losses: Losses) -> None:
+
+class _Runners:
+    """What runs, loaded when first looked at, and what this cycle has placed."""
+
+    def __init__(
+        self, load: Callable[[], Sequence[Runner]], losses: Losses, placed: Iterable[Placed], now: datetime
+    ) -> None:
         self._load, self._losses = load, losses
+        self.unstarted = {str(each.gang.job_id): each for each in placed if each.gang.asks_quota}
+        self._placed = {key: _as_runner(each, now) for key, each in self.unstarted.items()}
 
     @cached_property
     def by_key(self) -> dict[str, Runner]:
-        return {str(runner.job_id): runner for runner in self._load()}
+        return {str(runner.job_id): runner for runner in self._load()} | self._placed
 
     @cached_property
     def running(self) -> dict[str, Running]:
         runners, losses = self.by_key, self._losses()
-        return {key: _running(key, each, losses.get(each.job_id, Loss())) for key, each in runners.items()}
+        return {
+            key: _running(key, each, losses.get(each.job_id, Loss()), started=key not in self.unstarted)
+            for key, each in runners.items()
+        }
 
     def __iter__(self) -> Iterator[Running]:
         return iter(self.running.values())
@@ -107,6 +130,12 @@ class _Runners:
     def pop(self, key: str) -> Runner:
         del self.running[key]
         return self.by_key.pop(key)
+
+
+def _as_runner(placed: Placed, now: datetime) -> Runner:
+    gang, (first, *others) = placed.gang, [promise.key for promise in placed.spot.promises(placed.gang)]
+    made_by = (gang.charge, gang.priority, now, placed.spot.cluster, gang.total)
+    return Runner(gang.job_id, gang.name, *made_by, promise=first, other_promises=tuple(others))
 
 
 class _Play:
@@ -118,20 +147,12 @@ class _Play:
         self.searches = 0
         self._stuck: set[Line] = set()
         """Whose members get nothing as things stand."""
-        self._fresh: dict[str, Units] = {}
-        """What leaves got in this cycle."""
         self._served: set[Line] = set()
         """Some member has its room: it is on its way, or somebody is preempted for it."""
         self._without_targets: dict[Line, int] = {}
         """For one member of each nothing could be preempted."""
         self._promised: dict[Line, bool] = {}
         """Whether members stay within min as things stand."""
-
-    def has_come(self, gang: Gang) -> None:
-        """It was placed in this cycle."""
-        if gang.asks_quota:
-            before = self._fresh.get(gang.leaf, 0)
-            self._fresh[gang.leaf] = before + self.ledger.vector(gang.charge.amounts)
 
     def run(self, claimants: Sequence[Gang]) -> Takeback:
         for gang in self._in_order(claimants):
@@ -190,11 +211,7 @@ class _Play:
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
 
-        unit, spared = self.scheduler.unit(gang.job_id), self._spared()
-        found = reclaim.plan(self.ledger, unit, self._beside(spared - {gang.leaf}), can_place)
-        if found is None and spared:
-            self.made.again = True
-            return
+        found = reclaim.plan(self.ledger, self.scheduler.unit(gang.job_id), self.runners, can_place)
         keys = frozenset(victim.key for victim in found.victims) if found else frozenset()
         place = self._find_without(gang, keys) if found else None
         if found is None or place is None:
@@ -205,26 +222,11 @@ class _Play:
             runner = self.runners.pop(victim.key)
             self.ledger.release(runner.charge)
             self.places.without(runner)
-            self.made.taken.append(Taken(runner, gang, place.cluster, victim))
+            if (placed := self.runners.unstarted.pop(victim.key, None)) is not None:
+                self.made.withdrawn.append(Withdrawal(placed, gang, place.cluster))
+            else:
+                self.made.taken.append(Taken(runner, gang, place.cluster, victim))
         self._settle(gang, place)
-
-    def _beside(self, closed: Set[str]) -> Iterator[Running]:
-        """Those of other leaves; nobody is looked at before the first is asked for."""
-        yield from (each for each in self.runners if each.leaf not in closed)
-
-    def _spared(self) -> set[str]:
-        """Leaves that are above min by what they got in this cycle alone.
-
-        Who got it does not stand yet and cannot be told to leave; those who were there before had no more than was promised.
-        """
-        ledger = self.ledger
-        promised, spared = ledger.promised, set()
-        for leaf, got in self._fresh.items():
-            row = int(ledger.way[leaf][0])
-            over = (ledger.held.claims[row] - ledger.min[row])[promised]
-            if (over > 0).any() and (over <= got[promised]).all():
-                spared.add(leaf)
-        return spared
 
     def _find(self, gang: Gang) -> Assignment | None:
         line = self.scheduler.line_of(gang.job_id)
@@ -232,14 +234,12 @@ class _Play:
 
     def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
         gone = [self.runners.by_key[key] for key in sorted(keys)]
-        held = [self.places.promises.get(runner.promise) for runner in gone]
-        for runner in gone:
-            self.places.without(runner)
+        held = [(runner, self.places.without(runner)) for runner in gone]
         found = self._find(gang)
-        for runner, promise in zip(gone, held, strict=True):
-            self.places.back(runner, promise)
+        for runner, promises in held:
+            self.places.back(runner, promises)
         return found
 
 
-def _running(key: str, runner: Runner, loss: Loss) -> Running:
-    return Running(key, runner.charge, runner.priority, runner.started_at, loss.elastic, loss.checkpointed)
+def _running(key: str, runner: Runner, loss: Loss, *, started: bool) -> Running:
+    return Running(key, runner.charge, runner.priority, runner.started_at, loss.elastic, loss.checkpointed, started)

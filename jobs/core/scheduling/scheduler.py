@@ -16,7 +16,7 @@ from jobs.core.admission import admission_pass, backfill_policy
 from jobs.core.admission.admission_pass import Gate, unit_of
 from jobs.core.admission.equivalence import Line, Lines
 from jobs.core.admission.inadmissible import held_back
-from jobs.core.admission.nominations import Promises, claimants_of
+from jobs.core.admission.nominations import KEPT, Promises, claimants_of
 from jobs.core.admission.placement_cache import Places
 from jobs.core.admission.plans import Placed, Plan, Spot, Waits
 from jobs.core.admission.snapshot import Quota, World
@@ -50,6 +50,8 @@ class Scheduler:
         self.charges: dict[int, Charge] = {}
         self.leaving: dict[int, Runner] = {}
         self.left: dict[int, Runner] = {}
+        self.withdrawn: dict[int, Runner] = {}
+        """Gangs whose placement was withdrawn before anybody wrote it; like `left`, but known to this process alone."""
         self._lines = Lines()
         self._open: dict[Line, None] = {}
         """Lines whose answer is not known, or was yes."""
@@ -147,6 +149,18 @@ class Scheduler:
             line.refusal, line.nowhere = None, False
             self._open[line] = None
 
+    def withdraw(self, placed: Placed, preemptor: Gang, goes_to: str, now: datetime) -> None:
+        """Undoes a placement of the last run that is not written: the gang waits again, and its place is the preemptor's."""
+        gang = placed.gang
+        for promise in placed.spot.promises(gang):
+            self.places.release(promise.key)
+        self.release(gang.job_id)
+        self.put(gang)
+        order = {"leaves_for": preemptor.job_id, "goes_to": goes_to, "ordered_at": now, "until": now}
+        self.withdrawn[gang.job_id] = Runner(
+            gang.job_id, gang.name, gang.charge, gang.priority, now, "", gang.total, **order
+        )
+
     def mark_no_targets(self, jobs: Iterable[int]) -> None:
         """Nothing could be preempted for these: not searched for again, nor for any that asks the same, until that may help."""
         for job in jobs:
@@ -163,7 +177,8 @@ class Scheduler:
 
     def _recall(self, now: datetime) -> None:
         """Brings back to the line whose answer may be another one now."""
-        claimants = claimants_of(self.gangs, self.leaving.values(), self.left.values(), now)
+        self.withdrawn = {job: each for job, each in self.withdrawn.items() if each.until and now < each.until + KEPT}
+        claimants = claimants_of(self.gangs, self.leaving.values(), self._departed(), now)
         if claimants != self._claimants:
             changed, self._claimants = claimants ^ self._claimants, claimants
             for job in changed & self.gangs.keys():
@@ -217,7 +232,10 @@ class Scheduler:
 
     def _promises(self, now: datetime) -> Promises:
         claimants = {job: self.gangs[job] for job in self._claimants}
-        return Promises(claimants, self.leaving.values(), self.left.values(), self.quota, self.places, now)
+        return Promises(claimants, self.leaving.values(), self._departed(), self.quota, self.places, now)
+
+    def _departed(self) -> list[Runner]:
+        return [*self.left.values(), *self.withdrawn.values()]
 
     def _pass(self, plan: Plan, promises: Promises, runs: Runs, now: datetime) -> None:
         for line in list(self._open):
@@ -419,7 +437,7 @@ class Scheduler:
 
     def _settle(self, placed: Placed) -> None:
         gang = placed.gang
-        for known in (self.gangs, self.leaving, self.left):
+        for known in (self.gangs, self.leaving, self.left, self.withdrawn):
             known.pop(gang.job_id, None)
         if self._claimants:  # their room was supposed, and what was held beside it with that
             self.places.hold_all(placed.spot.promises(gang))

@@ -8,7 +8,7 @@ scheduler that died is replaced when its lease expires, and its late writes are 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from threading import Lock
@@ -19,7 +19,7 @@ from django.conf import settings
 from jobs import snapshot
 from jobs.core.admission.plans import Plan
 from jobs.core.gang.types import Runner
-from jobs.core.preemption import planner
+from jobs.core.preemption import lending, planner
 from jobs.core.preemption.planner import Takeback
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.services.lifecycle import cycle_requests, returns
@@ -81,8 +81,9 @@ class _Cycles:
         plan = scheduler.run(now, cache.runs)
         report.step("plan")
 
-        # 4. Choose preemption targets for the gangs within their guaranteed quota that found no place.
-        orders = self._preemptions(cache, plan, now)
+        # 4. Choose preemption targets for the gangs within their guaranteed quota that found no place. Placements of this very
+        #    plan that would be targets are withdrawn: nothing is stopped that has only just been placed.
+        plan, orders = lending.settle(scheduler, plan, self._preemption_planner(cache, plan, now), now, cache.runs)
         plan.waits = apply.changed_reasons(plan.waits, orders, now)
         report.step("preemption")
 
@@ -112,7 +113,7 @@ class _Cycles:
         before, self.served = self.served, cycle_requests.requests()
         return plan.more or orders.again or before != self.served
 
-    def _preemptions(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Takeback:
+    def _preemption_planner(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Callable[[Plan], Takeback]:
         """None new while requests are unserved, for a while: capacity freed meanwhile may make preemption needless."""
         postpone = (
             plan.claimants
@@ -120,10 +121,19 @@ class _Cycles:
             and self.served != cycle_requests.requests()
         )
         self._postponed = self._postponed + 1 if postpone else 0
-        return planner.put_off(cache.scheduler) if postpone else _find_targets(cache, plan, now)
+        return partial(_postpone if postpone else _find_targets, cache, now)
 
 
-def _find_targets(cache: SchedulerCache, plan: Plan, now: datetime) -> Takeback:
+def _postpone(cache: SchedulerCache, now: datetime, plan: Plan) -> Takeback:
+    """No preemption of running gangs in this cycle, and no placement that would be preempted in the next one."""
+    scheduler = cache.scheduler
+    if not planner.lends(scheduler, plan):
+        return planner.put_off(scheduler)
+    orders = planner.plan(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)
+    return replace(planner.put_off(scheduler), withdrawn=orders.withdrawn)
+
+
+def _find_targets(cache: SchedulerCache, now: datetime, plan: Plan) -> Takeback:
     """Preemption targets among the cached running gangs; when there are any, they are chosen again from fresh rows."""
     scheduler = cache.scheduler
     orders = planner.plan(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)

@@ -6,7 +6,7 @@ from random import Random
 
 from jobs.core.admission.snapshot import Quota, Site, World
 from jobs.core.gang.types import Gang, Promise, Runner
-from jobs.core.preemption import planner
+from jobs.core.preemption import lending, planner
 from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, mine, node, request, under
 from tests.quotas.core.builders import LEND, quota
@@ -42,8 +42,9 @@ class Fleet:
         now = NOON + self.cycles * self.pace
         self._depart(now)
         runners, scheduler = list(self.running.values()), Scheduler.of(self.world())
-        plan = scheduler.run(now)
-        made = planner.plan(scheduler, plan, lambda: runners, now)
+        plan, made = lending.settle(
+            scheduler, scheduler.run(now), lambda plan: planner.plan(scheduler, plan, lambda: runners, now), now
+        )
         for each in plan.placed:
             self._start(each.gang, each.spot.promise(("run", each.gang.job_id)), now)
         for each in made.taken:

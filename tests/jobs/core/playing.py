@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from itertools import count
 from random import Random
 
+from jobs.core.admission.plans import Plan
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.types import Gang, Runner
-from jobs.core.preemption import planner
+from jobs.core.preemption import lending, planner
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, node, under
@@ -28,6 +29,8 @@ class Kill:
     """Seconds since it started."""
     preemptor: int
     at: float
+    surprised: bool
+    """Nothing has happened since it started."""
 
 
 @dataclass
@@ -56,6 +59,7 @@ class VirtualFleet:
         self._started: dict[int, float] = {}
         self._events: list[tuple[float, int, str, object]] = []
         self._order = count()
+        self._last_event = 0.0
 
     @classmethod
     def of(cls, gpus: int, *leaves: dict, clusters: int = 1) -> "VirtualFleet":
@@ -86,6 +90,7 @@ class VirtualFleet:
             while self._events and self._events[0][0] <= at:
                 _, _, what, job = heapq.heappop(self._events)
                 getattr(self, f"_{what}")(job)
+                self._last_event = self.now
             next_tick = at + tick
             self.rest()
 
@@ -100,13 +105,18 @@ class VirtualFleet:
     def cycle(self) -> bool:
         """Whether the next one is to come at once."""
         self.cycles += 1
+        runners = list(self.running.values())
+
+        def preempt(plan: Plan) -> planner.Takeback:
+            for _ in range(2):  # by what is known, and by what is read anew
+                orders = planner.plan(self.scheduler, plan, lambda: runners, self.time)
+            self.scheduler.mark_no_targets(orders.no_targets)
+            return orders
+
         plan = self.scheduler.run(self.time, lambda: self.runs)
+        plan, orders = lending.settle(self.scheduler, plan, preempt, self.time, lambda: self.runs)
         if self.scheduler.places.kept:
             self.kept_for.add(self.scheduler.places.kept.gang.job_id)
-        runners = list(self.running.values())
-        for _ in range(2):  # by what is known, and by what is read anew
-            orders = planner.plan(self.scheduler, plan, lambda: runners, self.time)
-        self.scheduler.mark_no_targets(orders.no_targets)
         for placed in plan.placed:
             self._start(placed)
         for taken in orders.taken:
@@ -160,7 +170,9 @@ class VirtualFleet:
         until = self.time + timedelta(seconds=self.grace)
         order = {"leaves_for": taken.claimant.job_id, "goes_to": taken.goes_to, "ordered_at": self.time, "until": until}
         self.scheduler.leaving[runner.job_id] = replace(runner, **order)
-        self.kills.append(Kill(runner.job_id, self.now - self._started[runner.job_id], taken.claimant.job_id, self.now))
+        started = self._started[runner.job_id]
+        surprised = self._last_event <= started
+        self.kills.append(Kill(runner.job_id, self.now - started, taken.claimant.job_id, self.now, surprised))
         self._push(self.now + self.grace, "leaves", runner.job_id)
 
     def _leaves(self, job: int) -> None:
