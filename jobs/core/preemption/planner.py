@@ -71,8 +71,8 @@ def plan(
     now: datetime,
     losses: Losses = nothing_known,
 ) -> Takeback:
-    """What this cycle placed counts as running. Who else runs, and what stopping each of them would cost, is asked for only when
-    somebody has a right to take.
+    """What this cycle placed counts as running. Who else runs, and what stopping each of them would cost, is asked for only
+    when somebody has a right to take.
 
     The scheduler is as before: planning once more gives the same. What it is to remember, `Scheduler.mark_no_targets` is given.
     """

@@ -156,10 +156,10 @@ class Scheduler:
             self.places.release(promise.key)
         self.release(gang.job_id)
         self.put(gang)
-        order = {"leaves_for": preemptor.job_id, "goes_to": goes_to, "ordered_at": now, "until": now}
         self.withdrawn[gang.job_id] = Runner(
-            gang.job_id, gang.name, gang.charge, gang.priority, now, "", gang.total, **order
-        )
+            gang.job_id, gang.name, gang.charge, gang.priority, now, "", gang.total,
+            leaves_for=preemptor.job_id, goes_to=goes_to, ordered_at=now, until=now,
+        )  # fmt: skip
 
     def mark_no_targets(self, jobs: Iterable[int]) -> None:
         """Nothing could be preempted for these: not searched for again, nor for any that asks the same, until that may help."""

@@ -114,9 +114,9 @@ class VirtualFleet:
             return orders
 
         plan = self.scheduler.run(self.time, lambda: self.runs)
-        plan, orders = lending.settle(self.scheduler, plan, preempt, self.time, lambda: self.runs)
         if self.scheduler.places.kept:
             self.kept_for.add(self.scheduler.places.kept.gang.job_id)
+        plan, orders = lending.settle(self.scheduler, plan, preempt, self.time, lambda: self.runs)
         for placed in plan.placed:
             self._start(placed)
         for taken in orders.taken:

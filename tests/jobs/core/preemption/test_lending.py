@@ -80,10 +80,8 @@ def test_it_places_the_entitled_gang_in_the_same_cycle_where_nothing_else_is_in_
     first = scheduler.run(NOON)
     assert [each.gang.job_id for each in first.placed] == [3]
     scheduler.put(replace(entitled, excluded={}))
-    first.claimants = [entitled]
-    plan, preemption = lending.settle(
-        scheduler, first, lambda plan: planner.plan(scheduler, plan, list, NOON), NOON
-    )
+    first.claimants = [scheduler.gangs[2]]
+    plan, preemption = lending.settle(scheduler, first, lambda plan: planner.plan(scheduler, plan, list, NOON), NOON)
     assert [each.gang.job_id for each in plan.placed] == [2] and preemption.taken == []
 
 

@@ -139,7 +139,7 @@ def test_it_leaves_who_has_what_was_promised_alone_although_another_of_its_queue
     plan = scheduler.run(NOON)
     made = planner.plan(scheduler, plan, lambda: [stays], NOON)
     assert [each.gang.name for each in plan.placed] == ["default/small"]
-    assert (made.taken, made.again) == ([], True)
+    assert made.taken == made.withdrawn == []
 
 
 def test_it_asks_who_runs_for_one_who_is_promised_it_alone():

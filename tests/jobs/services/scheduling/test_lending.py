@@ -1,7 +1,6 @@
-"""Random fleets through the services, with nodes kept for big gangs: what a cycle placed the next one does not stop."""
+"""What a cycle has placed the next one does not stop, through the services."""
 
 from datetime import timedelta
-from random import Random
 
 import pytest
 import yaml
@@ -34,7 +33,9 @@ def nodes_of_8(many: int) -> None:
         name="north", access={}, state=Cluster.State.READY, apis=APIS, state_since=now, joined_at=now, synced_at=now
     )
     for i in range(many):
-        north.nodes.create(name=f"node-{i}", ready=True, allocatable={"cpu": 10**5, "memory": 2**40, GPU: 8, "pods": 110})
+        north.nodes.create(
+            name=f"node-{i}", ready=True, allocatable={"cpu": 10**5, "memory": 2**40, GPU: 8, "pods": 110}
+        )
 
 
 def tree(total: int, *leaves: dict) -> None:
@@ -67,45 +68,9 @@ def rest() -> None:
 def leave(name: str) -> None:
     """A preempted job's pods are gone, and it waits again."""
     Work.objects.filter(job_uid=books.job(name).uid).update(state=Work.State.SUSPENDED)
-    loop.let_go(timezone.now())
+    loop.advance_evictions(timezone.now())
     books.gone(name)
-    loop.let_go(timezone.now())
-
-
-def happen(rng: Random) -> None:
-    """Somebody who was preempted has left, or a job ends."""
-    leaving = [name for name, state in sorted(states().items()) if state == "Reclaiming"]
-    running = [name for name, state in sorted(states().items()) if state == "Running"]
-    if leaving and rng.random() < 0.7:
-        leave(rng.choice(leaving))
-    elif running:
-        books.end(rng.choice(running))
-    Job.objects.filter(state="Queued").update(queued_at=timezone.now() - timedelta(seconds=600))
-    loop._kept.clear()
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_it_stops_nothing_that_the_cycle_before_has_placed(seed):
-    rng = Random(seed)
-    many = rng.choice([4, 6])
-    nodes_of_8(many)
-    low = [rng.choice([0, many * 4, rng.randint(0, many * 4)]) for _ in "ab"]
-    policies = [{"preempt-policy": rng.choice(["Never", "PreemptLowerPriority"])} for _ in "abc"]
-    lows = [*low, many * 8 - sum(low) if rng.random() < 0.5 else 0]
-    tree(many * 8, *(
-        quota(name, {GPU: low}, {GPU: many * 8}, attributes=policy)
-        for name, low, policy in zip("abc", lows, policies, strict=True)
-    ))  # fmt: skip
-    shapes = [(0, 1), (0, 4), (0, 8), (0, 8), (1, 8), (many // 2 - 1, 8), (many - 1, 8)]
-    for wave in range(3):
-        texts = [
-            job(f"w{wave}j{i}", rng.choice("abc"), *rng.choice(shapes), rng.choice([0, 0, 1])) for i in range(rng.randint(3, 7))
-        ]
-        books.apply(*texts)
-        for _ in range(5):
-            rest()
-            happen(rng)
-    rest()
+    loop.advance_evictions(timezone.now())
 
 
 def test_it_does_not_start_a_borrower_beside_one_that_is_preempted_for_a_promise():
