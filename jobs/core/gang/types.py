@@ -123,7 +123,7 @@ class Runner:
     promise: tuple[str, int] | None = None
     """The key of what is held for it still."""
     other_promises: tuple[Hashable, ...] = ()
-    """The keys of what is held for the other shares of a divided job."""
+    """The keys of what else is held for it: for each share of a job that is placed just now."""
 
     @property
     def promises(self) -> tuple[Hashable, ...]:

@@ -133,9 +133,9 @@ class _Runners:
 
 
 def _as_runner(placed: Placed, now: datetime) -> Runner:
-    gang, (first, *others) = placed.gang, [promise.key for promise in placed.spot.promises(placed.gang)]
+    gang, held = placed.gang, tuple(promise.key for promise in placed.spot.promises(placed.gang))
     made_by = (gang.charge, gang.priority, now, placed.spot.cluster, gang.total)
-    return Runner(gang.job_id, gang.name, *made_by, promise=first, other_promises=tuple(others))
+    return Runner(gang.job_id, gang.name, *made_by, other_promises=held)
 
 
 class _Play:
