@@ -1,8 +1,8 @@
-.PHONY: up test lint lint-console check bench generate help
+.PHONY: up test lint lint-console check check-full bench generate help
 VENV := .venv/bin
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
 up: ## set everything up and run it, with a demo job
 	python3 manage.py up
@@ -29,8 +29,11 @@ lint-console:
 
 check: lint test ## lint and all tests
 
+check-full: ## lint and all tests, the laws with all their random examples
+	CONVOY_HYPOTHESIS=full $(MAKE) --no-print-directory check
+
 bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
-	$(VENV)/python -m pytest tests/scale -m bench -s
+	$(VENV)/python manage.py test tests/scale -m bench -s -n 0
 
 generate: $(VENV)/lint-imports ## everything that is made from something else
 	$(VENV)/python -m deploy.demo.bundle

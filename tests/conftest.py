@@ -8,7 +8,12 @@ from rest_framework.test import APIClient
 
 from fleet.api.signing_in import ATTEMPTS
 from fleet.models import Cluster, Grant
+from tests.support import examples
+from tests.support.fixtures import resting_worker
 from tests.support.people import client_of, person
+
+__all__ = ["resting_worker"]
+examples.load()
 
 
 @pytest.fixture(autouse=True)

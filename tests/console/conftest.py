@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connections
-from playwright.sync_api import ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import ConsoleMessage, Page
 
-from tests.console.builders import CHROMIUM, PATIENCE_MS, QUIET
+from tests.console.browser import browser_server, connected
+from tests.console.builders import CHROMIUM, PATIENCE_MS
 from tests.support.fixtures import unswept, worker, world
 from tests.support.people import person
 from tests.support.web import served
@@ -50,11 +51,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A file, as in the product: in a database in memory, who reads while another writes is turned away."""
-    database = connections.databases["default"]
-    if database["ENGINE"].endswith("sqlite3"):
-        database["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one browser for all tests; each connects to it anew and leaves nothing in it."""
+    with browser_server(tmp_path_factory.mktemp("chromium")) as address:
+        yield address
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def still() -> Callable[[Page], AbstractContextManager[None]]:
 
 
 @pytest.fixture
-def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
+def page(world: Any, aside: Callable[..., Any], chromium: str) -> Iterator[Page]:
     """The console's first page, as a stranger sees it.
 
     Fails the test when the browser's console has a word to say, or what the story ends with keeps people out.
@@ -105,8 +105,7 @@ def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
         if message.type in ("error", "warning") and not foreseen:
             complaints.append(message.text)
 
-    with served() as port, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+    with served() as port, connected(chromium) as browser:
         shown = browser.new_page(base_url=f"http://127.0.0.1:{port}", viewport={"width": 1360, "height": 860})
         shown.set_default_timeout(PATIENCE_MS)
         shown.on("console", listen)
@@ -115,7 +114,6 @@ def page(world: Any, aside: Callable[..., Any]) -> Iterator[Page]:
         shown.goto("/")
         yield shown
         found = findings(shown) if AXE.is_file() else []
-        browser.close()
     assert (complaints, found) == ([], [])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from playwright.sync_api import ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
 from fleet.models import Grant
 from quotas import queries
@@ -16,7 +16,8 @@ from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.models import QuotaGrant, QuotaRevision
 from quotas.services import documents, impact, trees, usage
-from tests.console.builders import CHROMIUM, PATIENCE_MS, QUIET, session_of
+from tests.console.browser import connected
+from tests.console.builders import PATIENCE_MS, session_of
 from tests.quotas.core.builders import manifest, quota
 from tests.support.people import person
 from tests.support.web import served
@@ -47,7 +48,7 @@ def start() -> None:
 
 
 @pytest.fixture
-def visit(aside: Callable[..., Any]) -> Iterator[Callable[[str], Page]]:
+def visit(aside: Callable[..., Any], chromium: str) -> Iterator[Callable[[str], Page]]:
     """The page as somebody sees it. Fails the test when the browser's console has a word to say."""
     aside(start)
     complaints: list[str] = []
@@ -56,8 +57,7 @@ def visit(aside: Callable[..., Any]) -> Iterator[Callable[[str], Page]]:
         if said.type == "error" and not any(each in said.text for each in EXPECTED):
             complaints.append(said.text)
 
-    with served() as port, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+    with served() as port, connected(chromium) as browser:
 
         def open_as(name: str) -> Page:
             url = f"http://127.0.0.1:{port}"
@@ -72,7 +72,6 @@ def visit(aside: Callable[..., Any]) -> Iterator[Callable[[str], Page]]:
             return page
 
         yield open_as
-        browser.close()
     assert complaints == []
 
 
@@ -211,11 +210,12 @@ def test_it_imports_a_file_once_it_was_looked_at(visit, aside):
     expect(page.get_by_text("Imported as generation 2.")).to_be_visible()
 
 
-def test_it_exports_the_file_that_it_imports(visit, aside):
+def test_it_exports_the_file_that_it_imports(visit, aside, tmp_path):
     page = visit("lea")
     with page.expect_download() as download:
         page.get_by_role("link", name="Export YAML").click()
-    text = download.value.path().read_text()
+    download.value.save_as(tmp_path / "tree.yaml")
+    text = (tmp_path / "tree.yaml").read_text()
     assert download.value.suggested_filename.endswith(".yaml")
     assert documents.write(aside(queries.row).manifest) == text and "kind: ElasticQuotaTree" in text
 

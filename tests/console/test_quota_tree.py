@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.utils import timezone
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 from fleet.models import Cluster, Grant
 from quotas import queries
@@ -16,13 +16,12 @@ from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.models import Queue, QuotaGrant
 from quotas.services import impact, trees, usage
+from tests.console.browser import connected
 from tests.console.builders import (
-    CHROMIUM,
     GPU,
     JOBS,
     NOON,
     PATIENCE_MS,
-    QUIET,
     apply,
     bounds,
     field,
@@ -70,7 +69,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def visit(aside: Callable[..., Any]) -> Iterator[Callable[..., Page]]:
+def visit(aside: Callable[..., Any], chromium: str) -> Iterator[Callable[..., Page]]:
     """The page as somebody sees it. Fails the test when the browser's console has a word to say."""
     complaints: list[str] = []
 
@@ -85,10 +84,8 @@ def visit(aside: Callable[..., Any]) -> Iterator[Callable[..., Page]]:
         shown.goto(address)
         return shown
 
-    with served() as port, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+    with served() as port, connected(chromium) as browser:
         yield open_as
-        browser.close()
     assert complaints == []
 
 

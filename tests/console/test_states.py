@@ -3,9 +3,10 @@
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Page, Route, expect, sync_playwright
+from playwright.sync_api import Page, Route, expect
 
-from tests.console.builders import CHROMIUM, PATIENCE_MS, QUIET, sign_in
+from tests.console.browser import connected
+from tests.console.builders import PATIENCE_MS, sign_in
 from tests.support.people import person
 from tests.support.web import served
 from tests.support.world import pytorch_job
@@ -66,9 +67,9 @@ def addresses(world, page: Page, aside) -> list[tuple[str, str]]:
     return [(address.replace("ID", str(job.uid)), asked) for address, asked in ROUTES.items()]
 
 
-def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(aside):
+def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(aside, chromium):
     aside(person, "ada", superuser=True)
-    with sync_playwright() as driver, driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET)) as browser:
+    with connected(chromium) as browser:
         with ExitStack() as first:
             port = first.enter_context(served())
             page = browser.new_page(base_url=f"http://127.0.0.1:{port}")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fleet.kube import reader
 from fleet.kube.reader import MAX_DEPTH, MAX_VALUES, Excessive, Unreadable
+from tests.support.examples import examples
 
 PLAIN = {
     "yes": True, "off": False, "~": None, "": None, "null": None, "y": "y", "0644": 420, "08": "08", "1_000": 1000,
@@ -121,7 +122,7 @@ def test_its_work_grows_with_the_text_and_no_faster(shape: str) -> None:
         assert large < max(small * 6, 0.05), (small, large)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(max_size=60) | st.text("{}[]:,-&*!?|>'\"#%@` \n\tab01.<~", max_size=40), st.booleans())
 def test_it_reads_anything_or_says_why_not(text: str, aliases: bool) -> None:
     for read in (lambda: reader.read_json(text), lambda: reader.read_yaml(text, aliases=aliases)):
@@ -140,7 +141,7 @@ documents = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(documents)
 def test_it_reads_back_what_a_stock_writer_wrote(value: object) -> None:
     assert reader.read_json(json.dumps(value)) == value

@@ -7,20 +7,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from celery.contrib.testing.worker import start_worker
 from pytest_django import Settings
 
 from deploy.config.celery import app
 from fleet.services.watching.manager import WatchManager
+from tests.support.worker import Worker
 from tests.support.world import Beat, World
 
 
+@pytest.fixture(scope="session")
+def resting_worker(django_db_setup: None) -> Iterator[Worker]:
+    """One for the whole session, started by the first test that wants it: to stop one takes four seconds."""
+    with Worker.started() as made:
+        yield made
+
+
 @pytest.fixture(scope="module")
-def worker(django_db_setup: None) -> Iterator[None]:
-    """Celery workers in threads, over the real broker; for one file, so that others may do without."""
+def worker(resting_worker: Worker) -> Iterator[None]:
+    """Celery workers in threads, over the real broker; at work for one file, so that others may do without."""
     app.control.purge()
-    with start_worker(app, pool="threads", concurrency=4, perform_ping_check=False, shutdown_timeout=20):
+    with resting_worker.at_work():
         yield
+    app.control.purge()
 
 
 @pytest.fixture
@@ -39,7 +47,5 @@ def unswept(transactional_db: None, worker: None, tmp_path: Path, settings: Sett
     tower.start()
     yield made
     stop.set()
-    tower.join(10)
-    for member in made.members.values():
-        member.stop()
+    made.stop(tower.join)
     app.control.purge()

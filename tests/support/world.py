@@ -6,6 +6,7 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,13 @@ class World:
         offered = {"cpu": 10**6, "memory": 2**50, "nvidia.com/gpu": gpus * 100, "pods": 10**5}
         cluster.nodes.create(name="node", ready=True, allocatable=offered)
         Cluster.objects.filter(pk=cluster.pk).update(synced_at=now)
+
+    def stop(self, *others: Callable[[], object]) -> None:
+        """All members, and what else has to end, at once: each end waits for threads that wait for their next look."""
+        ends = [*others, *(member.stop for member in self.members.values())]
+        with ThreadPoolExecutor(len(ends)) as together:
+            for end in [together.submit(end) for end in ends]:
+                end.result(20)
 
     def apply(self, *texts: str) -> None:
         submit.apply(manifests.parse("\n---\n".join(texts).encode()), by="test", now=timezone.now())

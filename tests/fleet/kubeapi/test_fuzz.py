@@ -19,6 +19,7 @@ from deploy.config.kube import application
 from fleet.models import JournalEntry
 from fleet.services import access
 from jobs.models import Dependent, Job, Policy
+from tests.support.examples import examples
 from tests.support.people import person
 from tests.support.world import POLICY, pytorch_job
 
@@ -30,7 +31,7 @@ HOMES = {
     "/api/v1/namespaces/default/configmaps": MAP,
 }
 PATCHES = ("merge-patch+json", "strategic-merge-patch+json", "json-patch+json", "apply-patch+yaml")
-OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 words = st.text(max_size=12) | st.sampled_from(
     ["", "default", "llama", "settings", "-1", "1Gi", "True", "null", "a/b", "\x00"]

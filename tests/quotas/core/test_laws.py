@@ -12,8 +12,9 @@ from quotas.core.ledger import Ledger
 from quotas.core.tree import QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import names
+from tests.support.examples import examples
 
-SOME = settings(max_examples=150, deadline=None)
+SOME = settings(max_examples=examples(150), deadline=None)
 
 
 def says(ledger, charge):

@@ -15,8 +15,9 @@ from quotas.core.simulation import Job, settle
 from quotas.core.tree import PreemptPolicy, QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import NOON
+from tests.support.examples import examples
 
-SOME = settings(max_examples=150, deadline=None)
+SOME = settings(max_examples=examples(150), deadline=None)
 
 
 def anywhere(_gone):

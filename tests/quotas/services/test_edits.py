@@ -10,6 +10,7 @@ from fleet.errors import InvalidInput, NotFound
 from quotas.core import parsing
 from quotas.services import edits
 from tests.quotas.core.builders import manifest, quota
+from tests.support.examples import examples
 
 START = manifest(quota("root", 9, 9, quota("a", 4, 9, quota("x", 1, 4)), quota("b", 2, 9)))
 ANYTHING = st.recursive(
@@ -51,7 +52,7 @@ def test_it_says_which_of_many_changes_is_wrong():
         edits.changed(START, [{"op": "remove", "path": "root/b"}, {"op": "edit", "path": "root/a", "set": {"mni": {}}}])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(changes=st.lists(CHANGES, max_size=4))
 def test_it_answers_whatever_is_asked_of_it(changes):
     try:
@@ -62,7 +63,7 @@ def test_it_answers_whatever_is_asked_of_it(changes):
         edits.place_of(after, fault.field)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(spec=ANYTHING, root=ANYTHING)
 def test_it_finds_the_node_of_any_fault_of_any_document(spec, root):
     for each in ({**START, "spec": spec}, {**START, "spec": {"root": root}}):

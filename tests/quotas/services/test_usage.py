@@ -7,6 +7,7 @@ from quotas.core.ledger import Charge
 from quotas.core.tree import Tree
 from quotas.services import usage
 from tests.quotas.core.builders import cpu, quota, tree
+from tests.support.examples import examples
 
 EXAMPLE = tree(8, quota("vision", 4, 8), quota("speech", 2, 6))
 
@@ -43,7 +44,7 @@ def test_it_passes_what_is_lent_down_to_the_leaves_that_lend_it():
 USE = st.lists(st.integers(0, 12), min_size=4, max_size=4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(least=st.lists(st.integers(0, 4), min_size=4, max_size=4), use=USE)
 def test_it_never_lends_more_than_is_idle_nor_more_than_is_borrowed(least, use):
     quotas = [quota(f"q{i}", low, 99) for i, low in enumerate(least)]

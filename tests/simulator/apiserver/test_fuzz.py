@@ -12,6 +12,7 @@ from fleet.kube.resources import CONFIG_MAPS, CRDS, JOBS, NODES, PODS, Resource
 from fleet.member.client import MemberClient
 from simulator.apiserver.server import ApiServer
 from tests.contract.target import config_map, job, pod
+from tests.support.examples import examples
 
 STYLES = [
     "application/json",
@@ -71,7 +72,7 @@ def mixed(whole: dict, part: object, where: list[str]) -> object:
     return {**whole, where[0]: mixed(inside if isinstance(inside, dict) else {}, part, where[1:])}
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     resource=st.sampled_from(list(KINDS)),
     method=st.sampled_from(["POST", "PUT", "PATCH", "DELETE"]),

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from simulator.scheduler.fit import Room
 from simulator.scheduler.packing import POD_GROUP, Group, Verdict, plan, waiting_of
+from tests.support.examples import examples
 
 GPU = "nvidia.com/gpu"
 
@@ -93,7 +94,7 @@ def test_it_places_the_higher_priority_and_then_the_older_first() -> None:
     assert set(where(verdict)) == {"vip", "old"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.integers(0, 8), min_size=1, max_size=4),
     st.lists(st.tuples(st.integers(1, 4), st.integers(0, 8)), min_size=1, max_size=6),

@@ -16,6 +16,7 @@ from jobs.core.reasons import Code
 from jobs.core.scheduling.backfill_reservation import LINGER, Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core.builders import NOON, cluster, gang, node
+from tests.support.examples import examples
 
 GPUS = 4
 MINUTE = 60.0
@@ -107,7 +108,7 @@ traffic = st.lists(st.tuples(st.integers(0, 40), st.sampled_from([1, 2, 4, 8, 12
 fleets = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(traffic, fleets)
 def test_it_never_delays_a_gang_it_drains_for_when_run_times_are_known(arrivals, nodes):
     yard = Yard(nodes)
@@ -115,7 +116,7 @@ def test_it_never_delays_a_gang_it_drains_for_when_run_times_are_known(arrivals,
     assert all(starts[job] <= at for job, at in yard.promised.items())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(traffic, fleets, st.booleans())
 def test_it_starts_every_gang_that_some_cluster_holds_empty(arrivals, nodes, known):
     starts = Yard(nodes).play(arrivals, known=known)

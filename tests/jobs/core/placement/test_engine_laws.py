@@ -9,6 +9,7 @@ from jobs.core.placement.engine import Engine
 from jobs.core.placement.types import Assignment, Mode, NodeFacts
 from tests.jobs.core.placement.cast import find, fleet
 from tests.jobs.core.placement.strategies import Fleet, asks, brute, demands, fleets, may, nodes
+from tests.support.examples import examples
 
 
 def legal(wanted: Demand, found: Assignment, world: Fleet) -> bool:
@@ -26,7 +27,7 @@ def legal(wanted: Demand, found: Assignment, world: Fleet) -> bool:
     return True
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(fleets, demands(), st.lists(st.tuples(asks, st.just(1.0)), max_size=2))
 def test_a_gang_is_placed_exactly_when_some_cluster_holds_it_whole(world: Fleet, wanted: Demand, usual: list) -> None:
     engine = fleet(world)
@@ -36,7 +37,7 @@ def test_a_gang_is_placed_exactly_when_some_cluster_holds_it_whole(world: Fleet,
     assert found is None or legal(wanted, found, world)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(fleets, st.lists(demands(), max_size=6), st.data())
 def test_equal_fleets_answer_equally_and_no_node_is_above_capacity(
     world: Fleet, gangs: list[Demand], data: st.DataObject
@@ -69,7 +70,7 @@ def over(engine: Engine, bound: dict[int, Assignment]) -> list[str]:
     return above
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(fleets, st.lists(st.tuples(st.sampled_from(["east", "north", "south", "west"]), nodes()), max_size=6), demands())
 def test_a_changed_fleet_is_as_if_it_had_always_been_so(world: Fleet, changes: list, wanted: Demand) -> None:
     engine = fleet(world)

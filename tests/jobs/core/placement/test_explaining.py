@@ -11,6 +11,7 @@ from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.reasons import Code
 from tests.jobs.core.placement.cast import APIS, GPU, NOON, ask, demand, find, fleet, gang, node, workers
 from tests.jobs.core.placement.strategies import Fleet, demands, fleets
+from tests.support.examples import examples
 
 
 def look(engine, wanted, **fields) -> Look:
@@ -79,7 +80,7 @@ def test_it_tells_aggregate_clusters_by_their_sum() -> None:
     assert look(engine, workers(2)).short == {GPU: 1}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(fleets, demands())
 def test_it_explains_what_was_decided(world: Fleet, wanted) -> None:
     engine = fleet(world)
@@ -89,7 +90,7 @@ def test_it_explains_what_was_decided(world: Fleet, wanted) -> None:
     assert all(each.message and (each.cause is Cause.NONE) == (each.code is Code.FITS) for each in looks)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(fleets, demands())
 def test_what_never_fits_does_not_fit_when_empty(world: Fleet, wanted) -> None:
     empty = {name: [replace(node, requested={}) for node in nodes] for name, nodes in world.items()}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from jobs.core.placement import packing
 from jobs.core.placement.packing import Bin, Problem, Unsure, Use, pack
+from tests.support.examples import examples
 
 
 def bins(*frees: tuple[int, ...], shapes: int, zones: tuple = ()) -> tuple[Bin, ...]:
@@ -77,7 +78,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(needs, asked, tuple(draw(st.lists(node, min_size=1, max_size=3))), draw(pairs), zoned)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(problems())
 def test_it_finds_a_way_exactly_when_there_is_one(problem: Problem) -> None:
     found = pack(problem)
@@ -85,7 +86,7 @@ def test_it_finds_a_way_exactly_when_there_is_one(problem: Problem) -> None:
     assert found is None or holds(problem, found)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(problems())
 def test_it_finds_the_same_way_twice(problem: Problem) -> None:
     assert pack(problem) == pack(problem)

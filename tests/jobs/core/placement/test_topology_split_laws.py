@@ -10,6 +10,7 @@ from jobs.core.gang.requirements import Demand, Within
 from jobs.core.placement.types import NodeFacts
 from tests.jobs.core.placement.cast import find, fleet
 from tests.jobs.core.placement.strategies import Fleet, brute, demands, fleets
+from tests.support.examples import examples
 
 places = st.sampled_from(
     [(), ("z",), ("z", "p"), ("z", "p", "a"), ("z", "p", "b"), ("z", "q", "a"), ("", "", "a"), ("y", "", "b")]
@@ -33,7 +34,7 @@ def holds(wanted: Demand, nodes: list[NodeFacts]) -> bool:
     return any(brute(wanted, some) for some in (*alone, *inside))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(wired(), demands(), wishes)
 def test_a_gang_is_placed_exactly_when_a_domain_it_may_be_in_holds_it(
     world: Fleet, asked: Demand, within: Within
@@ -46,7 +47,7 @@ def test_a_gang_is_placed_exactly_when_a_domain_it_may_be_in_holds_it(
         assert holds(wanted, [node for node in world[found.cluster] if node.name in names])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(wired(), demands(), wishes)
 def test_equal_fleets_seat_a_gang_equally(world: Fleet, asked: Demand, within: Within) -> None:
     wanted = replace(asked, within=within)

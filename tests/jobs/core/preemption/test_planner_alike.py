@@ -14,6 +14,7 @@ from tests.jobs.core import fleets
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, mine, node, under
 from tests.jobs.core.playing import VirtualFleet
 from tests.quotas.core.builders import quota
+from tests.support.examples import examples
 
 randoms = st.randoms(use_true_random=False)
 
@@ -26,7 +27,7 @@ def content(preemption: planner.Takeback) -> list[int]:
     return list(preemption.content)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(randoms, st.integers(0, 8))
 @pytest.mark.parametrize("kind", [fleets.quarrelling, fleets.families])
 def test_it_plans_the_same_the_second_time(kind, rng, cycles):

@@ -15,6 +15,7 @@ from jobs.core.scheduling.scheduler import Scheduler
 from quotas.core.ledger import Charge, Ledger
 from tests.jobs.core.builders import GPU, NOON, PLENTY, cluster, gang, mine, node
 from tests.quotas.core.builders import quota, tree
+from tests.support.examples import examples
 
 LEAVES = [
     quota("a", {GPU: 2}, {GPU: 8}),
@@ -117,7 +118,7 @@ changes = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.lists(changes, max_size=6), max_size=8))
 def test_it_answers_as_one_that_was_told_everything_just_now(stream):
     play = Play()
