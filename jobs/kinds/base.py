@@ -130,6 +130,8 @@ class Kind(Protocol):
     """By path in the status where the kind says how it stands: its words for each phase, the usual one first; "": none."""
     ends_pods: bool = True
     """Whether the kind's operator ends the running pods of a copy that is suspended; where not, the fleet does it."""
+    makes_services: bool = False
+    """Whether the kind's operator makes Services named after the job, whose names begin with a letter and have no dots."""
     ended_last: str = ""
     """Where the fleet ends them: the role whose pods the others need while they save their work."""
     companion_resources: tuple[Resource, ...] = ()
@@ -148,6 +150,10 @@ class Kind(Protocol):
     def short_names(self) -> tuple[str, ...]:
         """What may be typed instead of the plural, as the kind's definition has it."""
         return crds.short_names(self.resource)
+
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        """The longest names of labels, pods and Services that the kind's operator makes of a job's name."""
+        return (name,)
 
     def resolve(self, manifest: Manifest, find: Find) -> None:
         """Writes what the manifest refers to and is read by into it, in place, under `RESOLVED`."""

@@ -8,7 +8,7 @@ dropped silently: it is sent as ``restartCount``. A master that is not described
 reservations and the fleet's marks reach it like every other pod.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleet.kube.resources import CONFIG_MAPS, ELASTIC_JOBS, PODS, SERVICES
 from jobs.kinds.base import AccountRights, Faults, Kind, Manifest, Phase, Reading, Role, State
@@ -53,6 +53,10 @@ class ElasticJob(Kind):
     }
     ends_pods = False
     ended_last = _MASTER
+
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        workers = [f"{name}-edljob-{role.name.lower()}-{role.replicas - 1}" for role in roles]
+        return f"elasticjob-{name}-dlrover-master", *workers
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

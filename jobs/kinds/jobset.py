@@ -21,6 +21,9 @@ class JobSet(Kind):
         """The first group, as JobSet has it where no coordinator is named."""
         return next(iter(roles), "")
 
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        return [f"{name}-{role.name}-0-{role.replicas - 1}-00000" for role in roles]
+
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()
         spec = faults.mapping(manifest.get("spec"), "spec", required=True)

@@ -4,7 +4,7 @@
 is taken for what it means, and sent where it counts: in every pod template that names no scheduler of its own.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.pods import read_template
@@ -25,6 +25,7 @@ class ReplicaKind(Kind):
     scaled_role = "Worker"
     """The role whose replicas ``kubectl scale`` sets; "": none."""
     managers: tuple[str, ...] = ("kubeflow.org/training-operator",)
+    makes_services = True
     ttl_path = ("spec", "runPolicy", "ttlSecondsAfterFinished")
 
     @property
@@ -38,6 +39,9 @@ class ReplicaKind(Kind):
             "statusReplicasPath": f"{status}.active",
             "labelSelectorPath": f"{status}.selector",
         }
+
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        return [f"{name}-{role.name.lower()}-{role.replicas - 1}" for role in roles]
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

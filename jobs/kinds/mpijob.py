@@ -4,7 +4,7 @@
 manifest goes where its own version is served and is not rewritten into the other, whose workers start in another way.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleet.kube.resources import MPI_JOBS_V1, MPI_JOBS_V2
 from jobs.kinds.base import Faults, Manifest, Role
@@ -22,6 +22,9 @@ class MPIJobV1(ReplicaKind):
     roles = ("Launcher", "Worker")
     container = ""
     scaled_role = ""
+
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        return [f"{name}-launcher", *(f"{name}-worker-{role.replicas - 1}" for role in roles if role.name == "worker")]
 
     def read_more(self, spec: Manifest, roles: tuple[Role, ...], faults: Faults) -> None:
         if roles and "launcher" not in {role.name for role in roles}:

@@ -4,7 +4,7 @@ The submitter comes when the cluster is ready, so nothing waits for it; it is de
 fleet's marks. KubeRay refuses to suspend a job that keeps its cluster: one that does not say gives it up at its end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleet.core import units
 from fleet.kube.resources import RAY_JOBS
@@ -51,6 +51,10 @@ class RayJob(Kind):
     def ttl_s(self, manifest: Manifest) -> int | None:
         """KubeRay means the cluster by it, not the job; the fleet gives the cluster up at the end of the job."""
         return None
+
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        """KubeRay takes names of 47 letters: the cluster's own name and the Service of its head are longer by 16."""
+        return (f"{name}-000000-head-svc",)
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

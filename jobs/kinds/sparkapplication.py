@@ -6,7 +6,7 @@ what lives outside its heap. Executors wait for each other, never for the driver
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleet.core import units
 from fleet.kube.quantities import QuantityError
@@ -46,6 +46,9 @@ class SparkApplication(Kind):
         }
     }
     ttl_path = ("spec", "timeToLiveSeconds")
+
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        return f"{name}-driver", f"{name}-ui-svc"
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

@@ -3,11 +3,11 @@
 Suspending is an annotation, and the public operator knows no way back from it: a resumed job is a new copy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleet.kube.resources import TRAINING_JOBS
 from jobs.kinds import kubeflow
-from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, State, held_back, hold_back
+from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State, held_back, hold_back
 
 _KEY = "etReplicaSpecs"
 _GROUP, _ROLE, _INDEX = "group-name", "training-job-role", "replica-index"
@@ -18,6 +18,12 @@ class TrainingJob(Kind):
     resource = TRAINING_JOBS
     chiefs = ("launcher",)
     phase_words = {"phase": {phase: (phase.value,) for phase in Phase} | {Phase.RUNNING: ("Running", "Scaling")}}
+
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        return [
+            f"{name}-launcher",
+            *(f"{name}-worker-{role.replicas - 1}" for role in roles if role.name.lower() == "worker"),
+        ]
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

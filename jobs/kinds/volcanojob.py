@@ -4,7 +4,7 @@ It has no field to suspend it: a Command object asks Volcano to abort it, and th
 makes the PodGroup.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from fleet.kube.resources import VOLCANO_COMMANDS, VOLCANO_JOBS, Resource
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State, held_back, hold_back
@@ -42,6 +42,9 @@ class VolcanoJob(Kind):
     def chief(self, roles: Iterable[str]) -> str:
         given = list(roles)
         return super().chief(given) or next(iter(given), "")
+
+    def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
+        return [f"{name}-{role.name.lower()}-{role.replicas - 1}" for role in roles]
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()

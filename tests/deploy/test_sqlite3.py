@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import ConnectionHandler
 
@@ -15,10 +15,15 @@ WRITE = "INSERT INTO seen VALUES (1)"
 
 
 @pytest.fixture
-def another(tmp_path: Path, transactional_db: None) -> Iterator[Open]:
+def another(tmp_path: Path, transactional_db: None, request: pytest.FixtureRequest) -> Iterator[Open]:
     """One more connection to the same file; none of them tries twice."""
     options = {"transaction_mode": "IMMEDIATE", "timeout": 0, "init_command": "PRAGMA journal_mode=WAL"}
-    settings = {"ENGINE": "deploy.config.sqlite3", "NAME": str(tmp_path / "file.sqlite3"), "OPTIONS": options}
+    settings: dict[str, object] = {
+        "ENGINE": "deploy.config.sqlite3",
+        "NAME": str(tmp_path / "file.sqlite3"),
+        "OPTIONS": options,
+    }
+    settings |= {"TURN_TIMEOUT_S": getattr(request, "param", 20)}
     made: list[BaseDatabaseWrapper] = []
 
     def connect() -> BaseDatabaseWrapper:
@@ -88,3 +93,21 @@ def test_who_only_reads_waits_for_nobody(another: Open) -> None:
     begin(first)
     assert count(second) == 0
     end(first)
+
+
+@pytest.mark.parametrize("another", [0.1], indirect=True)
+@pytest.mark.parametrize("write", [alone, whole])
+def test_a_writer_gives_up_when_the_one_before_never_ends_and_goes_on_once_it_does(
+    another: Open, write: Callable[[BaseDatabaseWrapper], None]
+) -> None:
+    first, second = another(), another()
+    begin(first)
+    for _ in range(3):
+        with pytest.raises(OperationalError, match="locked: another process has been writing for more than 0.1 s"):
+            write(second)
+        second.set_autocommit(True)
+    end(first)
+    write(second)
+    assert count(first) == 1
+    write(first)
+    assert count(second) == 2

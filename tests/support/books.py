@@ -36,6 +36,15 @@ def apply(*texts: str) -> None:
     submit.apply(manifests.parse("\n---\n".join((POLICY, *texts)).encode()), by="test", now=timezone.now())
 
 
+def tolerating(name: str, *, seconds: int) -> None:
+    """The policy of the job moves it when it has been unhealthy for so long."""
+    row = Job.objects.get(name=name).policy
+    assert row is not None
+    conditions = {"decisionConditions": {"tolerationSeconds": seconds}, "purgeMode": "Gracefully"}
+    row.manifest["spec"]["failover"] = {"application": conditions}
+    row.save(update_fields=["manifest"])
+
+
 def cycle() -> int:
     return loop.run(timezone.now)
 

@@ -2,17 +2,48 @@
 
 SQLite alone lets a writer who is not let in try again after 1, 2, 5 ... 100 ms: of a dozen at once some wait for half a second.
 The lock goes with the process that holds it.
+A process that is stopped while it holds it delays each of the others for 20 s: then their
+transaction fails, as it does when SQLite itself is locked.
 """
 
 import fcntl
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
 _WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLAC"})
+_TURN_TIMEOUT_S = 20.0
+"""Where the database's settings have no ``TURN_TIMEOUT_S``."""
 Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
+
+
+class _Wait:
+    """One wait for the lock of an open file. Given up, its thread closes the file once it has the lock, which frees it."""
+
+    def __init__(self, lock: int) -> None:
+        self._lock = lock
+        self._has_it = threading.Event()
+        self._deciding = threading.Lock()
+        self._given_up = False
+        threading.Thread(target=self._run, name="sqlite turn", daemon=True).start()
+
+    def granted(self, timeout_s: float) -> bool:
+        self._has_it.wait(timeout_s)
+        with self._deciding:
+            self._given_up = not self._has_it.is_set()
+        return not self._given_up
+
+    def _run(self) -> None:
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        with self._deciding:
+            if self._given_up:
+                os.close(self._lock)
+            else:
+                self._has_it.set()
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -27,7 +58,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         made = super().get_new_connection(conn_params)
         if not self.is_in_memory_db():
-            self._lock = os.open(f"{self.settings_dict['NAME']}-turn", os.O_RDWR | os.O_CREAT, 0o600)
+            self._lock = self._open_lock()
         return made
 
     def _start_transaction_under_autocommit(self) -> None:
@@ -66,9 +97,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._end_turn()
 
     def _take_turn(self) -> None:
-        if self._lock is not None:
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            self._has_turn = True
+        if self._lock is None:
+            return
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait_for_turn(self._lock)
+        self._has_turn = True
+
+    def _wait_for_turn(self, lock: int) -> None:
+        """Waits in a thread, since a file lock knows no timeout; a wait that was given up closes the file it waited for."""
+        timeout_s = float(self.settings_dict.get("TURN_TIMEOUT_S", _TURN_TIMEOUT_S))
+        if not _Wait(lock).granted(timeout_s):
+            self._lock = self._open_lock()
+            raise OperationalError(
+                f"database is locked: another process has been writing for more than {timeout_s:g} s"
+            )
+
+    def _open_lock(self) -> int:
+        return os.open(f"{self.settings_dict['NAME']}-turn", os.O_RDWR | os.O_CREAT, 0o600)
 
     def _end_turn(self) -> None:
         if self._lock is not None:

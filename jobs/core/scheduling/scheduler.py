@@ -421,16 +421,24 @@ class Scheduler:
         admits = QuotaVerdict(Code.FITS, line.leaf, f"{line.leaf} has room for it") if line.leaf else None
         return replace(found, quota=admits)
 
-    def _who_claims(self) -> list[Gang]:
+    def claimants_after_preemption(self) -> list[Gang]:
+        """Who might have a right to a place once those have left who are about to be preempted; empty: the run said so."""
+        if self._claimants:
+            return []
+        self._hopes += 1
+        return self._who_claims(preempts=True)
+
+    def _who_claims(self, *, preempts: bool = False) -> list[Gang]:
         """Of everybody whom the quota or the clusters refuse, those who might have a right to a place."""
-        lines = [line for line in self._lines.by_key.values() if line.hopeless != self._hopes and self._may_claim(line)]
+        lines = [line for line in self._lines.by_key.values() if line.hopeless != self._hopes]
+        lines = [line for line in lines if self._may_claim(line, preempts=preempts)]
         found = [job for line in lines for job in self._heads(line, ALIKE)]
         return [self.gangs[job] for job in sorted(found, key=lambda job: self._lines.unit[job].place)]
 
-    def _may_claim(self, line: Line) -> bool:
+    def _may_claim(self, line: Line, *, preempts: bool) -> bool:
         if line.refusal is None or self.quota is None:
             return line.nowhere and line.crowded and line.sample.asks_quota
-        by_promise = not (self.leaving or self._claimants or self._preempts(line.leaf))
+        by_promise = not (preempts or self.leaving or self._claimants or self._preempts(line.leaf))
         return admission_pass.may_claim(self.quota.ledger, line.sample, line.refusal, by_promise=by_promise)
 
     # bookkeeping

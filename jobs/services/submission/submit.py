@@ -27,7 +27,7 @@ from jobs.core.policies import propagation as policies
 from jobs.core.reasons import Code, Reason
 from jobs.core.topology import speed
 from jobs.events import announce_jobs, change, job_event
-from jobs.kinds import registry
+from jobs.kinds import derived_names, registry
 from jobs.kinds.base import Kind, Manifest, Reading
 from jobs.kinds.pods import references
 from jobs.models import Dependent, Job, Policy
@@ -149,7 +149,9 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
         reading = job_kind.read(manifest)
-        faults += [*reading.faults, *([] if reading.faults else _topology_faults(job_kind, manifest))]
+        faults += reading.faults
+        if not faults:
+            faults += [*_topology_faults(job_kind, manifest), *derived_names.faults(job_kind, manifest, reading.roles)]
         return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.read(manifest, snapshot.known_kinds())

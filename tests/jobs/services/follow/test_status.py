@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from fleet import background_sender, events
 from fleet.kube.resources import Resource
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobsFollower
@@ -43,3 +44,22 @@ def test_it_allows_for_clocks_that_differ_a_little(copy):
 
 def test_it_sees_that_a_copy_has_vanished(copy):
     assert listed(copy, copy.applied_at + timedelta(minutes=1)) == Job.State.MOVING
+
+
+def test_it_asks_for_one_look_however_often_a_copy_reports_that_it_restarts(copy, monkeypatch):
+    enqueued = []
+    monkeypatch.setattr(events, "enqueue", lambda task, *args, **options: enqueued.append(task))
+    books.tolerating("llama", seconds=30)
+    for _ in range(5):
+        books.report("llama", "Restarting")
+    assert enqueued.count("jobs.check_health") == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_leaves_what_is_due_after_the_brokers_patience_to_the_sweeps(monkeypatch, settings):
+    sent = []
+    monkeypatch.setattr(background_sender, "carry", lambda send: sent.append(send.args))
+    events.enqueue("jobs.check_health", countdown_s=events.LONGEST_COUNTDOWN_S)
+    events.enqueue("jobs.check_health", countdown_s=events.LONGEST_COUNTDOWN_S + 1)
+    assert [args[2] for args in sent] == [events.LONGEST_COUNTDOWN_S]
+    assert settings.CELERY_BEAT_SCHEDULE["jobs"]["schedule"] < events.LONGEST_COUNTDOWN_S < 600

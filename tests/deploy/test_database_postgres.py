@@ -1,0 +1,43 @@
+"""A connection that PostgreSQL has closed meanwhile costs nobody an error: it is replaced when it is next used."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support import postgres
+
+USES_A_CLOSED_CONNECTION = """
+import django, psycopg, os
+django.setup()
+from django.db import connection
+def pid():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return cursor.fetchone()[0]
+first = pid()
+connection.close()
+with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as other:
+    other.execute("SELECT pg_terminate_backend(%s, 5000)", [first])
+assert pid() != first
+connection.close_pool()
+"""
+
+
+@pytest.mark.skipif(bool(postgres.MISSING), reason=f"not at hand: {', '.join(postgres.MISSING)}")
+def test_it_replaces_a_connection_that_the_server_has_closed(tmp_path):
+    with postgres.started() as url:
+        environ = {
+            "DATABASE_URL": url,
+            "CONVOY_HOME": str(tmp_path),
+            "DJANGO_SETTINGS_MODULE": "deploy.config.settings",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", USES_A_CLOSED_CONNECTION],
+            env={**os.environ, **environ},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr[-2000:]
