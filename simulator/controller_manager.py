@@ -17,6 +17,7 @@ from simulator.operators.controller import Operators
 from simulator.operators.gc import Collector
 from simulator.operators.job.controller import JobController
 from simulator.operators.kubeflow.controller import KubeflowOperator
+from simulator.operators.trainer import NEEDED, TrainerController
 from simulator.scheduler.controller import Scheduler
 from simulator.scheduler.reservations import show_scheduler
 
@@ -64,6 +65,8 @@ class Life:
             Operators(self._cluster),
             JobController(self._cluster),
         ]
+        if all(map(self._cluster.serves, NEEDED)):
+            self._controllers.append(TrainerController(self._cluster))
         if collect:
             self._controllers.append(Collector(self._cluster))
 

@@ -32,7 +32,16 @@ LONGEST_LIFE = timedelta(days=365)
 
 READ = "read"
 FLEET_WIDE = frozenset(
-    {"Cluster", "Node", "ClusterPropagationPolicy", "ClusterOverridePolicy", "Process", "Grant", "Audit"}
+    {
+        "Cluster",
+        "Node",
+        "ClusterPropagationPolicy",
+        "ClusterOverridePolicy",
+        "ClusterTrainingRuntime",
+        "Process",
+        "Grant",
+        "Audit",
+    }
 )
 """Kinds that live in no namespace. Any role reads them; a fleet admin changes them."""
 FOR_ADMINS = frozenset({"Process", "Grant", "Audit"})

@@ -15,6 +15,7 @@ from fleet.kube.resources import (
     RESERVATIONS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    TRAINING_RUNTIMES,
     VOLCANO_QUEUES,
     VOLUME_CLAIMS,
     Resource,
@@ -145,6 +146,8 @@ def _rights(apis: Apis) -> list[Right]:
     rights.append(_right("create", NAMESPACES, "the jobs' namespaces"))
     if serves(apis, POD_GROUPS):
         rights += [_right(verb, POD_GROUPS, "gangs") for verb in ("create", "delete")]
+    if serves(apis, TRAINING_RUNTIMES):
+        rights += [_right(verb, TRAINING_RUNTIMES, "the pods of TrainJobs") for verb in ("get", "create", "delete")]
     if serves(apis, RESERVATIONS):
         rights += [_right(verb, RESERVATIONS, "holding capacity for gangs") for verb in ("list", "create", "delete")]
     if serves(apis, VOLCANO_QUEUES):

@@ -10,6 +10,7 @@ from jobs.api.placement import PlacementSerializer, placement_of
 from jobs.core.division.shares import ShareState
 from jobs.core.failover.lifecycle import Action
 from jobs.kinds import registry
+from jobs.kinds.base import without_resolved
 from jobs.models import Attempt, Binding, Dependent, Job, Policy
 from jobs.services.submission import actions as submission_actions
 
@@ -133,8 +134,15 @@ class ShareSerializer(serializers.Serializer[Any]):
     state = ShareStateField(help_text="Lost: it has left; what it had completed counts")
 
 
+class WrittenManifestField(serializers.DictField):
+    """As the person wrote it."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        return dict(super().to_representation(without_resolved(value)))
+
+
 class JobDetailSerializer(JobSerializer):
-    manifest = serializers.DictField(read_only=True)
+    manifest = WrittenManifestField(read_only=True)
     status = serializers.DictField(read_only=True)
     shares = ShareSerializer(many=True, read_only=True, help_text="of a job that is divided over clusters; else empty")
     binding = serializers.SerializerMethodField()

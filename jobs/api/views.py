@@ -250,8 +250,11 @@ class DependentViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[D
     ordering_fields = ["name", "namespace", "kind", "created_at"]
     ordering = ["namespace", "kind", "name"]
 
+    def subject(self, obj: Any) -> tuple[str, str]:
+        return (obj.kind if obj.kind in Dependent.CLUSTER_WIDE else self.kind), obj.namespace
+
     def get_queryset(self) -> QuerySet[Dependent]:
-        return visible(Dependent.objects.defer("manifest"), self.request.user)
+        return visible(Dependent.objects.defer("manifest"), self.request.user, shared=True)
 
     @extend_schema(responses={204: None}, parameters=[_ID])
     def destroy(self, request: Request, id: str) -> Response:

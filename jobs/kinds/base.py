@@ -134,6 +134,8 @@ class Kind(Protocol):
     """Whether the kind's operator makes Services named after the job, whose names begin with a letter and have no dots."""
     ended_last: str = ""
     """Where the fleet ends them: the role whose pods the others need while they save their work."""
+    refers: bool = False
+    """Whether a manifest is read by another object, which `resolve` writes into it."""
     companion_resources: tuple[Resource, ...] = ()
     """What `companions` makes, under the name of the copy; removed with it."""
     chiefs: tuple[str, ...]
@@ -159,7 +161,7 @@ class Kind(Protocol):
         """Writes what the manifest refers to and is read by into it, in place, under `RESOLVED`."""
         return
 
-    def companions(self, copy: Manifest) -> list[tuple[Resource, Manifest]]:
+    def companions(self, made: Manifest) -> list[tuple[Resource, Manifest]]:
         """Objects that have to be in the member before the copy; taken out of the copy, in place, after all marks."""
         return []
 

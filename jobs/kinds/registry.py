@@ -14,6 +14,7 @@ from jobs.kinds.rayjob import RayJob
 from jobs.kinds.sparkapplication import SparkApplication
 from jobs.kinds.tfjob import TFJob
 from jobs.kinds.trainingjob import TrainingJob
+from jobs.kinds.trainjob import TrainJob
 from jobs.kinds.volcanojob import VolcanoJob
 from jobs.kinds.xgboostjob import XGBoostJob
 
@@ -26,6 +27,7 @@ _KINDS: tuple[Kind, ...] = (
     MPIJobV1(),
     MPIJobV2(),
     TrainingJob(),
+    TrainJob(),
     ElasticJob(),
     RayJob(),
     JobSet(),

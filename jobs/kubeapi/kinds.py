@@ -5,9 +5,17 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from fleet.kube import structural
+from fleet.kube import crds, structural
 from fleet.kube.discovery import Served
-from fleet.kube.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS, Resource
+from fleet.kube.resources import (
+    CLUSTER_TRAINING_RUNTIMES,
+    CONFIG_MAPS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    TRAINING_RUNTIMES,
+    VOLUME_CLAIMS,
+    Resource,
+)
 from fleet.kubeapi.fleet_kinds import namespaces_of
 from fleet.kubeapi.kinds import Column, Exact, Key, Kind, Object, Write, head, stamp
 from fleet.kubeapi.tables import AGE
@@ -176,12 +184,22 @@ class Dependents(ManifestKind):
         return True
 
 
+class Runtimes(Dependents):
+    """Training runtimes hold no secrets: who may read a namespace, or the fleet, may read them."""
+
+    read_verb = ManifestKind.read_verb
+
+
 def kinds() -> list[Kind]:
     """Everything of demand, as it is served."""
     dependents = {CONFIG_MAPS: "cm", SECRETS: "", SERVICE_ACCOUNTS: "sa", VOLUME_CLAIMS: "pvc"}
     return [
         *(Dependents(Served(resource, (short,) if short else ())) for resource, short in dependents.items()),
         *(Jobs(_served(kind)) for kind in registry.everything()),
+        *(
+            Runtimes(Served(each, document=crds.document(each)))
+            for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+        ),
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),
         QueueUnits(),

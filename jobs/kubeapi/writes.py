@@ -9,6 +9,7 @@ from fleet.kube import crds, structural
 from fleet.kube.schemas import Schema
 from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
 from jobs.kinds import schemas
+from jobs.kinds.base import without_resolved
 from jobs.services.submission import manifests, submit
 
 WRITABLE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -61,5 +62,9 @@ def rendered(row: Any, api_version: str, **more: object) -> Object:
     given = row.manifest["metadata"]
     kept = {key: given[key] for key in ("labels", "annotations") if given.get(key)}
     metadata = head(row, creationTimestamp=stamp(row.created_at), **kept, **more)
-    body = {key: value for key, value in row.manifest.items() if key not in ("apiVersion", "kind", "metadata")}
+    body = {
+        key: value
+        for key, value in without_resolved(row.manifest).items()
+        if key not in ("apiVersion", "kind", "metadata")
+    }
     return {"apiVersion": api_version, "kind": row.kind, "metadata": metadata, **body}

@@ -1,4 +1,4 @@
-"""Objects a job's pods refer to and that travel with it: ConfigMap, Secret, ServiceAccount, PersistentVolumeClaim."""
+"""Objects that jobs refer to: those that travel with a job (ConfigMap, Secret, ...), and the training runtimes of TrainJobs."""
 
 import uuid
 
@@ -11,10 +11,15 @@ class Dependent(models.Model):
     """All are encrypted at rest: a ConfigMap may hold a secret as well as a Secret does."""
 
     KINDS = ("ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim")
+    """Of the core group: sent as they are to the clusters of the jobs whose pods name them."""
+    RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
+    """Of Kubeflow Trainer: written into the TrainJobs that name them, and sent with them."""
+    CLUSTER_WIDE = frozenset({"ClusterTrainingRuntime"})
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     kind = models.CharField(max_length=63)
     namespace = models.CharField(max_length=63)
+    """Empty for a kind that lives in none."""
     name = models.CharField(max_length=253)
     manifest = EncryptedJSONField()
     generation = models.PositiveIntegerField(default=1)

@@ -33,7 +33,27 @@ class JobSets(Trade):
         if str(status["restarts"]) != attempt:
             return Step(status, remove=found.jobs)
         self._count(job, current, found, status)
-        return Step(status, make=[] if older else [(JOBS, each) for each in self._jobs(job, attempt)], remove=older)
+        due = self._due(job, current, found)
+        made = [each for each in self._jobs(job, attempt) if labels_of(each)[f"{PREFIX}replicatedjob-name"] in due]
+        return Step(status, make=[] if older else [(JOBS, each) for each in made], remove=older)
+
+    def _due(self, job: Object, jobs: list[Object], found: Found) -> set[str]:
+        """The groups that depend on no other, or whose others are as far as they have to be."""
+
+        def stands(group: Object, status: str) -> bool:
+            names = self._names(job, group)
+            there = [each for each in jobs if name_of(each) in names]
+            pods = int(group["template"]["spec"].get("parallelism") or 1)
+            ready = [each for each in there if found.running.get(name_of(each), 0) >= pods]
+            done = [each for each in there if is_true(each, "Complete")]
+            return len(done if status == "Complete" else {*map(name_of, ready), *map(name_of, done)}) >= len(names)
+
+        groups = {group["name"]: group for group in job["spec"]["replicatedJobs"]}
+        return {
+            name
+            for name, group in groups.items()
+            if all(stands(groups[need["name"]], need["status"]) for need in group.get("dependsOn") or [])
+        }
 
     def _judge(self, job: Object, jobs: list[Object], status: Object, now: float) -> None:
         spec = job["spec"]

@@ -27,10 +27,12 @@ PODS = {
     "rayjob": Counter({"-*-head-*": 1, "-*-gpus-worker-*": 2, "-*": 1}),
     "jobset": Counter({"-driver-0-0-*": 1, "-workers-?-?-*": 4}),
     "sparkapplication": Counter(["-driver", "-*-exec-1", "-*-exec-2"]),
+    "trainjob": Counter({"-node-0-?-*": 3}),
     "volcanojob": Counter(["-ps-0", "-worker-0", "-worker-1"]),
 }
 """The ends of the names of the pods that run, as the kind's own operator gives them; ``*`` is drawn by lot."""
-NO_JOBS = ("policy",)
+BESIDE = [(EXAMPLES / f"{name}.yaml").read_text() for name in ("policy", "trainingruntime")]
+NO_JOBS = ("policy", "trainingruntime")
 """Examples of what is no job."""
 
 
@@ -46,7 +48,7 @@ def test_it_runs_every_kind_from_its_example_to_its_end_and_removes_it(world, ex
     name, resource = manifest["metadata"]["name"], registry.of(manifest["apiVersion"], manifest["kind"]).resource
     served = {f"{resource.plural}.{resource.group}": resource.version}
     world.member("north", 8, serves=served)
-    world.apply((EXAMPLES / "policy.yaml").read_text(), text)
+    world.apply(*BESIDE, text)
     job = world.expect(name, "Running", on="north")
     assert world.copies(resource.plural, resource.api_version) == {"north": [name]}
     ends = [pod["metadata"]["name"].removeprefix(name) for pod in world.pods("north")]
@@ -65,7 +67,7 @@ def test_it_suspends_every_kind_in_its_member_and_runs_it_again_as_a_new_attempt
     manifest = yaml.safe_load((EXAMPLES / f"{example}.yaml").read_text())
     name = manifest["metadata"]["name"]
     world.member("north", 8, time_scale=1.0)
-    world.apply((EXAMPLES / "policy.yaml").read_text(), yaml.safe_dump(manifest))
+    world.apply(*BESIDE, yaml.safe_dump(manifest))
     world.expect(name, "Running")
     world.suspend(name)
     asked = ("Running", "Pending")

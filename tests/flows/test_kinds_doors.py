@@ -13,13 +13,15 @@ from tests.support.kubectl import served
 pytestmark = pytest.mark.django_db(transaction=True)
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-FILES = sorted(path for path in EXAMPLES.glob("*.yaml") if path.stem not in ("policy", "mpijob-v1"))
+FILES = sorted(path for path in EXAMPLES.glob("*.yaml") if path.stem not in ("policy", "mpijob-v1", "trainingruntime"))
+RUNTIME = EXAMPLES / "trainingruntime.yaml"
 
 
 def test_kubectl_gets_describes_and_deletes_every_kind(world, admin, tmp_path):
     world.still("north", 8)
     with served(tmp_path) as kubectl:
         ada = kubectl.as_user("ada")
+        assert "created" in ada.says("apply", "-f", str(RUNTIME))
         for file in FILES:
             manifest = yaml.safe_load(file.read_text())
             resource = registry.of(manifest["apiVersion"], manifest["kind"]).resource
@@ -44,7 +46,7 @@ def test_kubectl_knows_the_plain_names(world, admin, tmp_path):
 
 def test_the_list_of_jobs_is_asked_for_by_kind(world, admin, client):
     client.force_login(admin)
-    world.apply(*(file.read_text() for file in FILES))
+    world.apply(*(file.read_text() for file in (*FILES, RUNTIME)))
     for kind, count in {"TFJob": 1, "RayJob": 1, "SparkApplication": 1, "PyTorchJob": 0}.items():
         assert len(client.get(f"/api/v1/jobs/?kind={kind}").json()["results"]) == count
 

@@ -194,8 +194,8 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
         reservations.secure(client, work.cluster, kind, body, roles, now=clock())
     group = gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves)
     member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
-    if group:
-        member_objects.create(client, *group, uid, attempt)
+    for resource, companion in (*([group] if group else []), *kind.companions(body)):
+        member_objects.create(client, resource, companion, uid, attempt)
     made = member_objects.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
     work.object_uid = str(made["metadata"].get("uid") or "")
     return said
@@ -309,9 +309,9 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
             raise NotYet(f"{work.cluster.name} is still removing it")
         if work.cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind):
             reservations.remove(client, uid, work.attempt)
-        for group in gangs.GROUPS:
-            if work.cluster.serves(group.api_version, group.kind):
-                member_objects.remove(client, group, work.namespace, work.name, uid, work.attempt)
+        for beside in (*gangs.GROUPS, *kind.companion_resources):
+            if work.cluster.serves(beside.api_version, beside.kind):
+                member_objects.remove(client, beside, work.namespace, work.name, uid, work.attempt)
         if job is not None:
             names = dependents.no_longer_needed(job, work)
             for claim in dependents.remove(client, job, names):

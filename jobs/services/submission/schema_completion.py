@@ -11,6 +11,7 @@ from typing import Any
 
 from fleet.errors import FieldFault, NotFound
 from fleet.kube import builtin, crds, fields, openapi
+from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from jobs.core.policies import overrides, propagation
 from jobs.kinds import registry, schemas
 from jobs.models import Dependent
@@ -50,7 +51,7 @@ def _known(api_version: str, kind: str, description: str) -> Known:
     if job_kind := registry.find(api_version, kind):
         names = job_kind.resource.plural, job_kind.short_names
         return Known(api_version, kind, *names, Category.JOB, description)
-    category = Category.SUPPORT if kind in Dependent.KINDS else Category.POLICY
+    category = Category.SUPPORT if kind in (*Dependent.KINDS, *Dependent.RUNTIMES) else Category.POLICY
     if kind == parsing.KIND:
         category = Category.QUOTA
     return Known(api_version, kind, _plural(kind), (), category, description)
@@ -83,6 +84,8 @@ def _described() -> Iterator[tuple[tuple[str, str], Document]]:
             yield (group, kind), schemas.policy(kind) or {}
     for kind in Dependent.KINDS:
         yield ("v1", kind), _builtin(kind)
+    for runtime in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES):
+        yield (runtime.api_version, runtime.kind), crds.document(runtime) or {}
     yield (parsing.API_VERSION, parsing.KIND), quota_schemas.DOCUMENT
 
 

@@ -17,6 +17,7 @@ from fleet import events, journal
 from fleet.db import bulk
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
+from fleet.kube.resources import TRAINING_RUNTIMES
 from fleet.services import audit
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.admission import backfill_policy
@@ -27,13 +28,14 @@ from jobs.core.policies import propagation as policies
 from jobs.core.reasons import Code, Reason
 from jobs.core.topology import speed
 from jobs.events import announce_jobs, change, job_event
-from jobs.kinds import derived_names, registry
-from jobs.kinds.base import Kind, Manifest, Reading
+from jobs.kinds import derived_names, registry, training_runtime
+from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.kinds.pods import references
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import cycle_requests, volume_claims
 from jobs.services.scheduling import entitlements, queueing
 from jobs.services.submission import actions
+from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
 from quotas.core.tree import Tree
 from quotas.models import QuotaTree
@@ -46,7 +48,7 @@ _SERVER_FILLED = frozenset(
 _POLICIES = (*policies.KINDS, *overrides.KINDS)
 _Tree = tuple[Tree | None, int]
 """The quota tree that is in force, and its version."""
-_CLUSTER_WIDE = frozenset(kind for kind in _POLICIES if kind.startswith("Cluster"))
+_CLUSTER_WIDE = Dependent.CLUSTER_WIDE | {kind for kind in _POLICIES if kind.startswith("Cluster")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ class _Document:
 
 def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Applied]:
     """Creates or updates every document, in one transaction; raises `InvalidInput` with every fault of all of them."""
-    read = [_read(document) for document in documents]
+    references = References(documents)
+    read = [_read(document, references) for document in documents]
     faults = [
         FieldFault(f"[{i}].{fault.field}" if len(read) > 1 else fault.field, fault.detail)
         for i, (_, found) in enumerate(read)
@@ -142,12 +145,13 @@ def _rank(document: _Document) -> int:
     return 2 if document.write is _write_job else 1 if document.kind in policies.KINDS else 0
 
 
-def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
+def _read(document: Mapping[str, Any], references: References) -> tuple[_Document, list[FieldFault]]:
     api_version, kind = str(document.get("apiVersion") or ""), str(document.get("kind") or "")
     faults = _head_faults(document, cluster_wide=kind in _CLUSTER_WIDE)
     manifest, warnings = _cleaned(document, cluster_wide=kind in _CLUSTER_WIDE)
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
+        references.resolve(job_kind, manifest)
         reading = job_kind.read(manifest)
         faults += reading.faults
         if not faults:
@@ -162,10 +166,13 @@ def _read(document: Mapping[str, Any]) -> tuple[_Document, list[FieldFault]]:
         return _Document(manifest, _write_policy, warnings), faults + list(found)
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
+    if kind in Dependent.RUNTIMES and api_version == TRAINING_RUNTIMES.api_version:
+        return _Document(manifest, _write_dependent, warnings), faults + training_runtime.faults_of(manifest).found
     if (api_version, kind) == (quota_trees.API_VERSION, quota_trees.KIND):
         whole = dict(document)
         return _Document(whole, _write_tree), list(quota_trees.read(whole).faults)
     known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in _POLICIES)]
+    known += [f"{TRAINING_RUNTIMES.api_version} {each}" for each in Dependent.RUNTIMES]
     known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
     said = f"{api_version} {kind}".strip() or "nothing"
     return _Document(manifest, _write_job), [
@@ -218,7 +225,7 @@ def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manife
         kept.setdefault("namespace", "default")
     dropped = sorted(str(key) for key in metadata if key not in _METADATA and key not in _SERVER_FILLED)
     warnings = [f"metadata.{key} is ignored" for key in dropped]
-    body = {key: value for key, value in document.items() if key not in ("metadata", "status")}
+    body = {key: value for key, value in document.items() if key not in ("metadata", "status", RESOLVED)}
     return {**body, "metadata": kept}, warnings
 
 

@@ -115,4 +115,5 @@ def test_it_does_not_store_the_defaults_it_shows(ada):
 
 @pytest.mark.parametrize("file", sorted(Path("docs/examples").glob("*.yaml")), ids=lambda each: each.stem)
 def test_it_takes_every_example_strictly(ada, file):
+    ada.says("apply", "-f", "docs/examples/trainingruntime.yaml")
     assert "Warning: unknown" not in ada.says("apply", "--validate=strict", "-f", str(file))

@@ -20,6 +20,15 @@ PODS = {
     "ElasticJob": ("elastic.iml.github.io/v1alpha1", "replicaSpecs", "worker"),
     "RayJob": ("ray.io/v1", "rayClusterSpec", "workerGroupSpecs", "[]"),
     "JobSet": ("jobset.x-k8s.io/v1alpha2", "replicatedJobs", "[]", "template", "spec"),
+    "ClusterTrainingRuntime": (
+        "trainer.kubeflow.org/v1alpha1",
+        "template",
+        "spec",
+        "replicatedJobs",
+        "[]",
+        "template",
+        "spec",
+    ),
     "Job": ("batch.volcano.sh/v1alpha1", "tasks", "[]"),
 }
 PLACES = [*((kind, version, role) for kind, (version, *role) in PODS.items()), ("Job", "batch/v1", [])]

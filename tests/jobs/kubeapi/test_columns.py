@@ -48,6 +48,7 @@ KINDS = {
         {"restarts": 0},
         words("", "", "", "", "", "", "", "Completed", "Failed"),
     ),
+    "trainjob": ("NAME STATE AGE", "STATE", {}, CONDITIONS),
     "sparkapplication": (
         "NAME SUSPEND STATUS ATTEMPTS START FINISH AGE",
         "STATUS",
@@ -73,7 +74,8 @@ def kubectl(admin, tmp_path):
 
 
 def applied(text: str) -> str:
-    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+    runtime = (EXAMPLES / "trainingruntime.yaml").read_text()
+    submit.apply(manifests.parse(f"{runtime}\n---\n{text}".encode()), by="test", now=timezone.now())
     job = Job.objects.get()
     group, version = job.api_version.split("/")
     return f"{job.kind.lower()}s.{version}.{group}"
@@ -88,7 +90,7 @@ def cell(printed: str, column: str) -> str:
 
 def test_every_example_is_printed_here():
     examples = {path.stem for path in EXAMPLES.glob("*.yaml")}
-    assert examples - {"policy", "job"} == set(KINDS)
+    assert examples - {"policy", "job", "trainingruntime"} == set(KINDS)
 
 
 @pytest.mark.parametrize("example", KINDS)

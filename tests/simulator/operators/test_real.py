@@ -22,7 +22,7 @@ from tests.realkube.control_plane import RealControlPlane, needs_realkube
 pytestmark = needs_realkube
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-NOT_SERVED = ("policy", "mpijob-v1")
+NOT_SERVED = ("policy", "mpijob-v1", "trainingruntime", "trainjob")
 
 
 @pytest.fixture(scope="module")
