@@ -1,9 +1,17 @@
 """The fleet's periodic work; each task is one call."""
 
+import random
+from datetime import timedelta
+
 from celery import shared_task
 from django.utils import timezone
 
-from fleet.services import health, processes
+from fleet.services import health, processes, rediscovery
+from fleet.services.exclusive import exclusive
+
+_CHECK_TERM = timedelta(seconds=10)
+"""Longer than a check takes, and shorter than the pause after which what was seen before counts for nothing."""
+_HOUSEKEEPING_TERM = timedelta(minutes=5)
 
 
 @shared_task(name="fleet.beat")
@@ -14,9 +22,16 @@ def beat() -> None:
 
 @shared_task(name="fleet.check_clusters")
 def check_clusters() -> None:
-    health.check_all(timezone.now())
+    now = timezone.now()
+    with exclusive("fleet.check_clusters", now, _CHECK_TERM) as is_ours:
+        if is_ours:
+            health.check_all(now)
+    rediscovery.start(now, random.Random())  # noqa: S311 - spreads requests over time, keeps no secret
 
 
 @shared_task(name="fleet.housekeeping")
 def housekeeping() -> None:
-    processes.tidy(timezone.now())
+    now = timezone.now()
+    with exclusive("fleet.housekeeping", now, _HOUSEKEEPING_TERM) as is_ours:
+        if is_ours:
+            processes.tidy(now)

@@ -11,7 +11,7 @@ from jobs.services.follow import sweep as sweeping
 from jobs.services.scheduling import loop
 
 
-@shared_task(name="jobs.schedule")
+@shared_task(name="jobs.schedule", time_limit=3600)
 def schedule() -> None:
     loop.run(timezone.now)
 

@@ -10,6 +10,7 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from deploy.config import metrics as exporter
 from deploy.config.celery_heartbeat import WorkerHeartbeat
+from deploy.config.task_limits import TaskLimits
 from fleet import gc_tuning, metrics
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
@@ -25,6 +26,7 @@ app = Celery("convoy")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["fleet", "jobs"])
 app.steps["consumer"].add(WorkerHeartbeat)
+app.steps["consumer"].add(TaskLimits)
 
 
 @beat_init.connect

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import environ
 from csp.constants import SELF
+from kombu import Queue
 
 from deploy.config import csp, home, logs, operator, traces
 
@@ -234,15 +235,17 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_SOFT_TIME_LIMIT = 120
+# A worker takes from both in turn: a thousand dispatches that wait do not keep a check waiting.
+CELERY_TASK_QUEUES = [Queue("celery"), Queue("checks")]
+# Enforced by `deploy.config.task_limits`: Celery's own enforcement needs a pool of processes.
 CELERY_TASK_TIME_LIMIT = 180
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "heartbeat": {"task": "fleet.beat", "schedule": 5.0, "options": {"expires": 10}},
-    "clusters": {"task": "fleet.check_clusters", "schedule": 2.0, "options": {"expires": 4}},
-    "jobs": {"task": "jobs.sweep", "schedule": 2.0, "options": {"expires": 4}},
-    "housekeeping": {"task": "fleet.housekeeping", "schedule": 60.0, "options": {"expires": 60}},
+    "clusters": {"task": "fleet.check_clusters", "schedule": 2.0, "options": {"expires": 4, "queue": "checks"}},
+    "jobs": {"task": "jobs.sweep", "schedule": 2.0, "options": {"expires": 4, "queue": "checks"}},
+    "housekeeping": {"task": "fleet.housekeeping", "schedule": 60.0, "options": {"expires": 60, "queue": "checks"}},
 }
 
 CONVOY_SCHEDULER = _operator.scheduler

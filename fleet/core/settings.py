@@ -38,9 +38,9 @@ class MemberSettings:
         most=86400,
     )
     discovery_interval_s: float = setting(
-        60.0,
+        600.0,
         "CONVOY_DISCOVERY_INTERVAL_S",
-        "seconds between two looks at what a member serves and allows",
+        "seconds, give or take a fifth, after which a member is asked again what it serves; new kinds are noticed at once",
         least=5,
         most=86400,
     )

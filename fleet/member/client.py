@@ -93,8 +93,8 @@ class MemberClient:
         fenced._before_write = check
         return fenced
 
-    def get(self, path: str, params: Params | None = None) -> Object:
-        return self._json("GET", path, params)
+    def get(self, path: str, params: Params | None = None, *, accept: str = "") -> Object:
+        return self._json("GET", path, params, accept=accept)
 
     def get_text(self, path: str, params: Params | None = None) -> str:
         return self._call("GET", path, params).data.decode("utf-8", "replace")
@@ -203,11 +203,20 @@ class MemberClient:
         self._pool.clear()
 
     def _json(
-        self, method: str, path: str, params: Params | None, body: Object | None = None, *, content_type: str = ""
+        self,
+        method: str,
+        path: str,
+        params: Params | None,
+        body: Object | None = None,
+        *,
+        content_type: str = "",
+        accept: str = "",
     ) -> Object:
         if method != "GET" and self._before_write is not None:
             self._before_write()
-        response = self._call(method, path, params, body, content_type=content_type or "application/json")
+        response = self._call(
+            method, path, params, body, content_type=content_type or "application/json", accept=accept
+        )
         try:
             parsed = answers.parse(response.data)
         except ValueError as e:
@@ -224,10 +233,13 @@ class MemberClient:
         body: Object | None = None,
         *,
         content_type: str = "",
+        accept: str = "",
         timeout: urllib3.Timeout | None = None,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
         headers = dict(self._headers)
+        if accept:
+            headers["Accept"] = accept
         if content_type and body is not None:
             headers["Content-Type"] = content_type
         url = self._base + path

@@ -66,7 +66,9 @@ class Cluster(models.Model):
     apis = models.JSONField(default=dict, blank=True)
     """What discovery says: ``{"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}``."""
     discovered_at = models.DateTimeField(null=True, blank=True)
-    """When version, apis and permissions were last asked for; null asks for it at the next look."""
+    """When version, apis and permissions were last learned."""
+    discovery_due_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    """When they are asked for again; null: at once. A worker that asks moves it, and so claims the member."""
     permissions = models.JSONField(default=list, blank=True)
     """``[{verb, resource, allowed, needed_for}]`` as probed at join and on each discovery."""
     joined_at = models.DateTimeField()

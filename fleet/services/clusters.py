@@ -6,7 +6,7 @@ the timeline.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from django.conf import settings
@@ -228,6 +228,7 @@ def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], 
         apis=findings.apis,
         permissions=findings.permissions,
         discovered_at=now,
+        discovery_due_at=now + timedelta(seconds=settings.CONVOY_MEMBERS.discovery_interval_s),
         joined_at=now,
     )
     _refuse([*fits.faults(labels, row.offer), *prices.faults(labels)])

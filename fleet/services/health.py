@@ -1,14 +1,14 @@
-"""The heartbeat: looks at every member at once, and writes down what is different.
+"""The heartbeat: asks every member at once whether it is well, and writes down what is different.
 
-Members are asked in parallel and each has two seconds, so that a slow one delays nobody. A look that finds what was known
-writes a time and no journal entry. What a member is and serves is asked again now and then, and when the watcher saw its
-kinds change (`Cluster.discovered_at` is null).
+Members are asked in parallel, one request each, and each has two seconds, so that a slow one delays no other. An answer that
+changes nothing costs no journal entry, and those of all such members are written by one statement.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
-from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -17,44 +17,49 @@ from structlog import get_logger
 from fleet import events
 from fleet.core import disruption, health
 from fleet.core.health import Health, Look, State
-from fleet.member import discovery
-from fleet.member.client import Access, MemberClient
+from fleet.member.client import MemberClient
 from fleet.member.errors import MemberDenied, MemberError, MemberMissing
 from fleet.models import Cluster
-from fleet.services import clusters, member_clients, member_facts, pictures
-from fleet.services.member_facts import Findings
+from fleet.services import clusters, member_clients, pictures
 
 log = get_logger(__name__)
 
-LOOK_S = 2.0
-ASK_S = 5.0
-_AT_ONCE = 32
+TIMEOUT_S = 2.0
+_AT_ONCE = 128
 _HEALTH_PATHS = ("/readyz", "/healthz", "/version")
-_FOR_MEMBERS_ONLY = "/api"
+"""In order of preference. A Kubernetes API server answers 401 at each of them when it refuses our credentials."""
 _REFUSED = (
     "The cluster refuses the credentials, so its jobs run on unseen and none is moved; renew them without detaching it"
 )
+_served_paths: dict[str, str] = {}
+"""The path at which each server answered last, so that one request is enough the next time."""
 
 
 def check_all(now: datetime) -> None:
-    """One look at every member. A cluster whose state is different is announced, with taints to match."""
+    """Asks every member once. A cluster whose state is different is announced, with taints to match."""
     pictures.resume(now)
     rows = list(Cluster.objects.all())
     looks = _looks(rows)
+    unchanged: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
     for row, look, is_now in zip(rows, looks, _judge(rows, looks, now), strict=True):
-        _write(row, look, is_now, now)
+        times = _times(look, is_now, now)
+        if _is_unchanged(row, is_now, now):
+            unchanged[tuple(times.items())].append(row.pk)
+        else:
+            with transaction.atomic():
+                _move(row, is_now, times, now)
+    for times_of_all, pks in unchanged.items():
+        _write_times(pks, dict(times_of_all))
     pictures.review(now)
-    stale = [row for row, look in zip(rows, looks, strict=True) if look.healthy and _is_stale(row, now)]
-    for row, findings in _discoveries(stale):
-        _take(row, findings, now)
 
 
 def look(client: MemberClient) -> Look:
-    """Asks the member how it is, and then something it tells only those whose credentials it takes."""
+    """Asks the member how it is, at the path where it answered the last time; at the others when it no longer serves that."""
+    server = client.access.server
     try:
-        for path in _HEALTH_PATHS:
-            if _says_well(client, path):
-                client.get_text(_FOR_MEMBERS_ONLY)
+        for path in sorted(_HEALTH_PATHS, key=lambda path: path != _served_paths.get(server)):
+            if _is_served(client, path):
+                _served_paths[server] = path
                 return Look(answered=True, healthy=True)
     except MemberDenied as e:
         return Look(True, False, health.CREDENTIALS_REFUSED, f"{_REFUSED}: {e.message}"[:500])
@@ -65,8 +70,8 @@ def look(client: MemberClient) -> Look:
     return Look(True, False, "ClusterNotHealthy", "The server does not answer like a Kubernetes API server.")
 
 
-def _says_well(client: MemberClient, path: str) -> bool:
-    """False when the member does not serve this path, or not to us."""
+def _is_served(client: MemberClient, path: str) -> bool:
+    """False when the member does not serve this path, or not to us. Raises when it is not well or refuses the credentials."""
     try:
         client.get_text(path)
     except MemberMissing:
@@ -79,19 +84,19 @@ def _says_well(client: MemberClient, path: str) -> bool:
 
 
 def _looks(rows: list[Cluster]) -> list[Look]:
-    """One look each. Whoever has not answered when the time is up does not answer."""
+    """One look each. A member that has not answered when the time is up does not answer."""
     if not rows:
         return []
     pool = ThreadPoolExecutor(min(_AT_ONCE, len(rows)))
     futures = [pool.submit(_look_at, row) for row in rows]
-    wait(futures, timeout=LOOK_S * (1 + len(rows) // _AT_ONCE) + 0.5)
+    wait(futures, timeout=TIMEOUT_S * (1 + (len(rows) - 1) // _AT_ONCE) + 0.5)
     pool.shutdown(wait=False, cancel_futures=True)
     return [_outcome(future) for future in futures]
 
 
 def _look_at(row: Cluster) -> Look:
     try:
-        client = member_clients.client(row, timeout_s=LOOK_S)
+        client = member_clients.client(row, timeout_s=TIMEOUT_S)
     except MemberDenied as e:
         return Look(False, False, health.CREDENTIALS_UNREADABLE, e.message[:500])
     return look(client)
@@ -100,7 +105,7 @@ def _look_at(row: Cluster) -> Look:
 def _outcome(future: Future[Look]) -> Look:
     if future.done() and not future.cancelled():
         return future.result()
-    return Look(False, False, "ClusterNotReachable", f"no complete answer within {LOOK_S:g} s")
+    return Look(False, False, "ClusterNotReachable", f"no complete answer within {TIMEOUT_S:g} s")
 
 
 def _judge(rows: Sequence[Cluster], looks: Sequence[Look], now: datetime) -> list[Health]:
@@ -129,25 +134,25 @@ def _health(row: Cluster) -> Health:
     return Health(State(row.state), row.state_reason, row.state_message, row.state_since, row.failing_since)
 
 
-def _write(row: Cluster, found: Look, is_now: Health, now: datetime) -> None:
+def _times(look: Look, is_now: Health, now: datetime) -> dict[str, Any]:
+    times = {"failing_since": is_now.failing_since, "looked_at": now, "state_raw": look.raw}
+    return times | ({"last_heartbeat": now} if look.answered else {})
+
+
+def _is_unchanged(row: Cluster, is_now: Health, now: datetime) -> bool:
     was = _health(row)
-    times: dict[str, datetime | str | None] = {
-        "failing_since": is_now.failing_since,
-        "looked_at": now,
-        "state_raw": found.raw,
-    }
-    if found.answered:
-        times["last_heartbeat"] = now
-    if (is_now.state, is_now.reason) == (was.state, was.reason) and health.taints(
-        row.taints, is_now, now
-    ) == row.taints:
-        Cluster.objects.filter(pk=row.pk).update(**times)
-    else:
-        with transaction.atomic():
-            _move(row, is_now, times, now)
+    same_state = (is_now.state, is_now.reason) == (was.state, was.reason)
+    return same_state and health.taints(row.taints, is_now, now) == row.taints
 
 
-def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | str | None], now: datetime) -> None:
+@transaction.atomic
+def _write_times(pks: Sequence[int], times: dict[str, Any]) -> None:
+    # Locked in one order first: an UPDATE of many rows locks them in any order, and could wait for one that waits for it.
+    rows = Cluster.objects.filter(pk__in=pks).order_by("pk").select_for_update(no_key=True)
+    Cluster.objects.filter(pk__in=list(rows.values_list("pk", flat=True))).update(**times)
+
+
+def _move(seen: Cluster, is_now: Health, times: dict[str, Any], now: datetime) -> None:
     same = Cluster.objects.filter(pk=seen.pk, state=seen.state, state_reason=seen.state_reason)
     row = same.select_for_update(no_key=True).first()
     if row is None:
@@ -163,44 +168,3 @@ def _move(seen: Cluster, is_now: Health, times: dict[str, datetime | str | None]
     events.record(clusters.change(row), is_now.reason, is_now.message, now, warning=warning)
     write = log.warning if warning else log.info
     write("cluster state", cluster=row.name, state=row.state, reason=is_now.reason, message=is_now.message)
-
-
-def _is_stale(row: Cluster, now: datetime) -> bool:
-    return row.discovered_at is None or abs(now - row.discovered_at) >= timedelta(
-        seconds=settings.CONVOY_MEMBERS.discovery_interval_s
-    )
-
-
-def _discoveries(rows: list[Cluster]) -> list[tuple[Cluster, Findings]]:
-    if not rows:
-        return []
-    pool = ThreadPoolExecutor(min(_AT_ONCE, len(rows)))
-    asked = {row.pk: pool.submit(partial(_ask, member_clients.access_of(row), row.apis)) for row in rows}
-    wait(asked.values(), timeout=ASK_S)
-    pool.shutdown(wait=False, cancel_futures=True)
-    done = [(row, asked[row.pk]) for row in rows if asked[row.pk].done() and not asked[row.pk].cancelled()]
-    return [(row, findings) for row, future in done if (findings := future.result()) is not None]
-
-
-def _ask(access: Access, before: discovery.Apis) -> Findings | None:
-    try:
-        client = member_clients.connect(access, timeout_s=LOOK_S)
-        try:
-            return member_facts.ask(client, before)
-        finally:
-            client.close()
-    except MemberError as e:
-        log.info("discovery failed", server=access.server, error=str(e))
-        return None
-
-
-def _take(seen: Cluster, findings: Findings, now: datetime) -> None:
-    with transaction.atomic():
-        row = Cluster.objects.select_for_update(no_key=True).filter(pk=seen.pk).first()
-        if row is None or row.access != seen.access:
-            return
-        differ = clusters.take(row, findings, now)
-        if differ:
-            clusters.announce(row, differ, now)
-            told = f"The cluster is {findings.version} and serves {sum(map(len, findings.apis.values()))} kinds"
-            events.record(clusters.change(row), "ClusterChanged", told, now)

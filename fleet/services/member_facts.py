@@ -41,6 +41,10 @@ class Findings:
     permissions: list[dict[str, object]]
     scheduler: str = ""
 
+    def rows_of_accounts(self) -> list[dict[str, object]]:
+        """What ServiceAccounts of jobs' pods lack; the other rows are rights of our own."""
+        return [row for row in self.permissions if row.get("account")]
+
 
 def probe(access: Access, before: Apis | None = None) -> Findings:
     """Asks; raises `Unavailable` or `InvalidInput` with a sentence that says what to mend."""
@@ -70,6 +74,20 @@ def ask(client: MemberClient, before: Apis | None = None) -> Findings:
     return Findings(version, uid, apis, _permissions(client, apis), scheduler)
 
 
+def ask_again(client: MemberClient, before: Findings) -> Findings:
+    """As `ask`, of a member that is known, in five requests at the most where it can list kinds and rules.
+
+    Kinds of the core group are asked for when the version has changed. What ServiceAccounts lack stays as it was: each of their
+    rights is a request of its own, and is checked anyway before a job is sent.
+    """
+    version = discovery.version(client)
+    apis = discovery.apis(client, before.apis, core=version != before.version)
+    permissions = _own_permissions(client, apis)
+    permissions += before.rows_of_accounts() if permissions else []
+    scheduler = discovery.scheduler(client, before.scheduler)
+    return Findings(version, before.member_uid, apis, permissions, scheduler)
+
+
 def missing_essentials(findings: Findings) -> list[str]:
     """What must be granted before the cluster is of any use, in words; empty when nothing is."""
     refused = [f"{p['verb']} {p['resource']}" for p in findings.permissions if p["essential"] and not p["allowed"]]
@@ -95,16 +113,20 @@ def _full_name(resource: Resource) -> str:
 
 
 def _permissions(client: MemberClient, apis: Apis) -> list[dict[str, object]]:
+    own = _own_permissions(client, apis)
+    needed = [needs for needs in event_handlers.account_needs() if serves(apis, needs.kind)]
+    return own + [row for needs in needed if own for row in _lacking(client, needs)]
+
+
+def _own_permissions(client: MemberClient, apis: Apis) -> list[dict[str, object]]:
+    """Empty where the member serves no access reviews."""
     try:
         answers = discovery.allowed(client, _rights(apis))
     except MemberMissing:
         return []
-    ours = [
+    return [
         _row(right.verb, right.resource, right.needed_for, allowed, right.essential)
         for right, allowed in answers.items()
-    ]
-    return ours + [
-        row for needs in event_handlers.account_needs() if serves(apis, needs.kind) for row in _lacking(client, needs)
     ]
 
 
@@ -116,7 +138,7 @@ def _lacking(client: MemberClient, needs: AccountNeeds) -> list[dict[str, object
         return []
     needed_for = f"{needs.owner} as ServiceAccount {needs.account} in namespace {needs.namespace}"
     verbs = (right.partition(" ") for right in lacks)
-    return [_row(verb, resource, needed_for, allowed=False) for verb, _, resource in verbs]
+    return [_row(verb, resource, needed_for, allowed=False) | {"account": True} for verb, _, resource in verbs]
 
 
 def _row(verb: str, resource: str, needed_for: str, allowed: bool, essential: bool = False) -> dict[str, object]:

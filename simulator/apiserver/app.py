@@ -72,7 +72,9 @@ class Application:
             await self._pause(asked.faults.slow_s)
             admin = inner or hmac.compare_digest(given, self._token)
             account = None if admin else self._tokens.account(given, _now())
-            if not (admin or account or asked.path in _OPEN_PATHS):
+            # As at a real API server: credentials that are refused do not make a caller anonymous.
+            anonymous = asked.path in _OPEN_PATHS and not given
+            if not (admin or account or anonymous):
                 raise KubeError(401, "Unauthorized")
             if (code := asked.faults.error_code()) is not None:
                 raise KubeError(code, "the server is having a bad moment (simulated)")

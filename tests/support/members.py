@@ -9,6 +9,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
+from fleet import metrics
 from fleet.kube.resources import CRDS, NAMESPACES, NODES, PODS, Resource
 from fleet.member.client import MemberClient
 from fleet.models import Cluster
@@ -102,6 +103,12 @@ def serve(server: ApiServer, resource: Resource) -> None:
         "versions": [{"name": resource.version, "served": True, "storage": True, "schema": schema}],
     }
     api(server).create(CRDS.path(), {"metadata": {"name": f"{resource.plural}.{resource.group}"}, "spec": spec})
+
+
+def requests_of(name: str) -> int:
+    """The requests that this process has made of a member so far, as its metrics count them."""
+    samples = [sample for metric in metrics.MEMBER_REQUEST_SECONDS.collect() for sample in metric.samples]
+    return int(sum(s.value for s in samples if s.name.endswith("_count") and s.labels["cluster"] == name))
 
 
 PROXY = "/apis/cluster.karmada.io/v1alpha1/clusters/{}/proxy"

@@ -3,6 +3,7 @@
 `World` speaks in verbs; waiting is always for a condition, with a deadline.
 """
 
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from fleet.member.client import MemberClient
 from fleet.models import Cluster, Event
-from fleet.services import clusters
+from fleet.services import clusters, rediscovery
 from fleet.services import health as cluster_health
 from jobs.models import Job
 from jobs.services.follow import sweep
@@ -165,5 +166,6 @@ class Beat:
     def _run(self) -> None:
         while not self._stop.wait(0.3):
             cluster_health.check_all(timezone.now())
+            rediscovery.start(timezone.now(), random.Random(0))
             sweep.run(timezone.now())
         connections.close_all()

@@ -160,7 +160,7 @@ class MemberWatch:
         def sync_rows() -> None:
             pod_keys.update((mark.job_uid, mark.attempt) for mark in self._sync_rows(timezone.now()))
             if crds and not crds.listed:
-                Cluster.objects.filter(pk=self._cluster_id).update(discovered_at=None)
+                Cluster.objects.filter(pk=self._cluster_id).update(discovery_due_at=None)
 
         self._persist(sync_rows)
         if batches or pod_keys:

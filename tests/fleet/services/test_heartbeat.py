@@ -10,7 +10,7 @@ from fleet import signals
 from fleet.core.health import NOT_READY_TAINT, UNREACHABLE_TAINT
 from fleet.models import Cluster, Event, JournalEntry
 from fleet.services import health
-from tests.support.members import join
+from tests.support.members import join, requests_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,10 +82,24 @@ def test_it_announces_only_what_is_different(north):
     assert told == [row.pk]
 
 
-def test_it_keeps_what_a_member_serves_while_it_does_not_say(north):
-    row = join(north)
-    Cluster.objects.update(discovered_at=None)
-    north.faults.error_rate = 1.0
-    assert check(0).apis == row.apis
-    north.faults.error_rate = 0.0
-    assert check(1).discovered_at
+def test_it_costs_a_member_one_request(north):
+    join(north)
+    check(0)
+    before = requests_of("north")
+    check(2, 4, 6)
+    assert requests_of("north") - before == 3
+
+
+def test_it_asks_at_another_path_when_the_first_is_no_longer_served(north, monkeypatch):
+    join(north)
+    check(0)
+    monkeypatch.setattr(health, "_HEALTH_PATHS", ("/nothing", "/readyz", "/version"))
+    monkeypatch.setitem(health._served_paths, north.access().server, "/nothing")
+    assert check(2).state == "Ready" and health._served_paths[north.access().server] == "/readyz"
+
+
+def test_it_writes_times_of_all_that_are_as_before_with_one_statement(north, members, django_assert_max_num_queries):
+    join(north), join(members("south"))
+    health.check_all(timezone.now())
+    with django_assert_max_num_queries(7):
+        health.check_all(timezone.now() + timedelta(seconds=5))

@@ -1,5 +1,6 @@
 """The watcher against simulated members: rows follow what is there, and are right again after whatever was missed."""
 
+import random
 import uuid
 
 import pytest
@@ -9,7 +10,7 @@ from fleet import signals
 from fleet.core import marks
 from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
 from fleet.models import Cluster, Heartbeat, Hold, Node, Pod
-from fleet.services import clusters, event_handlers, health, member_clients, signing
+from fleet.services import clusters, event_handlers, health, member_clients, rediscovery, signing
 from tests.support.members import (
     add_node,
     add_pod,
@@ -266,8 +267,9 @@ def test_it_watches_a_kind_from_when_the_member_serves_it(north, watching, notes
     watching()
     synced(row)
     serve(north, ELASTIC)
-    eventually(lambda: Cluster.objects.get().discovered_at is None)
-    health.check_all(timezone.now())
+    eventually(lambda: Cluster.objects.get().discovery_due_at is None)
+    for thread in rediscovery.start(timezone.now(), random.Random(0)):
+        thread.join()
     eventually(lambda: ("synced", set()) in notes.heard)
 
 
