@@ -37,7 +37,7 @@ _runs: dict[str, Run] = {}
 
 
 @task_prerun.connect
-def _began(task_id: str, task: Task, **_: Any) -> None:
+def _began(task_id: str, task: Task[Any, Any], **_: Any) -> None:
     limit_s = task.time_limit or task.app.conf.task_time_limit
     _runs[task_id] = Run(task.name, monotonic(), limit_s, threading.get_ident())
 
@@ -60,7 +60,7 @@ def enforce(now: float, end: Callable[[int], object] = os._exit) -> None:
         end(_STATUS)
 
 
-class TaskLimits(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no types
+class TaskLimits(bootsteps.StartStopStep):
     """Looks at the running tasks from the loop that takes tasks from the broker."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
