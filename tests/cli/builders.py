@@ -76,3 +76,21 @@ DIFFERENCE = {
 def answer(server, *differences) -> None:
     counts = {"starts_before": 0, "starts_after": 0, "waits_before": 0, "waits_after": 1}
     server.on("whatif/", {"differences": list(differences), **counts}, method="POST")
+
+
+def _kind(api_version: str, kind: str, plural: str, *short: str, category: str = "job"):
+    known = {"api_version": api_version, "kind": kind, "plural": plural, "short_names": list(short)}
+    return known | {"category": category, "description": ""}
+
+
+KINDS = (
+    _kind("kubeflow.org/v1", "PyTorchJob", "pytorchjobs"),
+    _kind("kubeflow.org/v1", "TFJob", "tfjobs"),
+    _kind("kubeflow.org/v1", "MPIJob", "mpijobs"),
+    _kind("kubeflow.org/v2beta1", "MPIJob", "mpijobs"),
+    _kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", "sparkapplications", "sparkapp"),
+    _kind("batch.volcano.sh/v1alpha1", "Job", "jobs", "vcjob", "vj"),
+    _kind("batch/v1", "Job", "jobs"),
+    _kind("v1", "ConfigMap", "configmaps", category="support"),
+)
+"""What the server lists at ``schemas/``."""

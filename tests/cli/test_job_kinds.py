@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import KINDS, ROOT, job
+from tests.cli.builders import KINDS, ROOT, job
 
 
 def asked(server) -> int:

@@ -1,0 +1,39 @@
+"""Budgets of tests: a test that became slow is named on any machine, a busy machine names none."""
+
+import pytest
+
+from tests.support.durations import over_budget, slowdown, summed
+
+BUDGETS = {f"tests/test_x.py::test_{n}": 5.0 for n in range(12)}
+FIRST = "tests/test_x.py::test_0"
+
+
+def times(factor: float, **others: float) -> dict[str, float]:
+    return {name: factor * seconds for name, seconds in BUDGETS.items()} | others
+
+
+def test_it_names_a_test_that_became_slow() -> None:
+    assert over_budget(times(1.0) | {FIRST: 16.0}, BUDGETS) == [f"{FIRST} took 16.0 s, its budget is 5.0 s"]
+
+
+def test_it_names_a_new_test_that_is_slow() -> None:
+    (sentence,) = over_budget(times(1.0, new=20.0), BUDGETS)
+    assert sentence.startswith("new took 20.0 s")
+
+
+@pytest.mark.parametrize("factor", [0.2, 1.0, 2.9, 10.0])
+def test_a_busy_machine_names_none(factor: float) -> None:
+    assert over_budget(times(factor), BUDGETS) == []
+
+
+def test_it_names_the_slow_one_on_a_busy_machine_too() -> None:
+    assert over_budget(times(4.0) | {FIRST: 64.0}, BUDGETS) == [f"{FIRST} took 16.0 s, its budget is 5.0 s"]
+
+
+def test_a_few_tests_alone_are_not_judged() -> None:
+    assert over_budget({FIRST: 100.0}, BUDGETS) == [] and slowdown({FIRST: 100.0}, BUDGETS) == 1.0
+
+
+def test_it_sums_files_and_keeps_budgets_of_slow_tests_only() -> None:
+    spent = {"tests/a.py::test_1": 1.04, "tests/a.py::test_2": 6.0}
+    assert summed(spent) == {"files": {"tests/a.py": 7.0}, "tests": {"tests/a.py::test_2": 6.0}}

@@ -1,0 +1,104 @@
+"""What tests cost: the longest files first, the slowest tests named, and each of them held to its committed budget.
+
+``tests/durations.json`` has the seconds of each file and the budget of each slow test; ``--write-durations`` writes it anew
+after a run of all tests. The seconds of a run are first divided by how much slower than the file this machine is: the
+median over the slow tests. A busy or an old machine makes all of them slower, a mistake makes one.
+"""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+FILE = Path(__file__).resolve().parent.parent / "durations.json"
+SHOWN = 30
+SLOW_S = 4.0
+"""From here on a test has a budget of its own; any other has this one."""
+OVER = 3.0
+FEWEST = 10
+"""Of slow tests that must have run for the machine's speed to be known."""
+UNKNOWN_S = 1.0
+"""A file that is not in the list yet."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-durations", action="store_true", help=f"write {FILE.name} from this run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Durations(config, known()), "durations")
+
+
+def known() -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = json.loads(FILE.read_text())
+    return found
+
+
+def slowdown(spent: dict[str, float], budgets: dict[str, float]) -> float:
+    """How much slower this machine was than the one that wrote the budgets; never less than one."""
+    ratios = [spent[name] / budgets[name] for name in spent.keys() & budgets.keys()]
+    return max(1.0, median(ratios)) if len(ratios) >= FEWEST else 1.0
+
+
+def over_budget(spent: dict[str, float], budgets: dict[str, float]) -> list[str]:
+    """A sentence for each test that took several times its budget; none while the machine's speed is not known."""
+    if len(spent.keys() & budgets.keys()) < FEWEST:
+        return []
+    slower = slowdown(spent, budgets)
+    return [
+        f"{name} took {seconds / slower:.1f} s, its budget is {budgets.get(name, SLOW_S):.1f} s"
+        for name, seconds in sorted(spent.items())
+        if seconds / slower > OVER * budgets.get(name, SLOW_S)
+    ]
+
+
+def summed(spent: dict[str, float]) -> dict[str, dict[str, float]]:
+    files: dict[str, float] = defaultdict(float)
+    for name, seconds in spent.items():
+        files[name.partition("::")[0]] += seconds
+    slow = {name: seconds for name, seconds in spent.items() if seconds >= SLOW_S}
+    return {
+        part: {name: round(rows[name], 1) for name in sorted(rows)}
+        for part, rows in (("files", files), ("tests", slow))
+    }
+
+
+class Durations:
+    def __init__(self, config: pytest.Config, kept: dict[str, dict[str, float]]) -> None:
+        self.config, self.kept = config, kept
+        self.spent: dict[str, float] = defaultdict(float)
+        self.over: list[str] = []
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """The longest files first, so that no process is left with one at the end; within a file nothing changes."""
+        files = self.kept["files"]
+        items.sort(key=lambda item: -files.get(item.nodeid.partition("::")[0], UNKNOWN_S))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.spent[report.nodeid.partition("@")[0]] += report.duration
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(self.config, "workerinput"):
+            return
+        if self.config.getoption("--write-durations"):
+            FILE.write_text(json.dumps(summed(self.spent), indent=1) + "\n")
+            return
+        self.over = over_budget(self.spent, self.kept["tests"])
+        if self.over and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        slowest = sorted(self.spent.items(), key=lambda row: -row[1])[:SHOWN]
+        terminalreporter.section(
+            f"slowest {len(slowest)} of {len(self.spent)} tests, {sum(self.spent.values()):.0f} s in all"
+        )
+        for name, seconds in slowest:
+            terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
+        if self.over:
+            terminalreporter.section("over budget")
+            for sentence in self.over:
+                terminalreporter.write_line(sentence)
