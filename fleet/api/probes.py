@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
 from fleet.models import Heartbeat
+from fleet.services import lease_requests
 from fleet.services.watching import leases
 
 FRESH = timedelta(seconds=30)
@@ -44,7 +45,8 @@ def look() -> tuple[bool, dict[str, Check]]:
     checks["broker"] = said(_broker)
     if checks.get("migrations", {}).get("ok"):
         checks |= _heartbeats(timezone.now())
-    return all(check["ok"] for check in checks.values()) and len(checks) == len(ROLES) + 3, checks
+        checks[lease_requests.SCHEDULER] = _cycles()
+    return all(check["ok"] for check in checks.values()) and len(checks) == len(ROLES) + 4, checks
 
 
 def said(check: Callable[[], str]) -> Check:
@@ -93,3 +95,18 @@ def _ownership(now: datetime) -> str:
         shown = ", ".join(members[:_SHOWN]) + (f" and {len(members) - _SHOWN} more" if len(members) > _SHOWN else "")
         parts.append(f"{watcher or 'no watcher'}: {shown or 'no members'}")
     return "; ".join(parts)
+
+
+def _cycles() -> Check:
+    """Whether requested scheduling cycles are completed. A fleet in which nothing is requested is not overdue."""
+    progress = lease_requests.progress(lease_requests.SCHEDULER)
+    check: Check = {"ok": not progress.overdue}
+    if progress.completed_s is not None:
+        check["age_s"] = round(progress.completed_s, 1)
+    if progress.overdue:
+        last = "ever" if progress.completed_s is None else f"for {progress.completed_s:.0f} s"
+        check["detail"] = (
+            f"no scheduling cycle was completed {last}, although one was requested {progress.unserved_s:.0f} s ago:"
+            " see the errors of jobs.schedule in the log of the workers"
+        )
+    return check

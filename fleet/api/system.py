@@ -20,7 +20,9 @@ CHECKS: dict[str, Callable[[], str]] = {}
 
 
 class SystemCheckSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="database, migrations, broker, worker, beat, watcher, members or placements")
+    name = serializers.CharField(
+        help_text="database, migrations, broker, worker, beat, watcher, scheduler, members or placements"
+    )
     ok = serializers.BooleanField()
     detail = serializers.CharField(default="")
     age_s = serializers.FloatField(default=None, allow_null=True, help_text="since it was last heard of")

@@ -25,11 +25,17 @@ class Lease(models.Model):
 
 
 class LeaseRequests(models.Model):
-    """How often the work that a lease guards was asked for.
+    """How often the work that a lease guards was requested, how much of it is served, and when.
 
-    The holder works until it served them all, so a request that finds the lease taken is never lost. A row of its own: the
-    lease's stays locked for as long as its holder writes, and nobody who asks is to wait for that.
+    The holder works until all are served, so a request that finds the lease taken is never lost. A row of its own: the
+    lease's stays locked for as long as its holder writes, and a request must not wait for that. Times are the database's.
     """
 
     lease = models.CharField(max_length=63, primary_key=True)
     count = models.BigIntegerField(default=0)
+    served = models.BigIntegerField(null=True, default=0)
+    """The value of ``count`` when the last completed run began; null: no version that records this has run yet."""
+    asked_at = models.DateTimeField(null=True)
+    """Since when requests have waited without a run being completed; null: none waits."""
+    completed_at = models.DateTimeField(null=True)
+    """When a run was last completed without an error."""

@@ -18,7 +18,7 @@ from fleet.api.authentication import TokenAuthentication
 from fleet.api.exposition import counted
 from fleet.api.problems import problem
 from fleet.models import Cluster
-from fleet.services import access
+from fleet.services import access, lease_requests
 from jobs.api import queue_metrics
 from jobs.models import Job, Work
 
@@ -43,6 +43,7 @@ class Numbers(Collector):
         yield queue_metrics.pending()
         yield from queue_metrics.resources()
         yield from _amounts(clusters)
+        yield from _cycles()
 
 
 def _counts(name: str, help_text: str, states: Iterable[str], found: list[str]) -> Metric:
@@ -66,6 +67,23 @@ def _works() -> Metric:
     for state in Work.State.values:
         family.add_metric([state], counted.get(state, 0))
     return family
+
+
+def _cycles() -> Iterator[Metric]:
+    progress = lease_requests.progress(lease_requests.SCHEDULER)
+    age = GaugeMetricFamily(
+        "convoy_scheduler_last_successful_cycle_age_seconds",
+        "Time since a scheduling cycle was last completed; it grows while nothing is requested",
+        labels=[],
+    )
+    if progress.completed_s is not None:
+        age.add_metric([], progress.completed_s)
+    yield age
+    yield GaugeMetricFamily(
+        "convoy_scheduler_unserved_request_age_seconds",
+        "Time for which requests for a scheduling cycle have waited without one being completed; 0: none waits",
+        value=progress.unserved_s,
+    )
 
 
 def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:

@@ -44,6 +44,13 @@ class SchedulerSettings:
         least=1,
         most=_DAY_S,
     )
+    cycle_overdue_s: float = setting(
+        120.0,
+        "CONVOY_CYCLE_OVERDUE_S",
+        "seconds after which a requested cycle that was not completed makes `/readyz` fail; longer than the longest cycle",
+        least=10,
+        most=_DAY_S,
+    )
     failures_refresh_s: float = setting(
         30.0,
         "CONVOY_FAILURES_REFRESH_S",

@@ -4,12 +4,11 @@ Requests are counted in the database, so that one made while a cycle runs is not
 """
 
 from django.db import connection, transaction
-from django.db.models import F
 
 from fleet import events
-from fleet.models import LeaseRequests
+from fleet.services import lease_requests
 
-LEASE = "scheduler"
+LEASE = lease_requests.SCHEDULER
 
 
 def request() -> None:
@@ -19,11 +18,15 @@ def request() -> None:
 
 
 def _want() -> None:
-    if not LeaseRequests.objects.filter(lease=LEASE).update(count=F("count") + 1):
-        LeaseRequests.objects.get_or_create(lease=LEASE, defaults={"count": 1})
+    lease_requests.add(LEASE)
     events.enqueue("jobs.schedule")
 
 
 def requests() -> int:
-    """How many there were so far."""
-    return LeaseRequests.objects.filter(lease=LEASE).values_list("count", flat=True).first() or 0
+    """How many there were so far; a cycle that begins now serves them all."""
+    return lease_requests.begin(LEASE)
+
+
+def complete(served: int) -> None:
+    """Records that a cycle was completed which began when there were ``served`` requests."""
+    lease_requests.complete(LEASE, served)

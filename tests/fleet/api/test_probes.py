@@ -26,7 +26,15 @@ def test_it_is_ready_when_every_process_was_heard_of():
     beat(1, "worker", "beat", "watcher")
     answer = Client().get("/readyz?verbose")
     assert (answer.status_code, answer.json()["status"]) == (200, "ok"), answer.json()
-    assert set(answer.json()["checks"]) == {"database", "migrations", "broker", "worker", "beat", "watcher"}
+    assert set(answer.json()["checks"]) == {
+        "database",
+        "migrations",
+        "broker",
+        "worker",
+        "beat",
+        "watcher",
+        "scheduler",
+    }
 
 
 def test_it_is_not_ready_when_one_is_silent():

@@ -3103,7 +3103,7 @@ export interface components {
             checks: components["schemas"]["SystemCheck"][];
         };
         SystemCheck: {
-            /** @description database, migrations, broker, worker, beat, watcher, members or placements */
+            /** @description database, migrations, broker, worker, beat, watcher, scheduler, members, placements or copies */
             name: string;
             ok: boolean;
             /** @default  */

@@ -1,0 +1,68 @@
+"""Requests for the work that a lease guards: counted, recorded as served, and judged overdue.
+
+Every time here is the database's own. Requests and runs come from many machines, whose clocks differ and step; one clock is
+compared with itself only.
+"""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db.models import Case, DateTimeField, F, Q, When
+from django.db.models.functions import Coalesce, Least, Now
+
+from fleet.models import LeaseRequests
+
+SCHEDULER = "scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    completed_s: float | None = None
+    """Seconds since a run was last completed; None: none ever was."""
+    unserved_s: float = 0.0
+    """Seconds for which requests have waited without a run being completed; 0 when none waits."""
+
+    @property
+    def overdue(self) -> bool:
+        return self.unserved_s > settings.CONVOY_SCHEDULER.cycle_overdue_s
+
+
+def add(lease: str) -> None:
+    """Counts one more request. Of a clock that was set back, the later time is forgotten."""
+    rows = LeaseRequests.objects.filter(lease=lease)
+    if not rows.update(count=F("count") + 1, asked_at=Least(Coalesce("asked_at", Now()), Now())):
+        LeaseRequests.objects.get_or_create(lease=lease, defaults={"count": 1, "asked_at": Now()})
+
+
+def begin(lease: str) -> int:
+    """How many requests there are: a run that begins now serves all of them. From now on it is recorded what is served."""
+    row = LeaseRequests.objects.filter(lease=lease).values_list("count", "served").first()
+    if row is None:
+        return 0
+    count, served = row
+    if served is None:
+        LeaseRequests.objects.filter(lease=lease, served=None).update(served=0)
+    return count
+
+
+def complete(lease: str, served: int) -> None:
+    """Records that a run was completed which began when there were ``served`` requests.
+
+    One that ends later than a run that began after it is not recorded: it would make served requests unserved again.
+    """
+    rows = LeaseRequests.objects.filter(Q(served=None) | Q(served__lte=served), lease=lease)
+    waits = Case(When(count__lte=served, then=None), default=Now(), output_field=DateTimeField())
+    rows.update(served=served, completed_at=Now(), asked_at=waits)
+
+
+def progress(lease: str) -> Progress:
+    """How the requests are served, in one query; a row that no run has begun to record yet says nothing."""
+    rows = LeaseRequests.objects.filter(lease=lease, served__isnull=False)
+    found = rows.values_list("asked_at", "completed_at", Now()).first()
+    if found is None:
+        return Progress()
+    asked_at, completed_at, now = found
+    return Progress(
+        completed_s=None if completed_at is None else max(0.0, (now - completed_at).total_seconds()),
+        unserved_s=0.0 if asked_at is None else max(0.0, (now - asked_at).total_seconds()),
+    )
