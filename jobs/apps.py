@@ -14,11 +14,13 @@ class JobsConfig(AppConfig):
         from jobs import queries, receivers
         from jobs.models import Job
         from jobs.services.follow import status
+        from jobs.services.lifecycle import restored
         from jobs.services.scheduling import demand_provider, rejections
 
         status.register()
         demand_provider.register()
         receivers.connect()
         CHECKS["placements"] = rejections.problem
+        CHECKS["copies"] = restored.problem
         ABOUT["cluster"] = lambda name: queries.event_of(Job.objects.filter(cluster__name=name))
         ABOUT["queue"] = lambda path: queries.event_of(queries.in_queue(Job.objects.all(), path))

@@ -16,6 +16,9 @@ from fleet.core.sight import LOOKS_PAUSE
 from fleet.models import Cluster
 from fleet.services import clusters
 
+_FIRST_LOOK = timedelta(seconds=60)
+"""How long a member that answers and cannot be watched delays what is decided about all."""
+
 
 @transaction.atomic
 def confirm(cluster_ids: Collection[int], now: datetime) -> None:
@@ -62,6 +65,29 @@ def _mark(pk: int, now: datetime) -> None:
     else:
         events.record(clusters.change(row), "PictureCurrent", row.picture_message, now)
         clusters.freed(pk)
+
+
+def unseen(now: datetime) -> list[str]:
+    """Ready members that have not been seen since nobody watched any of them; empty a minute after watching began again.
+
+    What they run may be newer than the database, which may have been restored from a backup meanwhile.
+    """
+    ready = Cluster.objects.filter(state=Cluster.State.READY, watched_since__isnull=False, watched_until__isnull=False)
+    rows = list(ready.order_by("name").values_list("name", "watched_since", "watched_until"))
+    began = min((since for _, since, until in rows if now - until <= _most()), default=None)
+    if began is None or now - began > _FIRST_LOOK:
+        return []
+    return [name for name, _, until in rows if now - until > _most() and until < began]
+
+
+def is_overtaken(cluster: Cluster, decided_at: datetime, now: datetime) -> bool:
+    """Whether a decision about the member is from before nobody watched, and what has happened since is not known yet."""
+    since, until = cluster.watched_since, cluster.watched_until
+    if since is None or until is None:
+        return False
+    if now - until > _most():
+        return decided_at <= until
+    return decided_at < since and bool(unseen(now))
 
 
 def _most() -> timedelta:

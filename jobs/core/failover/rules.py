@@ -32,6 +32,8 @@ class Outcome(StrEnum):
     SUSPENDED = "Suspended"
     DELETED = "Deleted"
     RECLAIMED = "Reclaimed"
+    SUPERSEDED = "Superseded"
+    """A newer attempt is in a member, which a restored database had forgotten."""
 
 
 BLAMED = frozenset({Outcome.FAILED, Outcome.REFUSED})

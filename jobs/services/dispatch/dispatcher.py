@@ -18,7 +18,7 @@ from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
-from fleet.services import member_clients
+from fleet.services import member_clients, pictures
 from jobs import metrics, tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
@@ -115,6 +115,8 @@ def _act(work: Work, job: Job | None, clock: Clock) -> None:
         _withdraw(work, job, clock)
     elif work.state == State.SUSPENDING:
         _suspend(work, job, clock)
+    elif pictures.is_overtaken(work.cluster, work.created_at, clock()):
+        raise NotYet(f"it was placed before the watcher paused, and {work.cluster.name} has to be seen first")
     elif work.state == State.SENDING or _may_be_sent(work, job, clock()):
         _send(work, job, clock)
 

@@ -15,24 +15,22 @@ from django.db import transaction
 from django.db.models import Count, Prefetch, QuerySet, prefetch_related_objects
 
 from fleet import events
-from fleet.core import marks
-from fleet.core.observed import Mark, mark_of
+from fleet.core.observed import Mark
 from fleet.kube.resources import Resource
-from fleet.models import Cluster, Identity, Pod
+from fleet.models import Cluster, Pod
 from fleet.services import event_handlers
 from jobs import tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, announce_works, job_event
+from jobs.events import announce_jobs, job_event
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
-from jobs.models import DeletedJob, Job, Work
+from jobs.models import Job, Work
 from jobs.services.dispatch import service_accounts
-from jobs.services.follow import health
+from jobs.services.follow import health, member_copies
 from jobs.services.lifecycle import charges, cycle_requests, division, failover, provenance, returns, works
 from jobs.services.lifecycle.locks import lock_owners
-from jobs.services.lifecycle.provenance import Verdict
 from jobs.services.scheduling import loop
 
 Key = tuple[UUID, int]
@@ -93,9 +91,10 @@ class JobsFollower:
 
     @transaction.atomic
     def observed(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
-        copies = _judged(cluster_id, resource, objects, now)
-        jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
-        running = _running(jobs)
+        copies, newer = member_copies.judge(cluster_id, resource, objects, now)
+        jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in (*copies, *newer))}
+        copies += member_copies.adopt(cluster_id, resource, jobs, newer, now)
+        running = _running(cluster_id, jobs)
         _read_beside(jobs[uid] for (uid, _), found in copies if uid in jobs and not _has_succeeded(jobs[uid], found))
         batch = StatusBatch(now)
         for (uid, attempt), found in copies:
@@ -105,14 +104,14 @@ class JobsFollower:
             if job is not None and division.wants(job, attempt):
                 division.report(job, attempt, found.get("status") or {}, running[job.uid, attempt], now)
             elif job is None or job.shares or job.attempt != attempt or not _stands(job, attempt, cluster_id):
-                _remove_leftover(cluster_id, resource, found, uid, attempt, now)
+                member_copies.remove(cluster_id, resource, found, uid, attempt, now)
             else:
                 _take(job, found.get("status") or {}, running[job.uid, attempt], batch)
         batch.write()
 
     def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         """Objects deleted in the member, by Convoy or others. An end they had reported counts before their deletion."""
-        copies = _judged(cluster_id, resource, objects, now)
+        copies, _ = member_copies.judge(cluster_id, resource, objects, now)
         _take_ends(copies, now)
         for key, _ in copies:
             _missing(cluster_id, key, now)
@@ -141,7 +140,7 @@ class JobsFollower:
     def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
         """Updates jobs whose pods changed: some kinds report through pods only, and a waiting reason counts running pods."""
         jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
-        running = _running(jobs)
+        running = _running(cluster_id, jobs)
         _read_beside(jobs.values())
         batch = StatusBatch(now)
         for job in jobs.values():
@@ -161,48 +160,6 @@ def register() -> None:
     event_handlers.register(JobsFollower())
 
 
-def key_of(found: Manifest) -> Key | None:
-    mark = mark_of((found.get("metadata") or {}).get("labels") or {})
-    return (mark.job_uid, mark.attempt) if mark else None
-
-
-def _judged(
-    cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime
-) -> list[tuple[Key, Manifest]]:
-    """The objects that are genuine copies. Strays are removed; objects that are not believed are reported once."""
-    claims = [(key, found) for found in objects if (key := key_of(found)) is not None and _is_of_here(found)]
-    if not claims:
-        return []
-    judge = provenance.read(cluster_id, (key for key, _ in claims))
-    believed = []
-    for key, found in claims:
-        match judge.judge(resource, key, found):
-            case Verdict.OURS:
-                believed.append((key, found))
-            case Verdict.STRAY:
-                _remove_leftover(cluster_id, resource, found, *key, now)
-            case Verdict.UNKNOWN if _is_over(key):
-                _remove_leftover(cluster_id, resource, found, *key, now)
-            case Verdict.UNKNOWN:
-                judge.report(resource, found, "is of an attempt this database does not know: it is left as it is", now)
-            case Verdict.FOREIGN:
-                judge.report(resource, found, "says it is a copy of a job, and was not made by Convoy", now)
-    return believed
-
-
-def _is_of_here(found: Manifest) -> bool:
-    """Whether the object is not labelled as another fleet's, whose objects are left alone without a report."""
-    fleet = found["metadata"]["labels"].get(marks.FLEET)
-    return fleet is None or fleet == Identity.here()
-
-
-def _is_over(key: Key) -> bool:
-    """Whether this attempt is known to be superseded or its job deleted, although its work is gone."""
-    uid, attempt = key
-    superseded = Job.objects.filter(uid=uid, attempt__gte=attempt).exists()
-    return superseded or DeletedJob.objects.filter(uid=uid).exists()
-
-
 def _locked(uids: Iterable[UUID]) -> list[Job]:
     """Locks the jobs until the transaction ends, in the order of their keys."""
     rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
@@ -219,9 +176,9 @@ def _has_succeeded(job: Job, found: Manifest) -> bool:
     return _phase(job, found.get("status") or {}) is Phase.SUCCEEDED
 
 
-def _running(uids: Iterable[UUID]) -> Counter[Key]:
-    """The number of running pods of each attempt."""
-    pods = Pod.objects.filter(job_uid__in=list(uids), phase="Running").order_by()
+def _running(cluster_id: int, uids: Iterable[UUID]) -> Counter[Key]:
+    """The number of running pods of each attempt in that member."""
+    pods = Pod.objects.filter(cluster_id=cluster_id, job_uid__in=list(uids), phase="Running").order_by()
     counts = pods.values_list("job_uid", "attempt").annotate(count=Count("pk"))
     return Counter({(uid, attempt): count for uid, attempt, count in counts})
 
@@ -405,32 +362,3 @@ def _end_by_pods(job: Job, now: datetime) -> None:
     batch.changed.append(fresh)
     batch.write()
     job.state = fresh.state
-
-
-def _remove_leftover(
-    cluster_id: int, resource: Resource, found: Manifest, uid: UUID, attempt: int, now: datetime
-) -> None:
-    """Removes a copy that should not be in the member, through a work made for its removal."""
-    metadata = found["metadata"]
-    if metadata.get("deletionTimestamp") or metadata["labels"].get(marks.FLEET) != Identity.here():
-        return
-    work, is_new = Work.objects.get_or_create(
-        job_uid=uid,
-        attempt=attempt,
-        cluster_id=cluster_id,
-        defaults={
-            "api_version": resource.api_version,
-            "kind": resource.kind,
-            "namespace": metadata.get("namespace", ""),
-            "name": metadata["name"],
-            "state": Work.State.WITHDRAWING,
-            "due_at": now,
-            "created_at": now,
-        },
-    )
-    if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING, Work.State.SUSPENDED):
-        Work.objects.filter(pk=work.pk, state=work.state).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
-        is_new = True
-    if is_new:
-        announce_works([work], now)
-    events.enqueue("jobs.push", work.pk)

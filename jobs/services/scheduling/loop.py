@@ -15,7 +15,9 @@ from threading import Lock
 from uuid import UUID
 
 from django.conf import settings
+from structlog import get_logger
 
+from fleet.services import pictures
 from jobs import snapshot
 from jobs.core.admission.plans import Plan
 from jobs.core.gang.types import Runner
@@ -28,11 +30,15 @@ from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.cycle_report import CycleReport
 from jobs.services.scheduling.rejections import Written
 
+log = get_logger(__name__)
+
 
 def run(clock: Callable[[], datetime]) -> int:
     """Runs cycles until all requests are served; returns how many gangs were placed: 0 too while another process runs them."""
-    placed = 0
-    while (epoch := lease.acquire(uuid.uuid4().hex, clock())) is not None:
+    placed, now = 0, clock()
+    if _waits_for_members(now):
+        return 0
+    while (epoch := lease.acquire(uuid.uuid4().hex, now)) is not None:
         try:
             cycles = _Cycles(epoch, cycle_requests.requests())
             with _scheduler_cache() as cache:
@@ -44,7 +50,17 @@ def run(clock: Callable[[], datetime]) -> int:
         # A request may have come between the last look at their number and the release, when the lease was still held.
         if not is_held or cycles.served == cycle_requests.requests():
             break
+        now = clock()
     return placed
+
+
+def _waits_for_members(now: datetime) -> bool:
+    """Whether members may have newer attempts than the database, which may be a backup (`jobs.services.lifecycle.restored`)."""
+    pictures.review(now)
+    unseen = pictures.unseen(now)
+    if unseen:
+        log.info("scheduling waits until members are seen", members=unseen)
+    return bool(unseen)
 
 
 def advance_evictions(now: datetime, uids: Sequence[UUID] | None = None) -> None:
@@ -110,6 +126,7 @@ class _Cycles:
         if written is None:
             return False
         self.placed += len(written.placed)
+        cycle_requests.complete(self.served)
         before, self.served = self.served, cycle_requests.requests()
         return plan.more or orders.again or before != self.served
 

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import DataError, IntegrityError
+from django.db.models import Max
 from structlog import get_logger
 
 from fleet import events
@@ -93,11 +94,12 @@ def record(jobs: Sequence[Job], why: Mapping[int, str], now: datetime) -> None:
         reason = _reason(job, why[job.pk])
         job.reason = {**reason.as_json(), "at": now.isoformat()}
         timeline_events.append(job_event(job, Code.PLAN_REJECTED, reason.message, warning=True))
+        job.attempt = max(job.attempt, _highest(job))
         job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
         log.error("placement rejected", job=str(job), error=why[job.pk])
         metrics.REJECTED.inc()
     if jobs:
-        announce_jobs(jobs, now, ["reason", "waited"], timeline_events)
+        announce_jobs(jobs, now, ["reason", "waited", "attempt"], timeline_events)
         events.enqueue("jobs.schedule", countdown_s=settings.CONVOY_SCHEDULER.rejected_retry_s)
 
 
@@ -121,6 +123,13 @@ def _in_the_way(job: Job) -> str:
         return f"a hold of attempt {hold.attempt} on {hold.cluster.name}"
     number = Attempt.objects.filter(job=job, number__gt=job.attempt).values_list("number", flat=True).first()
     return f"the record of attempt {number}" if number else ""
+
+
+def _highest(job: Job) -> int:
+    """The highest number that is stored for an attempt of the job: the next is above it."""
+    rows = (Work.objects.filter(job_uid=job.uid), Hold.objects.filter(job_uid=job.uid))
+    numbers = [found.aggregate(number=Max("attempt"))["number"] or 0 for found in rows]
+    return max(*numbers, Attempt.objects.filter(job=job).aggregate(number=Max("number"))["number"] or 0)
 
 
 def waiting() -> int:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from fleet.models import Heartbeat, LeaseRequests
 from fleet.services import lease_requests
 from jobs.services.lifecycle import cycle_requests
-from jobs.services.scheduling import loop
+from jobs.services.scheduling import lease, loop
 from tests.jobs.services.test_broken_processes import Broken, breaks_at
 from tests.support import books
 from tests.support.world import pytorch_job
@@ -22,7 +22,7 @@ LONG = timedelta(minutes=5)
 
 @pytest.fixture(autouse=True)
 def processes_are_alive():
-    loop._kept.clear()
+    loop._idle_caches.clear()
     for role in ("worker", "beat", "watcher"):
         Heartbeat.objects.create(role=role, instance=role, at=timezone.now())
 
@@ -44,6 +44,7 @@ def fail_cycle() -> None:
 
 def test_it_says_that_every_cycle_fails_and_is_restored_by_the_next_that_is_completed(as_viewer):
     books.a_cluster()
+    cycle_requests.request()
     assert books.cycle() == 0 and readyz()[1]["ok"]
     books.apply(pytorch_job("train", workers=0))
     fail_cycle()
@@ -70,6 +71,7 @@ def test_more_requests_do_not_make_the_first_one_younger():
 
 def test_an_idle_fleet_is_not_overdue_however_old_its_last_cycle_is():
     books.a_cluster()
+    cycle_requests.request()
     books.cycle()
     pass_time(timedelta(days=3))
     status, check = readyz()
@@ -113,7 +115,7 @@ def test_a_cycle_that_lost_its_lease_is_not_completed():
 
     def clock():
         if next(readings) == 1:
-            assert loop._acquire("other", timezone.now() + timedelta(minutes=1)) is not None
+            assert lease.acquire("other", timezone.now() + timedelta(minutes=1)) is not None
         return timezone.now()
 
     assert loop.run(clock) == 0 and readyz()[0] == 503

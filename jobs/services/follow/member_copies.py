@@ -1,0 +1,120 @@
+"""Which objects of a member are copies of ours, and what becomes of those that are not wanted there.
+
+A copy that is wanted is followed by `jobs.services.follow.status`. One that nobody wants is removed, one that is newer than the
+database is adopted or removed, and an object that is not proven to be ours is reported and left as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from fleet import events
+from fleet.core import marks
+from fleet.core.observed import mark_of
+from fleet.kube.resources import Resource
+from fleet.models import Cluster, Identity
+from jobs.events import announce_works
+from jobs.kinds.base import Manifest
+from jobs.models import DeletedJob, Job, Work
+from jobs.services.lifecycle import provenance, restored
+from jobs.services.lifecycle.provenance import Verdict
+
+Key = tuple[UUID, int]
+"""A job's uid and the number of an attempt."""
+Copy = tuple[Key, Manifest]
+_UNKNOWN = (
+    "is a copy of a job that this database does not know, as after restoring a backup: it is left as it is;"
+    " delete it in the cluster if it is not wanted"
+)
+
+
+def key_of(found: Manifest) -> Key | None:
+    mark = mark_of((found.get("metadata") or {}).get("labels") or {})
+    return (mark.job_uid, mark.attempt) if mark else None
+
+
+def judge(
+    cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime
+) -> tuple[list[Copy], list[Copy]]:
+    """Those of the objects that are copies of ours, and those that are newer than this database.
+
+    Strays are sent to removal, and what is not believed is reported.
+    """
+    claims = [(key, found) for found in objects if (key := key_of(found)) is not None and _is_of_here(found)]
+    if not claims:
+        return [], []
+    batch = provenance.read(cluster_id, (key for key, _ in claims))
+    believed: list[Copy] = []
+    newer: list[Copy] = []
+    for key, found in claims:
+        match batch.judge(resource, key, found):
+            case Verdict.OURS:
+                believed.append((key, found))
+            case Verdict.STRAY:
+                remove(cluster_id, resource, found, *key, now)
+            case Verdict.UNKNOWN if _is_over(key):
+                remove(cluster_id, resource, found, *key, now)
+            case Verdict.UNKNOWN if Job.objects.filter(uid=key[0]).exists():
+                newer.append((key, found))
+            case Verdict.UNKNOWN:
+                batch.report(resource, found, _UNKNOWN, now)
+            case Verdict.FOREIGN:
+                batch.report(resource, found, "says it is a copy of a job, and was not made by Convoy", now)
+    return believed, newer
+
+
+def adopt(
+    cluster_id: int, resource: Resource, jobs: Mapping[UUID, Job], newer: Sequence[Copy], now: datetime
+) -> list[Copy]:
+    """Those that have become their jobs' attempts, the newest of each job; the others are leftovers."""
+    cluster = Cluster.objects.defer("access", "permissions").get(pk=cluster_id) if newer else None
+    adopted = []
+    for (uid, attempt), found in sorted(newer, key=lambda copy: copy[0], reverse=True):
+        job = jobs.get(uid)
+        if cluster is not None and job is not None and restored.adopt(job, cluster, attempt, found, now):
+            adopted.append(((uid, attempt), found))
+            continue
+        if job is not None:
+            restored.number_above(job, attempt, now)
+        remove(cluster_id, resource, found, uid, attempt, now)
+    return adopted
+
+
+def _is_of_here(found: Manifest) -> bool:
+    """Whether the object is not labelled as another fleet's, whose objects are left alone without a report."""
+    fleet = found["metadata"]["labels"].get(marks.FLEET)
+    return fleet is None or fleet == Identity.here()
+
+
+def _is_over(key: Key) -> bool:
+    """Whether this attempt is known to be superseded or its job deleted, although its work is gone."""
+    uid, attempt = key
+    superseded = Job.objects.filter(uid=uid, attempt__gte=attempt).exists()
+    return superseded or DeletedJob.objects.filter(uid=uid).exists()
+
+
+def remove(cluster_id: int, resource: Resource, found: Manifest, uid: UUID, attempt: int, now: datetime) -> None:
+    """Removes a copy that should not be in the member, through a work made for its removal."""
+    metadata = found["metadata"]
+    if metadata.get("deletionTimestamp") or metadata["labels"].get(marks.FLEET) != Identity.here():
+        return
+    work, is_new = Work.objects.get_or_create(
+        job_uid=uid,
+        attempt=attempt,
+        cluster_id=cluster_id,
+        defaults={
+            "api_version": resource.api_version,
+            "kind": resource.kind,
+            "namespace": metadata.get("namespace", ""),
+            "name": metadata["name"],
+            "state": Work.State.WITHDRAWING,
+            "due_at": now,
+            "created_at": now,
+        },
+    )
+    if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING, Work.State.SUSPENDED):
+        Work.objects.filter(pk=work.pk, state=work.state).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
+        is_new = True
+    if is_new:
+        announce_works([work], now)
+    events.enqueue("jobs.push", work.pk)
