@@ -73,7 +73,8 @@ def unseen(now: datetime) -> list[str]:
     What they run may be newer than the database, which may have been restored from a backup meanwhile.
     """
     ready = Cluster.objects.filter(state=Cluster.State.READY, watched_since__isnull=False, watched_until__isnull=False)
-    rows = list(ready.order_by("name").values_list("name", "watched_since", "watched_until"))
+    known = ready.order_by("name").values_list("name", "watched_since", "watched_until")
+    rows = [(name, since, until) for name, since, until in known if since and until]
     began = min((since for _, since, until in rows if now - until <= _most()), default=None)
     if began is None or now - began > _FIRST_LOOK:
         return []

@@ -16,7 +16,8 @@ def take() -> Backup:
     saved: Backup = {}
     with connection.cursor() as cursor:
         for model in apps.get_models(include_auto_created=True):
-            columns = [field.column for field in model._meta.local_concrete_fields if not field.generated]
+            fields = [field for field in model._meta.local_concrete_fields if not field.generated]
+            columns = [field.column for field in fields if field.column]
             names = ", ".join(map(connection.ops.quote_name, columns))
             cursor.execute(f"SELECT {names} FROM {connection.ops.quote_name(model._meta.db_table)}")  # noqa: S608
             saved[model._meta.db_table] = columns, list(cursor.fetchall())
