@@ -21,7 +21,7 @@ CHECKS: dict[str, Callable[[], str]] = {}
 
 class SystemCheckSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(
-        help_text="database, migrations, broker, worker, beat, watcher, scheduler, members or placements"
+        help_text="database, migrations, broker, worker, beat, watcher, scheduler, members, placements or copies"
     )
     ok = serializers.BooleanField()
     detail = serializers.CharField(default="")
