@@ -5,7 +5,7 @@ class Migration(migrations.Migration):
     """Rows that exist have ``served`` null: processes of the version before serve requests without recording it."""
 
     dependencies = [
-        ("fleet", "0014_cluster_state_raw"),
+        ("fleet", "0015_discovery_due_at"),
     ]
 
     operations = [
