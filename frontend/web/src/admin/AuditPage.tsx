@@ -15,6 +15,7 @@ import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Pager } from '../ui/Pager.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { ServerText } from '../ui/ServerText.tsx';
 import { SettledInput } from '../ui/SettledInput.tsx';
 import { commandsOfAudit } from './commands.ts';
 import classes from './admin.module.css';
@@ -65,7 +66,7 @@ function Lines({ rows, onOpen }: { rows: AuditLine[] | undefined; onOpen: (line:
             </UnstyledButton>
           ),
         },
-        { id: 'outcome', header: t('audit.outcome'), cell: ({ outcome, message }) => <span title={message}>{outcome}</span> },
+        { id: 'outcome', header: t('audit.outcome'), cell: ({ outcome }) => outcome },
       ]}
     />
   );
@@ -78,7 +79,8 @@ function Entry({ line, onClose }: { line: AuditLine; onClose: () => void }) {
   const text = (value: unknown) => (value === undefined ? '–' : JSON.stringify(value, null, 1));
   return (
     <Modal opened onClose={onClose} title={`${line.verb} ${line.kind} ${line.name}`} size="xl" closeButtonProps={{ 'aria-label': t('common.close') }}>
-      <p className="cv-soft">{[line.request, line.address, line.message].filter(Boolean).join(' · ')}</p>
+      <p className="cv-soft">{[line.request, line.address].filter(Boolean).join(' · ')}</p>
+      <ServerText text={line.message ?? ''} />
       <DataTable
         caption={t('audit.changes')}
         rows={data ? fields : undefined}

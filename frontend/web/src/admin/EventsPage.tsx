@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 
 import type { JobEvent } from '../api/types.ts';
 import { commandsOfEvents } from '../fleet/commands.ts';
+import { EventText } from '../fleet/EventText.tsx';
 import { whereOf } from '../fleet/Ticker.tsx';
 import { Link } from '../scope/Link.tsx';
 import { useScope } from '../scope/useScope.ts';
@@ -81,7 +82,7 @@ export function EventTable({ rows }: { rows: JobEvent[] | undefined }) {
             </Link>
           ),
         },
-        { id: 'message', header: t('events.message'), cell: ({ message }) => message },
+        { id: 'message', header: t('events.message'), cell: (event) => <EventText event={event} /> },
         { id: 'count', header: t('events.times'), align: 'end', cell: ({ count }) => count },
       ]}
     />

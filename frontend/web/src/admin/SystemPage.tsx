@@ -9,6 +9,7 @@ import { DataTable } from '../ui/DataTable.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { ServerText } from '../ui/ServerText.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import { commandsOfSystem } from './commands.ts';
 import { healthQuery } from './queries.ts';
@@ -36,7 +37,7 @@ export default function SystemPage() {
                 id: 'detail',
                 header: t('system.detail'),
                 cell: ({ detail, age_s: age }) =>
-                  detail || (typeof age === 'number' ? t('system.heard', { seconds: Math.round(age) }) : '–'),
+                  detail ? <ServerText text={detail} /> : (typeof age === 'number' ? t('system.heard', { seconds: Math.round(age) }) : '–'),
               },
             ]}
           />

@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api, type Query } from '../api/client.ts';
-import type { AuditEntry, AuditLine, Health, JobEvent, Page, Token, User } from '../api/types.ts';
+import type { AuditEntry, AuditLine, Health, JobEvent, Lead, Page, Token, User } from '../api/types.ts';
 
 const SWEEP_MS = 30_000;
 
@@ -17,7 +17,8 @@ function list<Row>(key: string, path: string, query: Query) {
 
 export const eventsQuery = (query: Query) => list<JobEvent>('events', 'events/', query);
 export const auditQuery = (query: Query) => list<AuditLine>('audit', 'audit/', query);
-export const usersQuery = list<User>('users', 'users/', { page_size: 200 });
+export const usersQuery = (query: Query) => list<User>('users', 'users/', query);
+export const leadsQuery = list<Lead>('leads', 'leads/', { page_size: 200 });
 export const tokensQuery = list<Token>('tokens', 'tokens/', { page_size: 200 });
 
 export function auditEntryQuery(id: number) {
@@ -33,11 +34,19 @@ export function useAccessChange<Given, Answer>(send: (given: Given) => Promise<A
   return useMutation({
     mutationFn: send,
     onSuccess: (answer) => {
-      void client.invalidateQueries({ queryKey: ['users'] });
-      void client.invalidateQueries({ queryKey: ['tokens'] });
+      for (const key of ['users', 'leads', 'tokens', 'quotas']) void client.invalidateQueries({ queryKey: [key] });
       onDone(answer);
     },
   });
+}
+
+/** The only active fleet admin, where the whole list is at hand; empty: there are several, or it is not known here. */
+export function lastAdminOf({ count, results }: Page<User>): string {
+  if (count > results.length) return '';
+  const isAdmin = ({ active, superuser, roles }: User) =>
+    active && (superuser || roles.some(({ role, namespace }) => role === 'fleet-admin' && namespace === ''));
+  const [only, ...others] = results.filter(isAdmin);
+  return only && others.length === 0 ? only.username : '';
 }
 
 export const healthQuery = queryOptions({

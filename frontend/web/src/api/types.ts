@@ -61,6 +61,7 @@ export type AuditLine = Schemas['AuditLine'];
 export type AuditEntry = Schemas['AuditEntry'];
 export type User = Schemas['User'];
 export type Grant = Schemas['Grant'];
+export type Lead = Schemas['Lead'];
 export type Token = Schemas['Token'];
 export type MintedToken = Schemas['MintedToken'];
 export type Health = Schemas['System'];

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 
 import { type Credentials, session } from '../api/me.ts';
 import type { Me } from '../api/types.ts';
+import { ErrorText } from '../ui/ServerText.tsx';
 import classes from './SignInForm.module.css';
 
 export function SignInForm({ username = '', onSignedIn }: { username?: string; onSignedIn: (me: Me) => void }) {
@@ -24,7 +25,7 @@ export function SignInForm({ username = '', onSignedIn }: { username?: string; o
     >
       {error && (
         <Alert color="red" role="alert">
-          {error.message}
+          <ErrorText error={error} />
         </Alert>
       )}
       <TextInput

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 
 import type { Check } from '../api/types.ts';
 import { Refusal } from '../ui/Refusal.tsx';
+import { ServerText } from '../ui/ServerText.tsx';
 import classes from './JoinPage.module.css';
 
 const ORDER: Check['name'][] = ['name', 'kubeconfig', 'answer', 'kinds', 'rights', 'new'];
@@ -30,7 +31,7 @@ export function CheckList({ checks = [], busy, error }: Props) {
               {busy ? <Loader size={17} aria-hidden /> : <Icon size={18} aria-hidden />}
               <div>
                 <strong>{t(`join.checks.${name}`)}</strong> <span className="cv-hidden">{t(`join.${look}`)}</span>
-                <p>{check?.detail}</p>
+                <div className={classes['detail']}>{check && <ServerText text={check.detail} />}</div>
               </div>
             </li>
           );

@@ -9,9 +9,11 @@ import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import classes from './FleetPanels.module.css';
 import { movesQuery } from './queries.ts';
+import { reasonWords } from './words.ts';
 
 export function Moves() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const words = { t, language: i18n.language };
   const { data, error, refetch } = useQuery(movesQuery(useScope()));
   return (
     <Panel title={t('home.moves')}>
@@ -23,7 +25,7 @@ export function Moves() {
           {data?.results.map((job) => (
             <li key={job.id}>
               <Link to={`/jobs/${job.id}`}>{`${job.namespace}/${job.name}`}</Link>
-              <span className="cv-soft" title={job.reason?.message}>
+              <span className="cv-soft" title={job.reason ? reasonWords(job.reason, job, words) : undefined}>
                 {t(`jobState.${job.state}`)}
               </span>
             </li>

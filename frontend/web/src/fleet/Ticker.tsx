@@ -11,9 +11,11 @@ import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import classes from './FleetPanels.module.css';
 import { tickerQuery } from './queries.ts';
+import { eventWords } from './words.ts';
 
 export function Ticker() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const words = { t, language: i18n.language };
   const { data, error, refetch } = useQuery(tickerQuery(useScope()));
   return (
     <Panel title={t('home.events')}>
@@ -25,8 +27,8 @@ export function Ticker() {
           {data?.results.map((event) => (
             <li key={event.id} data-type={event.type}>
               <Age since={event.last_at} ago />
-              <p title={event.message}>
-                <Link to={whereOf(event)}>{event.regarding.name}</Link> {event.message}
+              <p title={eventWords(event, words)}>
+                <Link to={whereOf(event)}>{event.regarding.name}</Link> {eventWords(event, words)}
               </p>
             </li>
           ))}

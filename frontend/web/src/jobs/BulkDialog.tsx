@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Refusal } from '../ui/Refusal.tsx';
+import { ServerText } from '../ui/ServerText.tsx';
 import { commandsToActOnMany } from './commands.ts';
 import { actOnMany } from './queries.ts';
 import type { Action } from './states.ts';
@@ -67,7 +68,7 @@ function Told({ told, did }: { told: BulkDone; did: boolean }) {
         <ul className={classes['refused']} aria-label={t('jobs.bulk.refused')}>
           {refused.map(({ id, namespace, name, message }) => (
             <li key={id}>
-              <strong>{name ? `${namespace}/${name}` : id}</strong> {message}
+              <strong>{name ? `${namespace}/${name}` : id}</strong> <ServerText text={message} />
             </li>
           ))}
         </ul>

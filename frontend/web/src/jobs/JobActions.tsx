@@ -6,6 +6,8 @@ import { useTranslation } from 'react-i18next';
 
 import { useMay } from '../api/me.ts';
 import type { Job } from '../api/types.ts';
+import type { Words } from '../fleet/words.ts';
+import { polished } from '../ui/serverText.ts';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { commandsToAct } from './commands.ts';
 import { useJobAction } from './queries.ts';
@@ -43,8 +45,8 @@ export function JobActions({ job, onDeleted }: Props) {
 }
 
 function ActionItem({ action, job, onAsk }: { action: Action; job: Job; onAsk: () => void }) {
-  const { t } = useTranslation();
-  const obstacle = useMay(action) ? job.actions[action].reason : t('jobs.notAllowed');
+  const { t, i18n } = useTranslation();
+  const obstacle = useMay(action) ? whyNot(job, action, { t, language: i18n.language }) : t('jobs.notAllowed');
   const allowed = obstacle === '';
   const Icon = ICONS[action];
   return (
@@ -61,6 +63,13 @@ function ActionItem({ action, job, onAsk }: { action: Action; job: Job; onAsk: (
       {!allowed && <span className={classes['why']}>{obstacle}</span>}
     </Menu.Item>
   );
+}
+
+/** Why this cannot be done to the job now; empty when it can. */
+function whyNot({ actions, state }: Job, action: Action, { t, language }: Words): string {
+  const reason = actions[action].reason;
+  if (reason === '' || language === 'en') return polished(reason);
+  return t('jobs.notNow', { state: t(`jobState.${state}`) });
 }
 
 interface AskProps {

@@ -3,6 +3,7 @@ import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 
+import { EventText } from '../fleet/EventText.tsx';
 import { Age } from '../ui/Age.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { jobEventsQuery } from './queries.ts';
@@ -25,7 +26,7 @@ export function JobEvents({ id }: { id: string }) {
           <div>
             <strong>{event.reason}</strong>
             {event.count > 1 && <span className="cv-soft cv-numbers"> ×{event.count}</span>}
-            <p>{event.message}</p>
+            <EventText event={event} />
           </div>
         </li>
       ))}

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next';
 
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { ServerText } from '../ui/ServerText.tsx';
 import { PlacementTable, type Candidate } from './PlacementTable.tsx';
 import { attemptsQuery, explainQuery } from './queries.ts';
 import type { Attempt } from './types.ts';
@@ -38,7 +39,7 @@ export function JobPlacement({ id }: { id: string }) {
           onChange={(value) => setShown(value ?? NOW)}
           data={[{ value: NOW, label: t('job.lookedAt') }, ...options.reverse()]}
         />
-        <span className="cv-soft">{attempt ? toldOf(attempt) : explained.data.message}</span>
+        <div className="cv-soft"><ServerText text={attempt ? toldOf(attempt) : explained.data.message} /></div>
       </div>
       <PlacementTable candidates={attempt ? replayed(attempt) : explained.data.clusters} />
     </Panel>
@@ -50,8 +51,9 @@ function toldOf({ outcome, message }: Attempt): string {
 }
 
 function replayed({ cluster: chosen, explanation }: Attempt): Candidate[] {
-  return explanation.map(({ cluster, fits = false, message, short = {}, score = 0 }) => ({
+  return explanation.map(({ cluster, code, fits = false, message, short = {}, score = 0 }) => ({
     cluster,
+    code,
     fits,
     message,
     short,

@@ -4,6 +4,7 @@ import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { Job } from '../api/types.ts';
+import { reasonWords } from '../fleet/words.ts';
 import { Link } from '../scope/Link.tsx';
 import { Age } from '../ui/Age.tsx';
 import type { Column } from '../ui/DataTable.tsx';
@@ -81,10 +82,12 @@ function Name({ job }: { job: Job }) {
 }
 
 function Why({ job }: { job: Job }) {
+  const { t, i18n } = useTranslation();
   if (!job.reason) return null;
+  const text = reasonWords(job.reason, job, { t, language: i18n.language });
   return (
-    <span className={classes['reason']} title={job.reason.message}>
-      {job.reason.message}
+    <span className={classes['reason']} title={text}>
+      {text}
     </span>
   );
 }

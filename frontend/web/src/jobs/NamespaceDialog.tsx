@@ -11,6 +11,7 @@ import { commandsToSave } from '../quotas/commands.ts';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Refusal } from '../ui/Refusal.tsx';
+import { ErrorText } from '../ui/ServerText.tsx';
 
 export function NamespaceDialog({ namespace, onClose }: { namespace: string; onClose: () => void }) {
   const { t } = useTranslation();
@@ -42,7 +43,7 @@ function Chosen({ tree, namespace, onClose }: { tree: QuotaTree; namespace: stri
       <NativeSelect label={t('help.leaf')} data={leaves.map((leaf) => leaf.path)} value={path} onChange={(event) => setPath(event.currentTarget.value)} data-autofocus />
       <section aria-label={t('quotas.effect')} aria-live="polite" aria-busy={preview.isFetching}>
         {preview.data && <EffectList preview={preview.data} />}
-        {preview.error && <p>{preview.error.message}</p>}
+        {preview.error && <ErrorText error={preview.error} />}
       </section>
       <Refusal error={save.error} />
       <Group justify="flex-end" mt="lg" gap="xs">

@@ -3,12 +3,13 @@ import { CircleCheck, CircleX, Medal, Trophy } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import { amountsText } from '../fleet/resources.ts';
+import { VerdictText } from '../fleet/VerdictText.tsx';
 import { Link } from '../scope/Link.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import type { Explained } from './types.ts';
 
-export type Candidate = Pick<Explained, 'cluster' | 'fits' | 'chosen' | 'message' | 'short' | 'score' | 'never' | 'parts'>;
+export type Candidate = Pick<Explained, 'cluster' | 'code' | 'fits' | 'chosen' | 'message' | 'short' | 'score' | 'never' | 'parts'>;
 
 export function PlacementTable({ candidates }: { candidates: Candidate[] }) {
   const { t, i18n } = useTranslation();
@@ -36,7 +37,7 @@ export function PlacementTable({ candidates }: { candidates: Candidate[] }) {
         },
         { id: 'parts', header: t('job.parts'), cell: ({ parts }) => made(parts) || '–' },
         { id: 'short', header: t('job.short'), cell: ({ short }) => amountsText(short, i18n.language) || '–' },
-        { id: 'message', header: t('jobs.column.reason'), width: '36%', cell: ({ message }) => message },
+        { id: 'message', header: t('jobs.column.reason'), width: '36%', cell: (verdict) => <VerdictText verdict={verdict} /> },
       ]}
     />
   );

@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 
 import type { JobDetail, Verdict } from '../api/types.ts';
 import { amountsText } from '../fleet/resources.ts';
+import { VerdictText } from '../fleet/VerdictText.tsx';
 import { Link } from '../scope/Link.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
 import { Age } from '../ui/Age.tsx';
@@ -38,7 +39,7 @@ function VerdictTable({ verdicts }: { verdicts: Verdict[] }) {
         { id: 'cluster', header: t('jobs.column.cluster'), cell: ({ cluster }) => <Where cluster={cluster} /> },
         { id: 'fits', header: t('job.fits'), cell: ({ fits = false }) => <Fits fits={fits} /> },
         { id: 'short', header: t('job.short'), cell: ({ short = {} }) => amountsText(short, i18n.language) || '–' },
-        { id: 'message', header: t('jobs.column.reason'), cell: ({ message }) => message },
+        { id: 'message', header: t('jobs.column.reason'), cell: (verdict) => <VerdictText verdict={verdict} /> },
       ]}
     />
   );

@@ -4,6 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 
 import type { JobDetail, Reason } from '../api/types.ts';
+import { reasonWords } from '../fleet/words.ts';
+import { ServerText } from '../ui/ServerText.tsx';
 import { GateLadder } from './GateLadder.tsx';
 import { queueUnitQuery, timelineQuery } from './queries.ts';
 import { Remedies } from './Remedies.tsx';
@@ -11,7 +13,7 @@ import { STATES } from './states.ts';
 import classes from './WhyWaiting.module.css';
 
 export function WhyWaiting({ job, reason }: { job: JobDetail; reason: Reason }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { icon: Icon, tone } = STATES[job.state];
   const timeline = useQuery(timelineQuery(job.id));
   const waits = job.state === 'Queued' || job.state === 'Moving';
@@ -20,13 +22,25 @@ export function WhyWaiting({ job, reason }: { job: JobDetail; reason: Reason }) 
     <section className={classes['why']} data-tone={tone} aria-label={t('job.why')}>
       <Icon size={18} aria-hidden />
       <div className={classes['body']}>
-        <p className={classes['message']}>{reason.message}</p>
+        <p className={classes['message']}>{reasonWords(reason, job, { t, language: i18n.language })}</p>
+        <Said text={reason.message} />
         <span className="cv-mono">{reason.code}</span>
         {timeline.data ? <GateLadder gates={timeline.data.gates} /> : <Skeleton height={24} width={420} />}
         {waits && job.leaf !== '' && reason.code !== 'NeverFits' && <Place id={job.id} />}
         {helped && <Remedies job={job} />}
       </div>
     </section>
+  );
+}
+
+/** The scheduler's own sentence, whose numbers are more than the headline has room for. */
+function Said({ text }: { text: string }) {
+  const { t } = useTranslation();
+  return (
+    <details className="cv-raw">
+      <summary>{t('common.details')}</summary>
+      <span lang="en">{text}</span>
+    </details>
   );
 }
 
@@ -46,7 +60,7 @@ function Place({ id }: { id: string }) {
       )}
       {estimate && (
         <p>
-          {t('job.estimate', { time })} <span className="cv-soft">· {t('job.basis', { basis: estimate.basis })}</span>
+          {t('job.estimate', { time })} <span className="cv-soft">· {i18n.language === 'en' ? t('job.basis', { basis: estimate.basis }) : <ServerText text={estimate.basis} />}</span>
         </p>
       )}
     </div>

@@ -1,26 +1,11 @@
 /** What would help, put into words from its structure; and where its button leads. Pure. */
-import type { i18n as I18n } from 'i18next';
-
 import type { Amounts, JobDetail } from '../api/types.ts';
-import { isAccelerator, amountsText } from '../fleet/resources.ts';
+import { isAccelerator } from '../fleet/resources.ts';
+import { amountWords, listOf, type Words } from '../fleet/words.ts';
 import type en from '../locales/en.json';
 import type { Step } from './types.ts';
 
 const MAX_JOBS = 'kube-queue/max-jobs';
-
-export type Words = Pick<I18n, 't' | 'language'>;
-
-/** "8 GPUs and 2 jobs". */
-export function amountWords(amounts: Amounts, { t, language }: Words): string {
-  const parts = Object.entries(amounts)
-    .filter(([resource]) => resource !== 'pods')
-    .map(([resource, amount]) => {
-      if (resource === MAX_JOBS) return t('jobs.count', { count: amount });
-      if (isAccelerator(resource)) return t('help.gpus', { count: amount });
-      return amountsText({ [resource]: amount }, language);
-    });
-  return listOf(parts, language);
-}
 
 export function helpWords(step: Step, job: Pick<JobDetail, 'namespace' | 'kind'>, words: Words): string {
   const { t, language } = words;
@@ -56,10 +41,6 @@ function jobWords({ held_by: jobs }: Step, words: Words): string {
     names.push(words.t(amounts ? 'help.hiddenWith' : 'help.hidden', { count: hidden.length, amounts }));
   }
   return listOf(names, words.language);
-}
-
-function listOf(parts: string[], language: string): string {
-  return new Intl.ListFormat(language, { type: 'conjunction' }).format(parts);
 }
 
 /** The draft of these limits, opened in the quota page with its effect. */

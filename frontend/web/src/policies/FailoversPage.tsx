@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { api } from '../api/client.ts';
 import type { JobEvent, Page } from '../api/types.ts';
 import { commandsOfEvents } from '../fleet/commands.ts';
+import { EventText } from '../fleet/EventText.tsx';
 import { Link } from '../scope/Link.tsx';
 import type { Scope } from '../scope/scope.ts';
 import { useScope } from '../scope/useScope.ts';
@@ -80,7 +81,7 @@ function Story({ event: { regarding } }: { event: JobEvent }) {
           <li key={event.id} data-type={event.type}>
             <Age since={event.last_at} ago />
             <strong>{event.reason}</strong>
-            <span>{event.message}</span>
+            <EventText event={event} />
           </li>
         ))}
       </ol>

@@ -7,6 +7,7 @@ import type { QuotaPreview, QuotaSaved } from '../api/types.ts';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { Refusal } from '../ui/Refusal.tsx';
+import { ErrorText } from '../ui/ServerText.tsx';
 import { commandsToSave } from './commands.ts';
 import { DifferenceList } from './DifferenceList.tsx';
 import { overlaps } from './draft.ts';
@@ -50,7 +51,7 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
         <section aria-label={t('quotas.effect')} aria-busy={looking} aria-live="polite">
           <h3>{t('quotas.effect')}</h3>
           {preview && <EffectList preview={preview} />}
-          {!preview && <p className="cv-soft">{failed ? failed.message : t('quotas.looking')}</p>}
+          {!preview && <div className="cv-soft">{failed ? <ErrorText error={failed} /> : t('quotas.looking')}</div>}
         </section>
       </div>
       <Refusal error={error} />

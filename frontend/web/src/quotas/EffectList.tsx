@@ -3,6 +3,7 @@ import { CircleAlert, Hourglass, Play, Undo2, type LucideIcon } from 'lucide-rea
 import { useTranslation } from 'react-i18next';
 
 import type { QuotaEffect, QuotaPreview } from '../api/types.ts';
+import { ServerText } from '../ui/ServerText.tsx';
 import classes from './DraftPanel.module.css';
 
 const PARTS = [
@@ -14,7 +15,7 @@ const PARTS = [
 const SHOWN = 8;
 
 export function EffectList({ preview }: { preview: QuotaPreview }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { effect, faults, refusals, warnings } = preview;
   const against = [...refusals, ...faults.map(({ path, detail }) => (detail.includes(path) ? detail : `${path}: ${detail}`))];
   const quiet = PARTS.every(([part]) => effect[part].length === 0) && effect.unbound.length + effect.excess.length === 0;
@@ -24,7 +25,7 @@ export function EffectList({ preview }: { preview: QuotaPreview }) {
         <ul className={classes['list']}>
           {against.map((text) => (
             <li key={text} data-tone="bad">
-              <CircleAlert size={14} aria-hidden /> {text}
+              <CircleAlert size={14} aria-hidden /> {i18n.language !== 'en' && t('refused.invalid')} <ServerText text={text} />
             </li>
           ))}
         </ul>
@@ -38,7 +39,7 @@ export function EffectList({ preview }: { preview: QuotaPreview }) {
           <Lines lines={effect[part].map(({ job, leaf, message }) => [job, message || leaf])} />
         </section>
       ))}
-      <Lines lines={effect.unbound.map((job) => [job, t('quotas.unbound')])} />
+      <Lines lines={effect.unbound.map((job) => [`${job} ${t('quotas.unbound')}`, ''])} />
       <Lines lines={effect.excess.map(({ path, message }) => [path, message])} />
       <Lines lines={warnings.map((text) => ['', text])} />
     </>
@@ -52,7 +53,7 @@ function Lines({ lines }: { lines: [string, string][] }) {
     <ul className={classes['list']}>
       {lines.slice(0, SHOWN).map(([subject, text]) => (
         <li key={`${subject} ${text}`}>
-          {subject && <b>{subject}</b>} <span className="cv-soft">{text}</span>
+          {subject && <b>{subject}</b>} <span className="cv-soft"><ServerText text={text} /></span>
         </li>
       ))}
       {lines.length > SHOWN && <li className="cv-soft">{t('quotas.more', { count: lines.length - SHOWN })}</li>}

@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Pager } from '../ui/Pager.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { ErrorText } from '../ui/ServerText.tsx';
 import { commandsToRevert } from './commands.ts';
 import { DifferenceList } from './DifferenceList.tsx';
 import { fieldsOf } from './draft.ts';
@@ -98,7 +99,7 @@ function Entry({ revision, current, obstacle, onRevert }: EntryProps) {
 function Detail({ generation }: { generation: number }) {
   const { t } = useTranslation();
   const { data, error } = useQuery(generationQuery(generation));
-  if (error) return <p role="alert">{error.message}</p>;
+  if (error) return <div role="alert"><ErrorText error={error} /></div>;
   if (!data) return <p className="cv-soft">{t('quotas.looking')}</p>;
   const found = data.differences.flatMap(fieldsOf);
   return found.length > 0 ? <DifferenceList differences={found} /> : <p className="cv-soft">{t('quotas.noDifference')}</p>;

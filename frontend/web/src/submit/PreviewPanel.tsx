@@ -7,7 +7,9 @@ import { useTranslation } from 'react-i18next';
 import { Problem } from '../api/problem.ts';
 import type { ApplyPreview, Outlook } from '../api/types.ts';
 import { amountsText } from '../fleet/resources.ts';
+import { reasonWords, verdictWords } from '../fleet/words.ts';
 import { Panel } from '../ui/Panel.tsx';
+import { ServerText } from '../ui/ServerText.tsx';
 import type { Tone } from '../ui/tones.ts';
 import type { Mark } from './manifest.ts';
 import classes from './PreviewPanel.module.css';
@@ -45,7 +47,9 @@ function Faults({ faults }: { faults: string[] }) {
     <Finding tone="bad" title={t('submit.refused')}>
       <ul>
         {faults.map((fault) => (
-          <li key={fault}>{fault}</li>
+          <li key={fault}>
+            <ServerText text={fault} />
+          </li>
         ))}
       </ul>
     </Finding>
@@ -61,11 +65,11 @@ function Answer({ preview: { applied, jobs, waiting } }: { preview: ApplyPreview
         <JobAnswer key={`${job.kind}/${job.namespace}/${job.name}`} job={job} />
       ))}
       {jobs.length > 0 && waiting > 0 && <p className="cv-soft">{t('submit.ahead', { count: waiting })}</p>}
-      {jobs.length === 0 && <p>{applied.map(({ kind, name, action }) => `${kind} ${name} ${action}`).join(', ')}</p>}
+      {jobs.length === 0 && <p>{applied.map(({ kind, name, action }) => t(`help.would.${action}`, { what: `${kind} ${name}` })).join(', ')}</p>}
       {warnings.map((warning) => (
-        <p key={warning} className={classes['warning']}>
-          {warning}
-        </p>
+        <div key={warning} className={classes['warning']}>
+          <ServerText text={warning} />
+        </div>
       ))}
     </>
   );
@@ -73,6 +77,7 @@ function Answer({ preview: { applied, jobs, waiting } }: { preview: ApplyPreview
 
 function JobAnswer({ job }: { job: Outlook }) {
   const { t, i18n } = useTranslation();
+  const words = { t, language: i18n.language };
   const placed = job.cluster !== '';
   const title = placed
     ? t('submit.wouldStart', { name: job.name, cluster: job.cluster })
@@ -82,11 +87,11 @@ function JobAnswer({ job }: { job: Outlook }) {
       <p className="cv-soft">
         {t('submit.asks', { amounts: amountsText(job.total, i18n.language), queue: job.leaf || '–', policy: job.policy || '–' })}
       </p>
-      {job.reason && <p>{job.reason.message}</p>}
+      {job.reason && <p>{reasonWords(job.reason, { ...job, cluster: job.cluster || null }, words)}</p>}
       <ul className={classes['clusters']}>
-        {job.clusters.map(({ cluster, fits = false, message }) => (
-          <li key={cluster} data-fits={fits}>
-            <strong>{cluster}</strong> {message}
+        {job.clusters.map((verdict) => (
+          <li key={verdict.cluster} data-fits={verdict.fits ?? false}>
+            <strong>{verdict.cluster}</strong> {verdictWords(verdict, words)}
           </li>
         ))}
       </ul>

@@ -6,11 +6,13 @@ interface Props extends ButtonProps {
   /** Why not; empty when it can be pressed. */
   obstacle: string;
   type?: 'button' | 'submit';
+  /** Its name where the text alone does not say enough. */
+  label?: string;
   children: ReactNode;
   onClick?: () => void;
 }
 
-export function ActionButton({ obstacle, type = 'button', onClick, children, ...rest }: Props) {
+export function ActionButton({ obstacle, type = 'button', label, onClick, children, ...rest }: Props) {
   const blocked = obstacle !== '';
   const press = (event: MouseEvent) => {
     if (blocked) event.preventDefault();
@@ -22,7 +24,8 @@ export function ActionButton({ obstacle, type = 'button', onClick, children, ...
       type={type}
       data-disabled={blocked || undefined}
       aria-disabled={blocked}
-      title={obstacle || undefined}
+      title={obstacle || label}
+      aria-label={label}
       aria-description={obstacle || undefined}
       onClick={press}
     >

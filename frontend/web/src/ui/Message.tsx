@@ -4,6 +4,7 @@ import { Inbox, TriangleAlert, type LucideIcon } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 
+import { ErrorText } from './ServerText.tsx';
 import classes from './Message.module.css';
 
 export function Empty({ title, icon = Inbox, children }: { title: string; icon?: LucideIcon; children?: ReactNode }) {
@@ -14,7 +15,7 @@ export function Failed({ error, onRetry }: { error: Error; onRetry: () => void }
   const { t } = useTranslation();
   return (
     <div role="alert">
-      <Message tone="bad" icon={TriangleAlert} title={t('common.failed')} body={error.message}>
+      <Message tone="bad" icon={TriangleAlert} title={t('common.failed')} body={<ErrorText error={error} />}>
         <Button variant="default" size="xs" onClick={onRetry}>
           {t('common.retry')}
         </Button>

@@ -1,0 +1,16 @@
+/** A sentence of the server as an English reader meets it: a capital first, "8 GPUs" for `8 nvidia.com/gpu`. Pure. */
+
+const AMOUNT = /\b(\d+) [a-z0-9.-]+\/(gpu|npu|dcu|xpu|tpu|gaudi|neuron)\b/gi;
+
+export function polished(text: string): string {
+  const plain = text.replace(AMOUNT, (_, count: string, unit: string) => `${count} ${unit.toUpperCase()}${count === '1' ? '' : 's'}`);
+  return plain.charAt(0).toUpperCase() + plain.slice(1);
+}
+
+const REFUSED = { 400: 'invalid', 401: 'signedOut', 403: 'forbidden', 404: 'missing', 409: 'conflict', 413: 'invalid', 422: 'invalid', 429: 'busy', 503: 'away' } as const;
+
+/** What kind of refusal it is, which the languages have words for. */
+export function refusalOf(error: Error): (typeof REFUSED)[keyof typeof REFUSED] | 'failed' {
+  const status = 'status' in error ? error.status : 503;
+  return REFUSED[status as keyof typeof REFUSED] ?? 'failed';
+}
