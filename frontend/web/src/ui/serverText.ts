@@ -7,10 +7,21 @@ export function polished(text: string): string {
   return plain.charAt(0).toUpperCase() + plain.slice(1);
 }
 
-const REFUSED = { 400: 'invalid', 401: 'signedOut', 403: 'forbidden', 404: 'missing', 409: 'conflict', 413: 'invalid', 422: 'invalid', 429: 'busy', 503: 'away' } as const;
+type Refusal = 'invalid' | 'signedOut' | 'forbidden' | 'missing' | 'conflict' | 'busy' | 'away' | 'failed';
+
+const REFUSED = new Map<unknown, Refusal>([
+  [400, 'invalid'],
+  [401, 'signedOut'],
+  [403, 'forbidden'],
+  [404, 'missing'],
+  [409, 'conflict'],
+  [413, 'invalid'],
+  [422, 'invalid'],
+  [429, 'busy'],
+  [503, 'away'],
+]);
 
 /** What kind of refusal it is, which the languages have words for. */
-export function refusalOf(error: Error): (typeof REFUSED)[keyof typeof REFUSED] | 'failed' {
-  const status = 'status' in error ? error.status : 503;
-  return REFUSED[status as keyof typeof REFUSED] ?? 'failed';
+export function refusalOf(error: Error): Refusal {
+  return REFUSED.get('status' in error ? error.status : 503) ?? 'failed';
 }
