@@ -18,11 +18,11 @@ from jobs.models import Job
 from jobs.services.submission import actions, manifests, submit
 from quotas.models import Queue, QuotaGrant
 from quotas.services import queues, trees
-from tests.conftest import client_of, person
 from tests.jobs.api.explaining import explained
 from tests.quotas.core.builders import JOBS, manifest, quota
 from tests.support import books
 from tests.support.books import GPU, a_cluster
+from tests.support.people import client_of, person
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db

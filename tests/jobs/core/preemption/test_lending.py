@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from jobs.core.gang.types import Promise, Runner
 from jobs.core.preemption import lending, planner
 from jobs.core.scheduling.scheduler import Scheduler
-from tests.jobs.core.builders import NOON, cluster, node
+from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, mine, node, under
 from tests.jobs.core.playing import VirtualFleet, random_fleet
-from tests.jobs.core.scheduling.test_cycle_quotas import GPU, PLENTY, a_quota, mine, under
 from tests.quotas.core.builders import quota
 
 HOUR = 3600.0
