@@ -7,16 +7,18 @@ against, so that nothing is stopped in the next cycle unless something has happe
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from jobs.core.admission.plans import Plan
+from jobs.core.gang.types import Runner
 from jobs.core.preemption import planner
-from jobs.core.preemption.planner import Takeback, Withdrawal
+from jobs.core.preemption.planner import Takeback, Taken, Withdrawal
 from jobs.core.scheduling.backfill_reservation import Runs, nothing_runs
 from jobs.core.scheduling.scheduler import AT_ONCE, Scheduler
 
 ROUNDS = 8
-"""How often one cycle places anew; what would have to be withdrawn after that is withdrawn, and left to the next cycle."""
+"""How often one cycle places anew. After that its placements stand, so that whatever happens every cycle comes to an end."""
 
 
 def settle(
@@ -26,21 +28,36 @@ def settle(
     now: datetime,
     runs: Callable[[], Runs] = nothing_runs,
 ) -> tuple[Plan, Takeback]:
-    """The plan without placements that a waiting gang could take back, and whom that leaves to preempt."""
+    """The plan without placements that a waiting gang could take back, and whom that leaves to preempt.
+
+    Each round is what the next cycle would be if nothing happened: it knows who is to be preempted, and places what then fits.
+    """
+    evictions: list[Taken] = []
     for _ in range(ROUNDS):
         preemption = plan_preemption(plan)
-        _withdraw(scheduler, preemption.withdrawn, now)
+        evictions += preemption.taken
         if not preemption.withdrawn and (len(plan.placed) >= AT_ONCE or not planner.lends(scheduler, plan)):
-            return plan, preemption
+            break
+        _withdraw(scheduler, preemption.withdrawn, now)
+        scheduler.leaving |= {each.runner.job_id: _leaving(each, now) for each in preemption.taken}
         kept, more = scheduler.places.kept, scheduler.run(now, runs)
-        rests = not (preemption.withdrawn or more.placed) and scheduler.places.kept == kept
         plan = _joined(plan, preemption.withdrawn, more)
-        if rests:
-            return plan, preemption
-    preemption = plan_preemption(plan)
-    _withdraw(scheduler, preemption.withdrawn, now)
-    preemption.again |= bool(preemption.withdrawn)
-    return _joined(plan, preemption.withdrawn, Plan(claimants=plan.claimants, more=plan.more)), preemption
+        if not (preemption.withdrawn or preemption.taken or more.placed) and scheduler.places.kept == kept:
+            break
+    else:
+        preemption = plan_preemption(replace(plan, placed=[]))
+        evictions += preemption.taken
+    gone = {each.runner.job_id for each in evictions}
+    for job in gone:  # not written yet
+        scheduler.leaving.pop(job, None)
+    content = {job: [r for r in leaving if r.job_id not in gone] for job, leaving in preemption.content.items()}
+    return plan, replace(preemption, taken=evictions, content=content)
+
+
+def _leaving(eviction: Taken, now: datetime) -> Runner:
+    return replace(
+        eviction.runner, leaves_for=eviction.claimant.job_id, goes_to=eviction.goes_to, ordered_at=now, until=None
+    )
 
 
 def _withdraw(scheduler: Scheduler, withdrawn: Iterable[Withdrawal], now: datetime) -> None:

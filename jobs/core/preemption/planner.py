@@ -5,7 +5,7 @@ is content and waits; one that does not names victims, by `quotas.core.reclaim`,
 left alone. So what is on its way is never ordered twice. How somebody is made to leave is not known here.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -82,7 +82,9 @@ def plan(
     with ledger.released([each.charge for each in leaving]), scheduler.places.supposing():
         for runner in leaving:
             scheduler.places.without(runner)
-        return _Play(scheduler, ledger, _Runners(runners, losses, made.placed, now), now).run(made.claimants)
+        return _Play(scheduler, ledger, _Runners(runners, losses, made.placed, scheduler.leaving, now), now).run(
+            made.claimants
+        )
 
 
 def put_off(scheduler: Scheduler) -> Takeback:
@@ -106,15 +108,21 @@ class _Runners:
     """What runs, loaded when first looked at, and what this cycle has placed."""
 
     def __init__(
-        self, load: Callable[[], Sequence[Runner]], losses: Losses, placed: Iterable[Placed], now: datetime
+        self,
+        load: Callable[[], Sequence[Runner]],
+        losses: Losses,
+        placed: Iterable[Placed],
+        leaving: Container[int],
+        now: datetime,
     ) -> None:
-        self._load, self._losses = load, losses
+        self._load, self._losses, self._leaving = load, losses, leaving
         self.unstarted = {str(each.gang.job_id): each for each in placed if each.gang.asks_quota}
         self._placed = {key: _as_runner(each, now) for key, each in self.unstarted.items()}
 
     @cached_property
     def by_key(self) -> dict[str, Runner]:
-        return {str(runner.job_id): runner for runner in self._load()} | self._placed
+        staying = (runner for runner in self._load() if runner.job_id not in self._leaving)
+        return {str(runner.job_id): runner for runner in staying} | self._placed
 
     @cached_property
     def running(self) -> dict[str, Running]:
@@ -229,8 +237,15 @@ class _Play:
         self._settle(gang, place)
 
     def _find(self, gang: Gang) -> Assignment | None:
+        """Where the pass would place it: on nodes kept for a big gang only if it comes before that one."""
         line = self.scheduler.line_of(gang.job_id)
-        return self.places.find(line.key[1], gang, line.only, self.now) if line else None
+        if line is None:
+            return None
+        found = self.places.find(line.key[1], gang, line.only, self.now)
+        if found is None and self.scheduler.comes_before_kept(gang):
+            with self.places.beside_kept():
+                found = self.places.find(("beside", line.key[1]), gang, line.only, self.now)
+        return found
 
     def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
         gone = [self.runners.by_key[key] for key in sorted(keys)]

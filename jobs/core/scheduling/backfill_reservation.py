@@ -91,9 +91,13 @@ def lets(kept: Kept, gang: Gang, runs: Runs, now: float) -> bool:
 
 def may_use(kept: Kept, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
     """Whether it may use the nodes: it was promised what the big gang would only borrow, or `lets` it."""
+    return is_promised_before(kept, gang, quota) or lets(kept, gang, runs, now)
+
+
+def is_promised_before(kept: Kept, gang: Gang, quota: Quota | None) -> bool:
+    """Whether it was promised what the big gang would only borrow."""
     promised = _under_one_quota(kept, gang, quota)
-    before = promised is not None and admission.comes_before(promised.ledger, gang.charge, kept.gang.charge)
-    return before or lets(kept, gang, runs, now)
+    return promised is not None and admission.comes_before(promised.ledger, gang.charge, kept.gang.charge)
 
 
 def might_use(kept: Kept, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:

@@ -333,6 +333,13 @@ class Scheduler:
         """For one that others leave for nodes are kept before all: it may have those that are kept for a big gang."""
         return self.places.beside_kept() if job in self._claimants else self.places.turn_of(job)
 
+    def comes_before_kept(self, gang: Gang) -> bool:
+        """Whether it may have the nodes that are kept for a big gang, by the quota or since others leave for it."""
+        kept = self.places.kept
+        if kept is None or gang.job_id in self._claimants or kept.gang.job_id == gang.job_id:
+            return kept is not None
+        return backfill_reservation.is_promised_before(kept, gang, self.quota)
+
     def _refuse(self, line: Line, no: Refused) -> None:
         line.refusal, line.nowhere = no, False
         self._full.setdefault(no.path, {})[line] = None

@@ -96,8 +96,9 @@ class VirtualFleet:
 
     def rest(self) -> None:
         """Cycles until there is nothing more to decide; and two more, a second later each, with no event between."""
+        cycles = count()
         while self.cycle():
-            pass
+            assert next(cycles) < 100, "its cycles never come to rest"
         for _ in range(2):
             self.now += 0.001
             self.cycle()
