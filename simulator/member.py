@@ -5,6 +5,7 @@ finishing while the API is away or flaky for everybody outside.
 """
 
 import contextlib
+import os
 import random
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from fleet.kube import crds
 from fleet.kube.resources import CRDS
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberError, MemberExists
+from simulator import images
 from simulator.apiserver import metrics
 from simulator.apiserver.faults import Faults
 from simulator.apiserver.server import ApiServer
@@ -54,6 +56,7 @@ class SimulatedMember:
         self._clock = WallClock(time_scale)
         measured = self._serves.get(metrics.GROUP) != ""
         self._server = ApiServer(name, home, version=version, faults=self.faults, log_source=self, measured=measured)
+        self._server.operations.process_images = images.parse(os.environ)
         self._client: MemberClient | None = None
         self._life: Life | None = None
 

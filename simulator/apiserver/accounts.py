@@ -57,15 +57,14 @@ class Tokens:
         claims = json.dumps([account.namespace, account.name, now + valid_s]).encode()
         return f"{_encoded(claims)}.{_encoded(self._signature(claims))}", now + valid_s
 
-    def account(self, authorization: bytes, now: float) -> Account | None:
-        """Whose token a request bears; None when it is none of ours, or has expired."""
-        scheme, _, token = authorization.decode("latin-1").partition(" ")
-        claims, _, signature = token.partition(".")
+    def account(self, token: bytes, now: float) -> Account | None:
+        """The ServiceAccount of a token; None when we did not issue it, or it has expired."""
+        claims, _, signature = token.decode("latin-1").partition(".")
         try:
             body, signed = _decoded(claims), _decoded(signature)
         except ValueError:
             return None
-        if scheme != "Bearer" or not hmac.compare_digest(signed, self._signature(body)):
+        if not hmac.compare_digest(signed, self._signature(body)):
             return None
         namespace, name, expires = json.loads(body)
         return Account(namespace, name) if now < expires else None

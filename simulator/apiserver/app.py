@@ -43,7 +43,7 @@ class Application:
         self._ops = operations
         self._faults = faults
         self.accept(token)
-        self._inner_token = f"Bearer {inner_token}".encode()
+        self._inner_token = inner_token.encode()
         self._version = version
         self._logs = logs
         self._measured = measured
@@ -52,7 +52,7 @@ class Application:
 
     def accept(self, token: str) -> None:
         """The token that is good from now on."""
-        self._token = f"Bearer {token}".encode()
+        self._token = token.encode()
 
     def stop(self) -> None:
         """Ends whatever goes on; called on the event loop."""
@@ -61,7 +61,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        given = dict(scope["headers"]).get(b"authorization", b"")
+        given = _bearer(dict(scope["headers"]).get(b"authorization", b""))
         inner = hmac.compare_digest(given, self._inner_token)
         asked = request(scope, receive, send, _NO_FAULTS if inner else self._faults)
         if asked.gone:
@@ -244,6 +244,12 @@ _REVIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 """The one user is an administrator; ServiceAccounts have the rights of `accounts.RIGHTS`, which a fault may take away."""
+
+
+def _bearer(authorization: bytes) -> bytes:
+    """The token of the header; the scheme's case does not matter, as clients write both."""
+    scheme, _, token = authorization.partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" else b""
 
 
 def _now() -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from fleet.kube import managed, patches, scale, shapes, status, structural
@@ -14,6 +14,7 @@ from simulator.apiserver.catalog import Catalog
 from simulator.apiserver.lists import Wanted, in_version
 from simulator.apiserver.store import Object, Store
 from simulator.apiserver.writes import Write
+from simulator.images import RUN
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 MERGE, JSON, STRATEGIC = (
@@ -25,6 +26,9 @@ _PATCHES = {JSON: patches.json_patch, MERGE: patches.merge, STRATEGIC: patches.s
 
 
 class Operations:
+    process_images: Collection[str] = ()
+    """Pods of these images are marked as real processes when they are created."""
+
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self.store = store
         self.catalog = catalog
@@ -52,6 +56,8 @@ class Operations:
 
     def _add(self, served: Served, made: Object, write: Write, noted: Callable[[Object], Object]) -> Object:
         made = rules.created(made, served, noted)
+        if served.resource == PODS and made["spec"]["containers"][0].get("image") in self.process_images:
+            made["metadata"]["annotations"] = {RUN: "process", **(made["metadata"].get("annotations") or {})}
         namespace, name = made["metadata"].get("namespace", ""), made["metadata"]["name"]
         if self.store.get(_kind(served), namespace, name) is not None:
             raise status.already_exists(served.resource, name)

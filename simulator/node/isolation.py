@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from simulator import images
 from simulator.node import launcher
 
 SETTING = "CONVOY_PROCESS_PODS"
@@ -83,7 +84,8 @@ class View:
         prefixes = [
             Path(path).resolve() for path in (sys.prefix, sys.base_prefix, Path(sys.executable).resolve().parents[1])
         ]
-        added = [Path(path).resolve() for path in environ.get(PATHS, "").split(os.pathsep) if path]
+        named = [*environ.get(PATHS, "").split(os.pathsep), *map(str, images.parse(environ).values())]
+        added = [Path(path).resolve() for path in named if path]
         homes = [home, *(Path(environ[name]) for name in ("CONVOY_HOME",) if environ.get(name))]
         return cls(_outermost([*map(Path, SYSTEM), *prefixes, *added]), tuple(str(path.resolve()) for path in homes))
 

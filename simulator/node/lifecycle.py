@@ -9,13 +9,13 @@ Without a duration a pod of a Job or a training job runs 10 simulated minutes, a
 import re
 from dataclasses import dataclass
 
+from simulator.images import RUN
 from simulator.machinery.clock import stamp
 from simulator.machinery.objects import Object, annotations_of, condition, owner_of
 
 DURATION = "convoy.dev/duration"
 EXIT_CODE = "convoy.dev/exit-code"
 EXIT_CODE_TIMES = "convoy.dev/exit-code-times"
-RUN = "convoy.dev/run"
 END = "convoy.dev/end"
 
 JOB_DURATION_S = 600.0

@@ -154,11 +154,19 @@ class InCluster:
 
 
 def prepare(
-    pod: Object, home: Path, fetch: FetchData, ports: Ports | None, *, restart: int, cluster: InCluster | None = None
+    pod: Object,
+    home: Path,
+    fetch: FetchData,
+    ports: Ports | None,
+    *,
+    restart: int,
+    cluster: InCluster | None = None,
+    programs: Path = Path(sys.prefix),
 ) -> Launch:
     """Lays out the pod's directory and says what to run. Raises LookupError or ValueError with words for a person.
 
-    Without ``ports`` the pod has an address in the member's network, and its /etc/hosts is ``hosts`` in its folder.
+    ``programs`` is a virtual environment: ``python`` is its interpreter, and its programs come first. Without ``ports`` the
+    pod has an address in the member's network, and its /etc/hosts is ``hosts`` in its folder.
     """
     container = pod["spec"]["containers"][0]
     folder = home / "pods" / uid_of(pod)
@@ -175,9 +183,9 @@ def prepare(
         raise ValueError("a pod that runs as a process needs a command or args")
     command = [_relocate(_expand(word, env), mounts) for word in words]
     if command[0] in ("python", "python3"):
-        command[0] = sys.executable
+        command[0] = str(programs / "bin" / "python")
     base = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    base |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{_PATH}", "HOME": str(work)}
+    base |= {"PATH": f"{programs / 'bin'}{os.pathsep}{_PATH}", "HOME": str(work)}
     hostname = names.hostname(pod)
     about = {"HOSTNAME": hostname, "POD_NAME": name_of(pod), "POD_NAMESPACE": namespace_of(pod)}
     about |= cluster.env if cluster else {}

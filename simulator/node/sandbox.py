@@ -6,12 +6,15 @@ them starts. Decides nothing about a pod's life: `kubelet` does.
 
 import base64
 import contextlib
+import os
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from fleet.kube.resources import CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES
 from fleet.member.errors import MemberError, MemberMissing
+from simulator import images
 from simulator.machinery.clock import stamp
 from simulator.machinery.controller import Cluster
 from simulator.machinery.objects import Object, name_of, namespace_of, uid_of
@@ -36,6 +39,7 @@ class Sandboxes:
         self._network = MemberNetwork(subnet, cluster.client.access.server)
         self._subnet, self._api_host = subnet, api_host
         self._ports = Ports()
+        self._images = images.parse(os.environ)
         self._lock = threading.Lock()
         self._addresses: dict[str, str] = {}
         self._last = 0
@@ -63,7 +67,8 @@ class Sandboxes:
             raise ValueError(refusal)
         networked = not self._network.fault
         ports, access = (None, self._access(pod)) if networked else (self._ports, None)
-        launch = prepare(pod, self._home, self._fetch, ports, restart=restart, cluster=access)
+        programs = self._images.get(pod["spec"]["containers"][0].get("image") or "", Path(sys.prefix))
+        launch = prepare(pod, self._home, self._fetch, ports, restart=restart, cluster=access, programs=programs)
         try:
             if not networked:
                 self._warn(pod)

@@ -8,6 +8,7 @@ the phase follows it only when the master pod changes: a job that runs stays Run
 import copy
 
 from fleet.kube.resources import ELASTIC_JOBS, PODS, SERVICES, Resource
+from simulator import images
 from simulator.machinery import conditions
 from simulator.machinery.objects import Object, annotations_of, exit_code, is_leaving, labels_of, name_of, phase_of
 from simulator.node import lifecycle
@@ -122,7 +123,7 @@ def _alive(masters: list[Object]) -> bool:
 
 
 def _is_pretended(pod: Object) -> bool:
-    return annotations_of(pod).get(lifecycle.RUN) != "process"
+    return annotations_of(pod).get(images.RUN) != "process"
 
 
 def _failures(status: Object, masters: list[Object]) -> int:

@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field
 
 from fleet.kube.resources import ELASTIC_JOBS
+from simulator import images
 from simulator.machinery.objects import (
     Object,
     annotations_of,
@@ -141,7 +142,7 @@ def give_up(pods: list[Object]) -> list[tuple[Object, dict[str, str]]]:
     """The agents of a job whose master is gone: they end as failed; those that are real processes see to it themselves."""
     notes = {lifecycle.END: str(_GIVES_UP)}
     going = [pod for pod in pods if phase_of(pod) in ("Pending", "Running") and role_of(pod) != MASTER]
-    pretended = [pod for pod in going if annotations_of(pod).get(lifecycle.RUN) != "process"]
+    pretended = [pod for pod in going if annotations_of(pod).get(images.RUN) != "process"]
     return [(pod, notes) for pod in pretended if lifecycle.END not in annotations_of(pod)]
 
 

@@ -21,7 +21,7 @@ base = "/var/run/secrets/kubernetes.io/serviceaccount/"
 context = ssl.create_default_context(cafile=base + "ca.crt")
 def call(method, path, body=None):
     url = "https://%s:%s%s" % (os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"], path)
-    headers = {"Authorization": "Bearer " + open(base + "token").read(), "Content-Type": "application/json"}
+    headers = {"Authorization": "bearer " + open(base + "token").read(), "Content-Type": "application/json"}
     request = urllib.request.Request(url, body and json.dumps(body).encode(), headers, method=method)
     try:
         return urllib.request.urlopen(request, context=context, timeout=20).status
