@@ -1,0 +1,144 @@
+"""The stock DLRover 0.6.1, unmodified, over the fleet: its own master, launched by the operator's rules, and its own agents.
+
+Real: Convoy's services and watches, DLRover's master, agents and their training, their processes and network. Simulated: the
+member's API server, its kubelet, and DLRover's Go operator, which makes the master's pod.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from simulator import fault_parser
+from tests.support.isolation import needs_network
+from tests.support.world import World
+
+pytestmark = [pytest.mark.clients, pytest.mark.django_db(transaction=True), needs_network]
+
+TRAINING = Path(__file__).with_name("train.py").read_text()
+PATIENCE_S = 240.0
+POLICY = """
+apiVersion: policy.one.alibabacloud.com/v1alpha1
+kind: PropagationPolicy
+metadata: {name: elastic, namespace: dlrover}
+spec:
+  propagateDeps: true
+  placement: {replicaScheduling: {replicaSchedulingType: Divided, customSchedulingType: Gang}}
+  failover: {cluster: {tolerationSeconds: 1, purgeMode: Immediately}}
+  resourceSelectors: [{apiVersion: elastic.iml.github.io/v1alpha1, kind: ElasticJob}]
+"""
+CODE = yaml.safe_dump(
+    {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "code", "namespace": "dlrover"},
+        "data": {"train.py": TRAINING},
+    }
+)
+JOB = """
+apiVersion: elastic.iml.github.io/v1alpha1
+kind: ElasticJob
+metadata: {name: llama, namespace: dlrover, annotations: {convoy.dev/checkpoint-grace: 10s}}
+spec:
+  distributionStrategy: AllreduceStrategy
+  optimizeMode: single-job
+  replicaSpecs:
+    worker:
+      replicas: 2
+      restartCount: 3
+      template:
+        spec:
+          restartPolicy: Never
+          volumes: [{name: code, configMap: {name: code}}, {name: disk, %(disk)s}]
+          containers:
+            - name: main
+              image: training:torch
+              imagePullPolicy: Always
+              command:
+                - /bin/bash
+                - -c
+                - "dlrover-run --nnodes=$NODE_NUM --nproc_per_node=1 --max_restarts=1 /code/train.py"
+              env: [{name: STEPS, value: "%(steps)d"}, {name: STEP_S, value: "0.2"}, {name: CHECKPOINTS, value: /disk}]
+              volumeMounts: [{name: code, mountPath: /code}, {name: disk, mountPath: /disk}]
+              resources: {limits: {cpu: "4", memory: 8Gi}, requests: {cpu: "4", memory: 8Gi}}
+"""
+CLAIM = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk, namespace: dlrover}
+spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
+"""
+ON_CLAIM, ON_SCRATCH = "persistentVolumeClaim: {claimName: disk}", "emptyDir: {}"
+MASTER_IMAGE = "easydl/dlrover-master:test"
+"""What the operator fills in for a job that describes no master."""
+
+
+@pytest.fixture
+def fleet(world: World, dlrover: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("CONVOY_PROCESS_PODS", "*")
+    monkeypatch.setenv("CONVOY_PROCESS_IMAGES", f"{MASTER_IMAGE}={dlrover},training:torch={dlrover}")
+    world.member("north", 0, time_scale=1.0)
+    yield world
+
+
+def manifest(disk: str, steps: int) -> str:
+    return JOB % {"disk": disk, "steps": steps}
+
+
+def records(world: World, member: str) -> list[dict[str, Any]]:
+    """What the training has printed in this member, pod by pod."""
+    lines = [line for log in (world.home / member / "logs").glob("*/*.log") for line in log.read_text().splitlines()]
+    return [json.loads(line) for line in lines if line.startswith('{"event"')]
+
+
+def steps(world: World, event: str, member: str = "north") -> list[int]:
+    return sorted(record["step"] for record in records(world, member) if record["event"] == event)
+
+
+def wait(world: World, holds: Callable[[], object], words: str) -> None:
+    world.until(lambda: bool(holds()), words, patience_s=PATIENCE_S)
+
+
+def workers(world: World, member: str = "north") -> list[dict[str, Any]]:
+    pods = world.pods(member)
+    return [pod for pod in pods if pod["metadata"]["labels"].get("elasticjob.dlrover/replica-type") == "worker"]
+
+
+def test_the_guides_manifest_trains_to_the_end_over_a_killed_worker(fleet: World) -> None:
+    fleet.apply(POLICY, CODE, CLAIM, manifest(ON_CLAIM, 80))
+    wait(fleet, lambda: steps(fleet, "checkpoint"), "a checkpoint is saved")
+    fleet.members["north"].disturb(fault_parser.parse("crash-pod dlrover/llama-edljob-worker-1 137".split()))
+    wait(fleet, lambda: max(steps(fleet, "start"), default=0) >= 5, "the ranks have started again from a checkpoint")
+    assert "llama-edljob-worker-2" in {pod["metadata"]["name"] for pod in workers(fleet)}
+    fleet.expect("llama", "Succeeded", patience_s=PATIENCE_S)
+    assert steps(fleet, "end") == [80, 80]
+    assert fleet.job("llama").attempt == 1, "the master replaced the worker: the fleet had nothing to do"
+
+
+def test_a_suspended_job_leaves_no_pod_and_goes_on_from_its_checkpoint(fleet: World) -> None:
+    fleet.apply(POLICY, CODE, CLAIM, manifest(ON_CLAIM, 60))
+    wait(fleet, lambda: steps(fleet, "checkpoint"), "a checkpoint is saved")
+    saved = max(steps(fleet, "checkpoint"))
+    fleet.suspend("llama")
+    fleet.until(lambda: not fleet.pods("north"), "no pod is left within its grace and 5 s", patience_s=15.0)
+    fleet.expect("llama", "Suspended")
+    fleet.resume("llama")
+    job = fleet.expect("llama", "Succeeded", patience_s=PATIENCE_S)
+    assert job.attempt == 2
+    assert min(steps(fleet, "start")) >= saved
+    assert steps(fleet, "end") == [60, 60]
+
+
+def test_a_job_of_a_lost_cluster_trains_to_the_end_on_another(fleet: World) -> None:
+    fleet.apply(POLICY, CODE, manifest(ON_SCRATCH, 30))
+    wait(fleet, lambda: steps(fleet, "start"), "it trains")
+    fleet.member("south", 0, time_scale=1.0)
+    fleet.members["north"].faults.away = True
+    job = fleet.expect("llama", "Succeeded", on="south", patience_s=PATIENCE_S)
+    assert job.attempt == 2
+    assert steps(fleet, "end", "south") == [30, 30]
+    names = {pod["metadata"]["name"] for pod in workers(fleet, "south")}
+    assert names == {"llama-edljob-worker-0", "llama-edljob-worker-1"}
