@@ -72,14 +72,12 @@ metadata: {name: disk, namespace: dlrover}
 spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
 """
 ON_CLAIM, ON_SCRATCH = "persistentVolumeClaim: {claimName: disk}", "emptyDir: {}"
-MASTER_IMAGE = "easydl/dlrover-master:test"
-"""What the operator fills in for a job that describes no master."""
 
 
 @pytest.fixture
 def fleet(world: World, dlrover: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("CONVOY_PROCESS_PODS", "*")
-    monkeypatch.setenv("CONVOY_PROCESS_IMAGES", f"{MASTER_IMAGE}={dlrover},training:torch={dlrover}")
+    monkeypatch.setenv("CONVOY_PROCESS_IMAGES", f"training:torch={dlrover}")
     world.member("north", 0, time_scale=1.0)
     yield world
 
@@ -110,7 +108,7 @@ def workers(world: World, member: str = "north") -> list[dict[str, Any]]:
 def test_the_guides_manifest_trains_to_the_end_over_a_killed_worker(fleet: World) -> None:
     fleet.apply(POLICY, CODE, CLAIM, manifest(ON_CLAIM, 80))
     wait(fleet, lambda: steps(fleet, "checkpoint"), "a checkpoint is saved")
-    fleet.members["north"].disturb(fault_parser.parse("crash-pod dlrover/llama-edljob-worker-1 137".split()))
+    fleet.members["north"].disturb(fault_parser.parse(["crash-pod", "dlrover/llama-edljob-worker-1", "137"]))
     wait(fleet, lambda: max(steps(fleet, "start"), default=0) >= 5, "the ranks have started again from a checkpoint")
     assert "llama-edljob-worker-2" in {pod["metadata"]["name"] for pod in workers(fleet)}
     fleet.expect("llama", "Succeeded", patience_s=PATIENCE_S)
