@@ -1,4 +1,4 @@
-"""The kinds Convoy runs; a new kind is a file beside this one and a line here."""
+"""The kinds of jobs that Convoy runs. docs/development/kind.md is the recipe for a new one."""
 
 from functools import cache
 

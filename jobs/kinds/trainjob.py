@@ -19,6 +19,10 @@ from jobs.kinds.jobset import condition_state, gang_groups, read_groups
 RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
 _GROUP = TRAIN_JOBS.group
 _ENDS = (("Failed", Phase.FAILED), ("Complete", Phase.SUCCEEDED), ("Suspended", Phase.SUSPENDED))
+_MISSING = (
+    "there is no {kind} {name} in the fleet, or spec.runtimePatches does not fit it: apply it first; "
+    "kubectl amc get {plural} {name} -m CLUSTER -oyaml shows that of a cluster"
+)
 _TUNE = ["tune", "run"]
 """The trainer's controller adds arguments to this command, by what the job says."""
 _WRITTEN = ("trainer", "initializer", "runtimePatches")
@@ -74,7 +78,7 @@ class TrainJob(Kind):
         resolved = manifest.get(RESOLVED)
         if not faults.found and resolved is None:
             kind, name = _reference(spec)
-            faults.add("spec.runtimeRef", f"there is no {kind} {name}, or a patch does not fit it: apply it first")
+            faults.add("spec.runtimeRef", _MISSING.format(kind=kind, name=name, plural=f"{kind.lower()}s"))
         if faults.found or resolved is None:
             return Reading((), suspended, tuple(faults.found))
         if resolved["from"] != {field: spec.get(field) for field in _WRITTEN}:

@@ -126,6 +126,15 @@ def test_it_runs_by_a_runtime_of_its_own_and_leaves_that_of_the_member_alone(wor
     assert client.get(CLUSTER_TRAINING_RUNTIMES.path(name="torch-distributed"))["spec"] == theirs["spec"]
 
 
+def test_the_runtime_of_a_member_is_taken_over_as_the_member_shows_it(world):
+    world.member("north", 8)
+    path = CLUSTER_TRAINING_RUNTIMES.path()
+    world.clients["north"].create(path, yaml.safe_load(of_nodes(2)))
+    world.apply(yaml.safe_dump(world.clients["north"].get(f"{path}/torch-distributed")))
+    world.apply(asking(1))
+    assert pods() == 2
+
+
 def test_what_fetches_the_data_ends_before_the_training_begins(world):
     world.member("north", 8)
     job = yaml.safe_load(asking(1, 2))
