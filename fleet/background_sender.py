@@ -1,6 +1,6 @@
-"""Carries news out of the process, in order and on a thread of its own: whoever has news does not wait until it is told.
+"""Sends messages out of the process, in order and on a thread of its own, so that no caller waits for a broker.
 
-It knows nothing of what it carries. News is a hint: what a process has not told yet when it dies, and what is too much for a
+It does not know what it sends. A message is a hint: what has not been sent when the process dies, and what is too much for a
 broker that is slow or away, is found again by the sweeps.
 """
 
@@ -15,55 +15,55 @@ from queue import Full, Queue
 log = logging.getLogger(__name__)
 
 BACKLOG = 10_000
-"""Pieces of news on their way at once."""
-_FAREWELL_S = 5.0
-"""How long a process that ends waits for what is on its way."""
-News = Callable[[], object]
-"""Its coroutine, if it gives one, is run to its end."""
+"""Messages that may wait at once."""
+_DRAIN_S = 5.0
+"""How long a process that ends waits until the messages in the queue are sent."""
+Message = Callable[[], object]
+"""Sends something. The coroutine that it returns, if any, is run to its end."""
 
 
-class Courier:
-    """Its thread starts with the first news, and has one event loop, so that connections last."""
+class BackgroundSender:
+    """Its thread starts with the first message, and has one event loop, so that connections last."""
 
     def __init__(self, backlog: int = BACKLOG) -> None:
-        self._bag: Queue[News | None] = Queue(backlog)
+        self._queue: Queue[Message | None] = Queue(backlog)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._overflows = False
 
-    def carry(self, news: News) -> bool:
-        """Tells it soon; False when there is too much to tell already. What goes wrong with it is logged, and no more."""
+    def send(self, message: Message) -> bool:
+        """Queues the message; False when the queue is full. An error while it is sent is logged, and no more."""
         with self._starting:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="background sender", daemon=True)
                 self._thread.start()
                 atexit.register(self.stop)
         try:
-            self._bag.put_nowait(news)
+            self._queue.put_nowait(message)
         except Full:
             if not self._overflows:
-                log.warning("%d pieces of news wait to be told: more is left to the sweeps", self._bag.maxsize)
+                log.warning("%d messages wait to be sent: further ones are left to the sweeps", self._queue.maxsize)
             self._overflows = True
             return False
         self._overflows = False
         return True
 
     def stop(self) -> None:
-        """Tells what it can in a moment; takes nothing any more."""
+        """Sends what can be sent in a few seconds; takes nothing any more."""
         if self._thread is not None:
             with contextlib.suppress(Full):
-                self._bag.put(None, timeout=_FAREWELL_S)
-            self._thread.join(_FAREWELL_S)
+                self._queue.put(None, timeout=_DRAIN_S)
+            self._thread.join(_DRAIN_S)
 
     def _run(self) -> None:
         with asyncio.Runner() as loop:
-            while (news := self._bag.get()) is not None:
+            while (message := self._queue.get()) is not None:
                 try:
-                    if asyncio.iscoroutine(rest := news()):
+                    if asyncio.iscoroutine(rest := message()):
                         loop.run(rest)
                 except Exception:
-                    log.exception("news could not be told")
+                    log.exception("message could not be sent")
 
 
-_of_this_process = Courier()
-carry = _of_this_process.carry
+_of_this_process = BackgroundSender()
+send = _of_this_process.send

@@ -41,13 +41,13 @@ def announce(changes: Sequence[journal.Change], now: datetime, said: Sequence["L
     audit_context.changed(changes, now)
     if has_layer():
         push = partial(_push, list(zip(changes, versions, strict=True)))
-        transaction.on_commit(partial(background_sender.carry, push), robust=True)
+        transaction.on_commit(partial(background_sender.send, push), robust=True)
     return versions
 
 
 def enqueue(task: str, *args: object, countdown_s: float = 0.0) -> None:
     """Sends a task by name once the transaction commits. A broker that is away costs nothing but time: sweeps follow."""
-    transaction.on_commit(partial(background_sender.carry, partial(_send, task, args, countdown_s)), robust=True)
+    transaction.on_commit(partial(background_sender.send, partial(_send, task, args, countdown_s)), robust=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Shape:
     """A name on its API server's certificate, by which pods reach it; empty: the cluster's name."""
 
 
-class Life:
+class ControllerManager:
     def __init__(
         self,
         name: str,

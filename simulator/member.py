@@ -20,7 +20,7 @@ from simulator import images
 from simulator.apiserver import metrics
 from simulator.apiserver.faults import Faults
 from simulator.apiserver.server import ApiServer
-from simulator.controller_manager import Life, Shape
+from simulator.controller_manager import ControllerManager, Shape
 from simulator.fault_parser import BadFault, Fault
 from simulator.machinery.clock import WallClock
 from simulator.node.logs import Logs
@@ -58,7 +58,7 @@ class SimulatedMember:
         self._server = ApiServer(name, home, version=version, faults=self.faults, log_source=self, measured=measured)
         self._server.operations.process_images = images.parse(os.environ)
         self._client: MemberClient | None = None
-        self._life: Life | None = None
+        self._life: ControllerManager | None = None
 
     def start(self) -> None:
         """Returns when the API answers and everything behind it works."""
@@ -67,7 +67,7 @@ class SimulatedMember:
         (self.home / "kubeconfig.yaml").write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
         self._client = MemberClient(self._server.inner_access(), pool=CONNECTIONS)
         define(self._client, self._serves)
-        self._life = Life(
+        self._life = ControllerManager(
             self.name,
             self._client,
             self.home,

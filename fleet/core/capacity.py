@@ -8,9 +8,9 @@ database, no wire, and nothing of jobs.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fleet.core.observed import Amounts, Key, NodeSeen, PodSeen
+from fleet.core.observed import Amounts, Key, ObservedNode, ObservedPod
 
-Stand = tuple[NodeSeen, Amounts]
+Stand = tuple[ObservedNode, Amounts]
 """A node and the sum of what the pods on it ask."""
 
 
@@ -28,7 +28,7 @@ class Difference:
 class Ledger:
     """One member's nodes and the pods bound to them."""
 
-    _nodes: dict[str, NodeSeen] = field(default_factory=dict)
+    _nodes: dict[str, ObservedNode] = field(default_factory=dict)
     _pods: dict[Key, tuple[str, Amounts]] = field(default_factory=dict)
     _requested: dict[str, Amounts] = field(default_factory=dict)
     _settled: dict[str, Stand] = field(default_factory=dict)
@@ -39,12 +39,12 @@ class Ledger:
         values = {node.labels.get(label, "") for node in self._nodes.values()}
         return values.pop() if len(values) == 1 else ""
 
-    def relist_nodes(self, nodes: Iterable[NodeSeen]) -> None:
+    def relist_nodes(self, nodes: Iterable[ObservedNode]) -> None:
         present = {node.name: node for node in nodes}
         self._touched |= self._nodes.keys() | self._settled.keys() | present.keys()
         self._nodes = present
 
-    def see_node(self, node: NodeSeen) -> None:
+    def see_node(self, node: ObservedNode) -> None:
         self._nodes[node.name] = node
         self._touched.add(node.name)
 
@@ -52,13 +52,13 @@ class Ledger:
         self._nodes.pop(name, None)
         self._touched.add(name)
 
-    def relist_pods(self, pods: Iterable[PodSeen]) -> None:
+    def relist_pods(self, pods: Iterable[ObservedPod]) -> None:
         self._touched |= self._requested.keys()
         self._pods, self._requested = {}, {}
         for pod in pods:
             self.see_pod(pod)
 
-    def see_pod(self, pod: PodSeen) -> None:
+    def see_pod(self, pod: ObservedPod) -> None:
         now = (pod.node, pod.request) if pod.counts else None
         if self._pods.get(pod.key) == now:
             return
@@ -115,7 +115,7 @@ class Ledger:
         self._touched.add(node)
 
 
-def free(node: NodeSeen, requested: Amounts) -> Amounts:
+def free(node: ObservedNode, requested: Amounts) -> Amounts:
     """What a usable node has left; an overcommitted resource has nothing left."""
     if not node.usable:
         return {}

@@ -27,7 +27,7 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSeen:
+class ObservedNode:
     name: str
     ready: bool
     unschedulable: bool
@@ -73,7 +73,7 @@ class OwnPod:
 
 
 @dataclass(frozen=True, slots=True)
-class PodSeen:
+class ObservedPod:
     namespace: str
     name: str
     node: str
@@ -90,11 +90,11 @@ class PodSeen:
         return self.namespace, self.name
 
 
-def node(manifest: Manifest) -> NodeSeen:
+def node(manifest: Manifest) -> ObservedNode:
     meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
     ready = next((c.get("status") for c in status.get("conditions") or [] if c.get("type") == "Ready"), "")
     inside = (a.get("address") for a in status.get("addresses") or [] if a.get("type") == "InternalIP")
-    return NodeSeen(
+    return ObservedNode(
         name=meta.get("name", ""),
         ready=ready == "True",
         unschedulable=bool(spec.get("unschedulable")),
@@ -108,13 +108,13 @@ def node(manifest: Manifest) -> NodeSeen:
     )
 
 
-def pod(manifest: Manifest, role_of: RoleReader, proves: Proof) -> PodSeen:
+def pod(manifest: Manifest, role_of: RoleReader, proves: Proof) -> ObservedPod:
     meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
     at = spec.get("nodeName") or ""
     counts = bool(at) and status.get("phase") not in FINISHED
     labels = meta.get("labels") or {}
     mark = mark_of(labels)
-    return PodSeen(
+    return ObservedPod(
         namespace=meta.get("namespace", ""),
         name=meta.get("name", ""),
         node=at,

@@ -1,6 +1,6 @@
-"""Who wants to hear what members say about the objects we made there.
+"""The registry of handlers for what members report about the objects we made there, as the event handlers of client-go.
 
-The watcher (`fleet.services.watching.reports`) calls every follower with batches; the fleet itself knows no job. All calls are
+The watcher (`fleet.services.watching.reports`) calls every handler with batches; the fleet itself knows no job. All calls are
 repeated when a transaction has to be tried again, so they must be idempotent, and they may not call a member.
 """
 
@@ -29,7 +29,7 @@ class AccountNeeds:
     rights: tuple[tuple[str, Resource], ...]
 
 
-class Follower(Protocol):
+class EventHandler(Protocol):
     def resources(self) -> list[Resource]:
         """The kinds to watch for objects that carry our job label."""
 
@@ -39,48 +39,48 @@ class Follower(Protocol):
     def account_needs(self) -> list[AccountNeeds]:
         """Of the namespaces in which such jobs are, or usually are."""
 
-    def observed(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
+    def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
         """Objects that are new or different."""
 
-    def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
+    def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
         """Objects that were deleted, as they last were."""
 
-    def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
+    def on_resync(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
         """A whole list was asked for at ``asked``, and these were in it."""
 
     def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
         """Of pods without a genuine mark, by (whose, namespace), those that were made before there were marks."""
 
-    def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
+    def on_pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
         """The `Pod` rows of these attempts are different now."""
 
 
-_followers: list[Follower] = []
+_handlers: list[EventHandler] = []
 
 
-def register(follower: Follower) -> None:
-    _followers.append(follower)
+def register(handler: EventHandler) -> None:
+    _handlers.append(handler)
 
 
-def registered() -> tuple[Follower, ...]:
-    return tuple(_followers)
+def registered() -> tuple[EventHandler, ...]:
+    return tuple(_handlers)
 
 
 def unmarked(cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
-    """Those that any follower vouches for."""
-    return {claim for follower in _followers for claim in follower.unmarked(cluster_id, claims)}
+    """Those that any handler vouches for."""
+    return {claim for handler in _handlers for claim in handler.unmarked(cluster_id, claims)}
 
 
 def resources() -> list[Resource]:
-    """All kinds that anybody follows, each once."""
-    return list(dict.fromkeys(resource for follower in _followers for resource in follower.resources()))
+    """The kinds of all handlers, each once."""
+    return list(dict.fromkeys(resource for handler in _handlers for resource in handler.resources()))
 
 
 def account_needs() -> list[AccountNeeds]:
-    return [needs for follower in _followers for needs in follower.account_needs()]
+    return [needs for handler in _handlers for needs in handler.account_needs()]
 
 
 def pod_role(resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
-    """What the first follower that knows the kind says."""
-    answers = (follower.pod_role(resource_kind, labels) for follower in _followers)
+    """What the first handler that knows the kind says."""
+    answers = (handler.pod_role(resource_kind, labels) for handler in _handlers)
     return next((answer for answer in answers if answer != ("", 0)), ("", 0))

@@ -119,7 +119,7 @@ class Kubelet(Controller):
         pod = self._pods.get(key)
         run = self._runs.get(key)
         if run is not None and (pod is None or uid_of(pod) != uid_of(run.pod)):
-            self._bury(key, run)
+            self._cleanup(key, run)
             run = None
         if pod is None or not node_of(pod):
             return None
@@ -226,9 +226,9 @@ class Kubelet(Controller):
     def _end(self, key: str, run: Run, now: float) -> float | None:
         code = run.code
         if code is None:
-            code = run.behaviour.code_of_run(self._failed.get(self._fate(run.pod), 0))
+            code = run.behaviour.code_of_run(self._failed.get(self._exit_count_key(run.pod), 0))
         if code:
-            self._failed[self._fate(run.pod)] = self._failed.get(self._fate(run.pod), 0) + 1
+            self._failed[self._exit_count_key(run.pod)] = self._failed.get(self._exit_count_key(run.pod), 0) + 1
         ended = lifecycle.ended_state(code=code, reason=run.reason, message=run.message, started=run.started, now=now)
         run.process = None
         if not lifecycle.restarts(run.pod["spec"].get("restartPolicy") or "Always", code):
@@ -244,7 +244,7 @@ class Kubelet(Controller):
         self._flush(run)
         return wait_s
 
-    def _fate(self, pod: Object) -> str:
+    def _exit_count_key(self, pod: Object) -> str:
         """What ``exit-code-times`` counts by: the pod's name under its owner, over all its re-creations."""
         owner = owner_of(pod)
         return f"{key_of(pod)}/{owner['uid'] if owner else uid_of(pod)}"
@@ -284,7 +284,7 @@ class Kubelet(Controller):
             self.client.delete(PODS.path(*split_key(key)), uid=uid_of(pod), grace_s=0)
         return None
 
-    def _bury(self, key: str, run: Run) -> None:
+    def _cleanup(self, key: str, run: Run) -> None:
         if run.process:
             run.process.kill()
         if run.behaviour.process:

@@ -1,4 +1,4 @@
-"""Carries out what the trades decide through the member's API: one controller for every kind that has a trade."""
+"""Carries out what the operators decide through the member's API: one controller for every kind that has an operator."""
 
 import contextlib
 from functools import partial
@@ -9,8 +9,8 @@ from fleet.member.errors import MemberExists, MemberMissing
 from simulator.machinery.conditions import difference
 from simulator.machinery.controller import Cluster, Controller
 from simulator.machinery.objects import is_leaving, key_of, name_of, namespace_of, owner_of, phase_of, uid_of
-from simulator.operators.operator import Found, Step
-from simulator.operators.registry import TRADES
+from simulator.operators.operator import Dependents, ReconcileResult
+from simulator.operators.registry import OPERATORS
 
 GATHER_S = 0.02
 
@@ -23,8 +23,8 @@ class Operators(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._trades = {_key(t.resource): t for t in TRADES if cluster.serves(t.resource)}
-        self._jobs = {key: cluster.informer(trade.resource) for key, trade in self._trades.items()}
+        self._operators = {_key(t.resource): t for t in OPERATORS if cluster.serves(t.resource)}
+        self._jobs = {key: cluster.informer(operator.resource) for key, operator in self._operators.items()}
         self._children = {PODS: cluster.informer(PODS), JOBS: cluster.informer(JOBS)}
         for resource in (VOLCANO_POD_GROUPS, VOLCANO_COMMANDS):
             if cluster.serves(resource):
@@ -36,20 +36,20 @@ class Operators(Controller):
 
     def reconcile(self, key: str) -> float | None:
         group, kind, where = key.split("/", 2)
-        trade, informer = self._trades[f"{group}/{kind}"], self._jobs[f"{group}/{kind}"]
+        operator, informer = self._operators[f"{group}/{kind}"], self._jobs[f"{group}/{kind}"]
         job = informer.get(where)
         if job is None or is_leaving(job):
             return None
-        step = trade.step(job, self._found(job), self.clock.now())
+        step = operator.step(job, self._found(job), self.clock.now())
         self._carry_out(job, step)
         patch = difference(job.get("status") or {}, step.status)
         if patch:
-            path = trade.resource.path(namespace_of(job), name_of(job), "status")
+            path = operator.resource.path(namespace_of(job), name_of(job), "status")
             informer.learn(self.client.merge_patch(path, {"metadata": {"uid": uid_of(job)}, "status": patch}))
             self.queue.add_after(key, GATHER_S)
         return None
 
-    def _found(self, job: Object) -> Found:
+    def _found(self, job: Object) -> Dependents:
         def owned(resource: Resource) -> list[Object]:
             informer = self._children.get(resource)
             return informer.owned_by(uid_of(job)) if informer else []
@@ -60,9 +60,9 @@ class Operators(Controller):
         groups = owned(VOLCANO_POD_GROUPS)
         commands = owned(VOLCANO_COMMANDS)
         aborted = any(command.get("action") == "AbortJob" for command in commands)
-        return Found(owned(PODS), jobs, groups[0] if groups else None, aborted, running)
+        return Dependents(owned(PODS), jobs, groups[0] if groups else None, aborted, running)
 
-    def _carry_out(self, job: Object, step: Step) -> None:
+    def _carry_out(self, job: Object, step: ReconcileResult) -> None:
         namespace, uid = namespace_of(job), uid_of(job)
         for obj in step.remove:
             resource = JOBS if obj in self._children[JOBS].owned_by(uid) else PODS
@@ -92,7 +92,7 @@ class Operators(Controller):
         if owner and owner["kind"] == JOBS.kind and owner["apiVersion"] == JOBS.api_version:
             parent = self._children[JOBS].get(f"{namespace_of(child)}/{owner['name']}")
             owner = owner_of(parent) if parent else None
-        if owner and (key := _key_of(owner)) in self._trades:
+        if owner and (key := _key_of(owner)) in self._operators:
             self.queue.add_after(f"{key}/{namespace_of(child)}/{owner['name']}", GATHER_S)
 
 

@@ -14,7 +14,7 @@ from simulator.machinery.objects import Object, annotations_of, exit_code, is_le
 from simulator.node import lifecycle
 from simulator.operators import dlrover_master
 from simulator.operators.dlrover_master import MASTER, PREFIX
-from simulator.operators.operator import Found, Step, Trade, at
+from simulator.operators.operator import Dependents, Operator, ReconcileResult, at
 
 _ARGUMENTS = (
     "pending_timeout",
@@ -31,18 +31,18 @@ _COUNTED = {"pending": "Pending", "active": "Running", "succeeded": "Succeeded",
 _OVER = ("Succeeded", "Failed")
 
 
-class DlRover(Trade):
+class DlRover(Operator):
     resource = ELASTIC_JOBS
 
-    def step(self, job: Object, found: Found, now: float) -> Step:
+    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
         whole = copy.deepcopy(job.get("status") or {})
         status, before = whole.setdefault("status", {}), str(whole.get("phase") or "")
         if before in _OVER:
-            return Step(whole, annotate=dlrover_master.give_up(found.pods))
+            return ReconcileResult(whole, annotate=dlrover_master.give_up(found.pods))
         masters = sorted((pod for pod in found.pods if dlrover_master.role_of(pod) == MASTER), key=_index)
         failures = _failures(status, masters)
         status["replicaStatuses"] = _counts(found.pods, failures)
-        step = Step(whole)
+        step = ReconcileResult(whole)
         if not before:
             suspended = bool(job["spec"].get("suspend"))
             phase = "Suspended" if suspended else "Created"
@@ -79,7 +79,7 @@ class DlRover(Trade):
         elif phase == "Pending" and whole["phase"] == "Created":
             whole["phase"] = "Pending"
 
-    def _play_master(self, job: Object, found: Found, master: Object, step: Step) -> None:
+    def _play_master(self, job: Object, found: Dependents, master: Object, step: ReconcileResult) -> None:
         decision = dlrover_master.decide(job, found.pods, master)
         if decision.memory:
             step.annotate.append((master, decision.memory))

@@ -5,33 +5,33 @@ import copy
 from fleet.kube.resources import PODS, SERVICES, TRAINING_JOBS
 from simulator.machinery import conditions
 from simulator.machinery.objects import Object, annotations_of, name_of, phase_of
-from simulator.operators.operator import Found, Step, Trade, at, ended, surplus
+from simulator.operators.operator import Dependents, Operator, ReconcileResult, at, ended, surplus
 
 SUSPEND = ("scheduling.x-k8s.io/suspend", "job-supervisor.kube-ai.io/job-suspended")
 
 
-class Horovod(Trade):
+class Horovod(Operator):
     """A launcher once all workers are ready; the job is over with the launcher. There is no way back from suspension."""
 
     resource = TRAINING_JOBS
 
-    def step(self, job: Object, found: Found, now: float) -> Step:
+    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
         status = copy.deepcopy(job.get("status") or {})
         phase = status.get("phase") or "Created"
         if phase in ("Succeeded", "Failed"):
-            return Step(status, remove=ended(job, found))
+            return ReconcileResult(status, remove=ended(job, found))
         if phase == "Suspended" or any(annotations_of(job).get(note) == "true" for note in SUSPEND):
-            return Step({**status, "phase": "Suspended"}, remove=found.pods)
+            return ReconcileResult({**status, "phase": "Suspended"}, remove=found.pods)
         if phase == "Restarting" and found.pods:
-            return Step(status, remove=found.pods)
+            return ReconcileResult(status, remove=found.pods)
         at(status, "startTime", now)
         return self._run(job, found, status, now)
 
-    def _run(self, job: Object, found: Found, status: Object, now: float) -> Step:
+    def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
         roles = {name.lower(): spec for name, spec in job["spec"]["etReplicaSpecs"].items()}
         workers = [f"{name_of(job)}-worker-{i}" for i in range(int(roles["worker"].get("replicas") or 1))]
         launcher = f"{name_of(job)}-launcher"
-        step = Step(status, remove=surplus(found, [*workers, launcher]))
+        step = ReconcileResult(status, remove=surplus(found, [*workers, launcher]))
         for index, name in enumerate(workers):
             self._make(step, job, name, "worker", index, roles["worker"])
         phases = found.phases(workers)
@@ -68,7 +68,7 @@ class Horovod(Trade):
     def _say(self, status: Object, kind: str, words: str, now: float) -> None:
         conditions.put(status, kind, true=True, reason=kind, message=words, now=now)
 
-    def _make(self, step: Step, job: Object, name: str, role: str, index: int, spec: Object) -> None:
+    def _make(self, step: ReconcileResult, job: Object, name: str, role: str, index: int, spec: Object) -> None:
         labels = {
             "group-name": self.resource.group,
             "training-job-name": name_of(job),

@@ -10,11 +10,15 @@ from fleet.member.client import Object
 from fleet.member.errors import MemberMissing
 from simulator.machinery.controller import Cluster, Controller
 from simulator.machinery.objects import name_of, namespace_of, uid_of
-from simulator.operators.kubeflow.kinds import FAMILIES
-from simulator.operators.registry import TRADES
+from simulator.operators.kubeflow.kinds import KUBEFLOW_KINDS
+from simulator.operators.registry import OPERATORS
 
 DEPENDENTS = (PODS, JOBS, SERVICES, POD_GROUPS, VOLCANO_POD_GROUPS)
-OWNERS = (JOBS, *(family.resource for family in FAMILIES), *(trade.resource for trade in TRADES))
+OWNERS = (
+    JOBS,
+    *(kubeflow_kind.resource for kubeflow_kind in KUBEFLOW_KINDS),
+    *(operator.resource for operator in OPERATORS),
+)
 
 
 class Collector(Controller):

@@ -5,25 +5,25 @@ import copy
 from fleet.kube.resources import JOB_SETS, JOBS
 from simulator.machinery import conditions
 from simulator.machinery.objects import Object, is_true, labels_of, name_of
-from simulator.operators.operator import Found, Step, Trade
+from simulator.operators.operator import Dependents, Operator, ReconcileResult
 
 PREFIX = "jobset.sigs.k8s.io/"
 
 
-class JobSets(Trade):
+class JobSets(Operator):
     resource = JOB_SETS
 
-    def step(self, job: Object, found: Found, now: float) -> Step:
+    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
         status = copy.deepcopy(job.get("status") or {})
         status.setdefault("restarts", 0)
         if status.get("terminalState"):
-            return Step(
+            return ReconcileResult(
                 status,
                 remove=[each for each in found.jobs if not (is_true(each, "Complete") or is_true(each, "Failed"))],
             )
         if job["spec"].get("suspend"):
             self._say(status, "Suspended", "SuspendedJobs", "jobset is suspended", now)
-            return Step(status, remove=found.jobs)
+            return ReconcileResult(status, remove=found.jobs)
         if conditions.has(status, "Suspended"):
             conditions.deny(status, "Suspended", reason="ResumeJobs", message="jobset is resumed", now=now)
         attempt = str(status["restarts"])
@@ -31,13 +31,13 @@ class JobSets(Trade):
         current = [each for each in found.jobs if each not in older]
         self._judge(job, current, status, now)
         if str(status["restarts"]) != attempt:
-            return Step(status, remove=found.jobs)
+            return ReconcileResult(status, remove=found.jobs)
         self._count(job, current, found, status)
         due = self._due(job, current, found)
         made = [each for each in self._jobs(job, attempt) if labels_of(each)[f"{PREFIX}replicatedjob-name"] in due]
-        return Step(status, make=[] if older else [(JOBS, each) for each in made], remove=older)
+        return ReconcileResult(status, make=[] if older else [(JOBS, each) for each in made], remove=older)
 
-    def _due(self, job: Object, jobs: list[Object], found: Found) -> set[str]:
+    def _due(self, job: Object, jobs: list[Object], found: Dependents) -> set[str]:
         """The groups that depend on no other, or whose others are as far as they have to be."""
 
         def stands(group: Object, status: str) -> bool:
@@ -81,7 +81,7 @@ class JobSets(Trade):
     def _say(self, status: Object, kind: str, reason: str, words: str, now: float) -> None:
         conditions.put(status, kind, true=True, reason=reason, message=words, now=now)
 
-    def _count(self, job: Object, jobs: list[Object], found: Found, status: Object) -> None:
+    def _count(self, job: Object, jobs: list[Object], found: Dependents, status: Object) -> None:
         status["replicatedJobsStatus"] = []
         for group in job["spec"]["replicatedJobs"]:
             mine = [each for each in jobs if labels_of(each).get(f"{PREFIX}replicatedjob-name") == group["name"]]

@@ -1,7 +1,7 @@
-"""What the operators of other kinds than kubeflow's have in common: a trade looks at a job and says what should be. Pure.
+"""What the operators of other kinds than kubeflow's have in common. Pure.
 
-A trade makes a `Step` of a job and of what belongs to it: the objects that should exist, those that should not, the status.
-`operators` carries steps out; a step that changes nothing is the end of it.
+An operator makes a `ReconcileResult` of a job and its dependents: the objects that should exist, those that should not, and the
+status. `controller` carries results out; one that changes nothing ends the reconciliation.
 """
 
 import copy
@@ -15,12 +15,12 @@ from simulator.machinery.objects import Object, is_leaving, name_of, namespace_o
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 MADE = (PODS, JOBS, SERVICES, VOLCANO_POD_GROUPS)
-"""What a trade may make."""
+"""What an operator may make."""
 
 
 @dataclass(slots=True)
-class Found:
-    """What belongs to the job now."""
+class Dependents:
+    """The objects that belong to the job now."""
 
     pods: list[Object]
     jobs: list[Object] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Step:
+class ReconcileResult:
     status: Object
     make: list[tuple[Resource, Object]] = field(default_factory=list)
     """Made where they are missing."""
@@ -48,12 +48,12 @@ class Step:
     """Pods, and what to write on them."""
 
 
-class Trade:
+class Operator:
     """One kind of job; a subclass a kind."""
 
     resource: Resource
 
-    def step(self, job: Object, found: Found, now: float) -> Step:
+    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
         raise NotImplementedError
 
     def owned(self, job: Object, name: str, labels: dict[str, str] | None = None) -> Object:
@@ -69,19 +69,19 @@ class Trade:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
 
 
-def ended(job: Object, found: Found) -> list[Object]:
+def ended(job: Object, found: Dependents) -> list[Object]:
     """What is removed once a job is over, as its cleanPodPolicy has it: the pods still there that have not ended."""
     policy = str((job.get("spec") or {}).get("cleanPodPolicy") or "Running")
     finished = ("Succeeded", "Failed")
     return [pod for pod in found.pods if policy == "All" or (policy == "Running" and phase_of(pod) not in finished)]
 
 
-def surplus(found: Found, wanted: Iterable[str]) -> list[Object]:
+def surplus(found: Dependents, wanted: Iterable[str]) -> list[Object]:
     names = set(wanted)
     return [pod for pod in found.pods if name_of(pod) not in names]
 
 
-def lot(job: Object, word: str = "") -> str:
+def random_suffix(job: Object, word: str = "") -> str:
     """Five letters, always the same for the same job and word."""
     digest = hashlib.sha256(f"{uid_of(job)}/{word}".encode()).digest()
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:5])

@@ -1,9 +1,14 @@
 """The kinds that simulated clusters run: what each of the operators says it is for."""
 
 from fleet.kube.resources import JOBS, TRAIN_JOBS, Resource
-from simulator.operators.kubeflow.kinds import FAMILIES
-from simulator.operators.registry import TRADES
+from simulator.operators.kubeflow.kinds import KUBEFLOW_KINDS
+from simulator.operators.registry import OPERATORS
 
 PLAYED: frozenset[Resource] = frozenset(
-    {JOBS, TRAIN_JOBS, *(family.resource for family in FAMILIES), *(trade.resource for trade in TRADES)}
+    {
+        JOBS,
+        TRAIN_JOBS,
+        *(kubeflow_kind.resource for kubeflow_kind in KUBEFLOW_KINDS),
+        *(operator.resource for operator in OPERATORS),
+    }
 )

@@ -7,37 +7,37 @@ import copy
 
 from fleet.kube.resources import JOBS, PODS, RAY_JOBS
 from simulator.machinery.objects import Object, is_true, name_of
-from simulator.operators.operator import Found, Step, Trade, at, lot
+from simulator.operators.operator import Dependents, Operator, ReconcileResult, at, random_suffix
 
 SUBMITS = "K8sJobMode"
 LONG = {"convoy.dev/duration": "8760h"}
 """A Ray node lives until its cluster goes."""
 
 
-class Ray(Trade):
+class Ray(Operator):
     resource = RAY_JOBS
 
-    def step(self, job: Object, found: Found, now: float) -> Step:
+    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
         status, spec = copy.deepcopy(job.get("status") or {}), job["spec"]
         deployed = status.get("jobDeploymentStatus") or ""
         everything = [*found.pods, *found.jobs]
         if deployed in ("Complete", "Failed"):
-            return Step(status, remove=found.pods if spec.get("shutdownAfterJobFinishes") else [])
+            return ReconcileResult(status, remove=found.pods if spec.get("shutdownAfterJobFinishes") else [])
         if spec.get("suspend"):
             status["jobDeploymentStatus"] = "Suspending" if everything else "Suspended"
-            return Step(_without_cluster(status), remove=everything)
+            return ReconcileResult(_without_cluster(status), remove=everything)
         if deployed == "Retrying" and everything:
-            return Step(status, remove=everything)
+            return ReconcileResult(status, remove=everything)
         if deployed in ("", "Suspending", "Suspended", "Retrying"):
             status |= {"jobDeploymentStatus": "Initializing", "jobStatus": "PENDING"}
-            drawn = lot(job, f"cluster-{status.get('failed')}-{job['metadata'].get('generation')}")
+            drawn = random_suffix(job, f"cluster-{status.get('failed')}-{job['metadata'].get('generation')}")
             status["rayClusterName"] = f"{name_of(job)}-{drawn}"
         at(status, "startTime", now)
         return self._run(job, found, status, now)
 
-    def _run(self, job: Object, found: Found, status: Object, now: float) -> Step:
+    def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
         spec, nodes = job["spec"], self._nodes(job, status["rayClusterName"])
-        step = Step(status, make=[(PODS, node) for node in nodes])
+        step = ReconcileResult(status, make=[(PODS, node) for node in nodes])
         names = {name_of(node) for node in nodes}
         step.remove = [pod for pod in found.pods if name_of(pod) not in names]
         phases = found.phases(name_of(node) for node in nodes)
@@ -50,10 +50,10 @@ class Ray(Trade):
             ends = {"Succeeded": "SUCCEEDED", "Failed": "FAILED"}
             self._enter(job, status, ends.get(phases[0], "RUNNING" if ready else "PENDING"), now)
         if status["jobDeploymentStatus"] == "Retrying":
-            return Step(status, remove=[*found.pods, *found.jobs])
+            return ReconcileResult(status, remove=[*found.pods, *found.jobs])
         return step
 
-    def _follow(self, job: Object, found: Found, status: Object, now: float) -> None:
+    def _follow(self, job: Object, found: Dependents, status: Object, now: float) -> None:
         for each in found.jobs:
             ends = {"SUCCEEDED": is_true(each, "Complete"), "FAILED": is_true(each, "Failed")}
             running = "RUNNING" if found.running.get(name_of(each)) else "PENDING"
@@ -92,7 +92,7 @@ class Ray(Trade):
             "ray.io/is-ray-node": "yes",
         }
         labels["ray.io/replica-index"] = str(index)
-        pod = self.pod(job, f"{stem}-{lot(job, f'{stem}-{index}')}", template, labels, "Always")
+        pod = self.pod(job, f"{stem}-{random_suffix(job, f'{stem}-{index}')}", template, labels, "Always")
         pod["metadata"]["annotations"] = {**LONG, **pod["metadata"]["annotations"]}
         return pod
 

@@ -1,11 +1,11 @@
-"""Every trade there is."""
+"""Every operator there is."""
 
 from simulator.operators.dlrover import DlRover
 from simulator.operators.elastic import Horovod
 from simulator.operators.jobset import JobSets
-from simulator.operators.operator import Trade
+from simulator.operators.operator import Operator
 from simulator.operators.ray import Ray
 from simulator.operators.spark import Spark
 from simulator.operators.volcano import Volcano
 
-TRADES: tuple[Trade, ...] = (Horovod(), DlRover(), Ray(), JobSets(), Spark(), Volcano())
+OPERATORS: tuple[Operator, ...] = (Horovod(), DlRover(), Ray(), JobSets(), Spark(), Volcano())

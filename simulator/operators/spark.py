@@ -7,33 +7,33 @@ import re
 from fleet.kube.resources import PODS, SPARK_APPLICATIONS
 from simulator.machinery.clock import stamp
 from simulator.machinery.objects import Object, exit_code, name_of
-from simulator.operators.operator import Found, Step, Trade, lot
+from simulator.operators.operator import Dependents, Operator, ReconcileResult, random_suffix
 
 _MEMORY = re.compile(r"^(\d+)([kmgt]?)i?b?$", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 OVER = ("COMPLETED", "FAILED")
 
 
-class Spark(Trade):
+class Spark(Operator):
     resource = SPARK_APPLICATIONS
 
-    def step(self, job: Object, found: Found, now: float) -> Step:
+    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
         status = copy.deepcopy(job.get("status") or {})
         state = (status.get("applicationState") or {}).get("state") or ""
         driver = f"{name_of(job)}-driver"
         executors = [pod for pod in found.pods if name_of(pod) != driver]
         if state in OVER:
-            return Step(status, remove=executors)
+            return ReconcileResult(status, remove=executors)
         if job["spec"].get("suspend"):
             return self._enter(status, "SUSPENDING" if found.pods else "SUSPENDED", remove=found.pods)
         if state == "PENDING_RERUN" and found.pods:
-            return Step(status, remove=found.pods)
+            return ReconcileResult(status, remove=found.pods)
         if state in ("", "PENDING_RERUN", "SUSPENDING", "SUSPENDED"):
             status["executionAttempts"] = int(status.get("executionAttempts") or 0) + 1
             status |= {"submissionAttempts": 1, "lastSubmissionAttemptTime": stamp(now)}
         return self._run(job, found, status, now)
 
-    def _run(self, job: Object, found: Found, status: Object, now: float) -> Step:
+    def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
         driver = self._pod(job, f"{name_of(job)}-driver", "driver", {"spark-role": "driver"})
         [phase] = found.phases([name_of(driver)])
         status["driverInfo"] = {"podName": name_of(driver)}
@@ -51,7 +51,7 @@ class Spark(Trade):
         step.make = [(PODS, driver)]
         return step
 
-    def _end(self, job: Object, found: Found, status: Object, phase: str, now: float) -> Step:
+    def _end(self, job: Object, found: Dependents, status: Object, phase: str, now: float) -> ReconcileResult:
         policy = job["spec"].get("restartPolicy") or {}
         tries = int(status["executionAttempts"])
         again = policy.get("type") == "Always" or (
@@ -66,9 +66,11 @@ class Spark(Trade):
         words = f"driver container failed with ExitCode: {code}" if phase == "Failed" else ""
         return self._enter(status, "COMPLETED" if phase == "Succeeded" else "FAILED", words)
 
-    def _enter(self, status: Object, state: str, words: str = "", remove: list[Object] | None = None) -> Step:
+    def _enter(
+        self, status: Object, state: str, words: str = "", remove: list[Object] | None = None
+    ) -> ReconcileResult:
         status["applicationState"] = {"state": state, **({"errorMessage": words} if words else {})}
-        return Step(status, remove=remove or [])
+        return ReconcileResult(status, remove=remove or [])
 
     def _executors(self, job: Object) -> list[Object]:
         spec = job["spec"]
@@ -76,7 +78,7 @@ class Spark(Trade):
         count = int(1 if given is None else given)
         if dynamic.get("enabled"):
             count = int(dynamic.get("initialExecutors") or dynamic.get("minExecutors") or 1)
-        stem = f"{name_of(job)}-{lot(job)}-exec"
+        stem = f"{name_of(job)}-{random_suffix(job)}-exec"
         return [
             self._pod(job, f"{stem}-{n}", "executor", {"spark-role": "executor", "spark-exec-id": str(n)})
             for n in range(1, count + 1)

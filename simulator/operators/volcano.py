@@ -6,7 +6,7 @@ from fleet.core import units
 from fleet.kube.resources import PODS, VOLCANO_JOBS, VOLCANO_POD_GROUPS, Resource
 from simulator.machinery.clock import stamp
 from simulator.machinery.objects import Object, annotations_of, name_of, phase_of, uid_of
-from simulator.operators.operator import Found, Step, Trade, surplus
+from simulator.operators.operator import Dependents, Operator, ReconcileResult, surplus
 from simulator.scheduler.packing import TASK_AFFINITY, VOLCANO, VOLCANO_GROUP, VOLCANO_ROLE
 
 OVER = ("Completed", "Failed", "Aborted", "Terminated")
@@ -20,15 +20,15 @@ _ACTIONS = {
 _ENDS = {"Aborting": "Aborted", "Terminating": "Terminated", "Completing": "Completed", "Restarting": "Pending"}
 
 
-class Volcano(Trade):
+class Volcano(Operator):
     resource = VOLCANO_JOBS
 
-    def step(self, job: Object, found: Found, now: float) -> Step:
+    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
         status = copy.deepcopy(job.get("status") or {})
         phase = (status.get("state") or {}).get("phase") or "Pending"
         live = [pod for pod in found.pods if phase_of(pod) in ("Pending", "Running")]
         if phase in OVER:
-            return Step(status, remove=live)
+            return ReconcileResult(status, remove=live)
         if found.aborted and phase not in _ENDS:
             return self._enter(status, "Aborting", now, remove=found.pods)
         if phase in _ENDS:
@@ -36,7 +36,7 @@ class Volcano(Trade):
             return self._enter(status, phase, now, remove=gone) if gone else self._enter(status, _ENDS[phase], now)
         return self._run(job, found, status, now)
 
-    def _run(self, job: Object, found: Found, status: Object, now: float) -> Step:
+    def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
         pods = self._pods(job)
         group = self._group(job, pods)
         let_in = ((found.group or {}).get("status") or {}).get("phase") not in (None, "", "Pending")
@@ -51,7 +51,7 @@ class Volcano(Trade):
             step.remove = surplus(found, names)
         return step
 
-    def _judge(self, job: Object, status: Object, phases: dict[str, str], now: float) -> Step:
+    def _judge(self, job: Object, status: Object, phases: dict[str, str], now: float) -> ReconcileResult:
         """What a policy asks for; else the job ends when every pod has."""
         action = self._action(job, phases)
         retries = int(status.get("retryCount") or 0)
@@ -81,10 +81,10 @@ class Volcano(Trade):
                     return str(policy["action"])
         return ""
 
-    def _enter(self, status: Object, phase: str, now: float, remove: list[Object] | None = None) -> Step:
+    def _enter(self, status: Object, phase: str, now: float, remove: list[Object] | None = None) -> ReconcileResult:
         if (status.get("state") or {}).get("phase") != phase:
             status["state"] = {"phase": phase, "lastTransitionTime": stamp(now)}
-        return Step(status, remove=remove or [])
+        return ReconcileResult(status, remove=remove or [])
 
     def _group(self, job: Object, pods: list[tuple[str, Object]]) -> tuple[Resource, Object]:
         spec = job["spec"]

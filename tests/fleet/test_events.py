@@ -25,9 +25,9 @@ class Layer:
 
 def tell(layer, monkeypatch) -> None:
     monkeypatch.setattr(events, "get_channel_layer", lambda: layer)
-    carrier = background_sender.Courier()
-    carrier.carry(lambda: events._push([(CHANGE, 7)]))
-    carrier.stop()
+    sender = background_sender.BackgroundSender()
+    sender.send(lambda: events._push([(CHANGE, 7)]))
+    sender.stop()
 
 
 @pytest.mark.parametrize("fails", [0, 1])

@@ -198,14 +198,14 @@ class Members:
 
     def end_those_whose_time_is_over(self, now: datetime) -> int:
         from jobs.kinds import registry
-        from jobs.services.follow.status import JobsFollower
+        from jobs.services.follow.status import JobEventHandler
 
         over: dict[int, list[dict[str, Any]]] = defaultdict(list)
         while self.running and self.running[0][0] <= now:
             _, _, cluster, copy = heapq.heappop(self.running)
             over[cluster].append(copy)
         for cluster, copies in over.items():
-            JobsFollower().observed(cluster, registry.of("batch/v1", "Job").resource, copies, now)
+            JobEventHandler().on_update(cluster, registry.of("batch/v1", "Job").resource, copies, now)
         return sum(map(len, over.values()))
 
 

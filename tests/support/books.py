@@ -12,7 +12,7 @@ from fleet.models import Cluster, Hold
 from jobs import snapshot
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.scheduling import loop
 from jobs.services.submission import manifests, submit
 from tests.quotas.core.builders import quota
@@ -63,7 +63,7 @@ def report(name: str, condition: str, *, on: Cluster | None = None, now: datetim
     job = Job.objects.get(name=name)
     where = on.pk if on else job.cluster_id or Work.objects.get(job_uid=job.uid, attempt=job.attempt).cluster_id
     status = {"conditions": [{"type": condition, "status": "True"}]}
-    JobsFollower().observed(where, resource(name), [copy(name, status)], now or timezone.now())
+    JobEventHandler().on_update(where, resource(name), [copy(name, status)], now or timezone.now())
 
 
 def copy(name: str, status: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from fleet.member.client import MemberClient, Object
 from fleet.models import Cluster
 from fleet.services import clusters
 from jobs.services.dispatch import dispatcher
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import works
 from simulator.apiserver.server import ApiServer
 from simulator.member import define
@@ -45,7 +45,7 @@ class PassiveMember:
 
     def report(self, resource: Resource, namespace: str = "default") -> None:
         """The member's watch shows every object as it is now."""
-        JobsFollower().observed(self.cluster.pk, resource, self.items(resource, namespace), timezone.now())
+        JobEventHandler().on_update(self.cluster.pk, resource, self.items(resource, namespace), timezone.now())
 
     def work(self, resource: Resource, now: datetime | None = None) -> None:
         """Workers do everything that is due, and try again what could not be done at once."""

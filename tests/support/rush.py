@@ -15,7 +15,7 @@ from django.db import connections
 from django.utils import timezone
 
 from fleet.core import marks
-from fleet.core.observed import Mark, NodeSeen, OwnPod, PodSeen
+from fleet.core.observed import Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.errors import Conflict, NotFound
 from fleet.models import Cluster
 from fleet.services import clusters
@@ -25,7 +25,7 @@ from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.follow import sweep
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import works
 from jobs.services.scheduling import loop
 from jobs.services.submission import actions
@@ -48,7 +48,7 @@ class Watcher:
             supply = self._supplies.get(cluster.pk)
             if supply is None:
                 supply = self._supplies[cluster.pk] = NodePodSync(cluster.pk)
-                supply.list_nodes([NodeSeen("node", True, False, {}, [], NODE)])
+                supply.list_nodes([ObservedNode("node", True, False, {}, [], NODE)])
                 supply.list_pods([])
             self._report(cluster, supply)
 
@@ -67,20 +67,22 @@ class Watcher:
             by_kind.setdefault((work.api_version, work.kind), []).append(_copy(work, done))
         now = timezone.now()
         changed = {(mark.job_uid, mark.attempt) for mark in supply.write(now)}
-        follower = JobsFollower()
+        follower = JobEventHandler()
         for (api_version, kind), objects in by_kind.items():
-            follower.observed(cluster.pk, registry.of(api_version, kind).resource, objects, now)
+            follower.on_update(cluster.pk, registry.of(api_version, kind).resource, objects, now)
         if changed:
-            follower.pods_changed(cluster.pk, changed, now)
+            follower.on_pods_changed(cluster.pk, changed, now)
 
 
-def _pod(work: Work) -> PodSeen:
+def _pod(work: Work) -> ObservedPod:
     now = timezone.now()
     own = OwnPod(
         mark=Mark(work.job_uid, work.attempt), uid=f"{work.job_uid}-{work.attempt}", role="Master", index=0,
         phase="Running", ready_containers=1, containers=1, restarts=0, reason="", message="", created_at=now, started_at=now,
     )  # fmt: skip
-    return PodSeen(work.namespace, f"{work.name}-{work.attempt}", "node", True, {"nvidia.com/gpu": 1, "pods": 1}, own)
+    return ObservedPod(
+        work.namespace, f"{work.name}-{work.attempt}", "node", True, {"nvidia.com/gpu": 1, "pods": 1}, own
+    )
 
 
 def _copy(work: Work, done: bool) -> dict[str, Any]:

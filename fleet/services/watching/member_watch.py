@@ -176,7 +176,7 @@ class MemberWatch:
             reports.record_unwritable(self._cluster_id, left_out, e, now)
             return self._sync.write(now)
 
-    def _read_pod(self, body: dict[str, Any]) -> observed.PodSeen:
+    def _read_pod(self, body: dict[str, Any]) -> observed.ObservedPod:
         return observed.pod(body, event_handlers.pod_role, self._proves)
 
     def _disown_unproven(self, pods: Batch | None) -> None:

@@ -18,7 +18,7 @@ from django.db.models import Model
 
 from fleet import events, journal
 from fleet.core.capacity import Difference, Ledger, Stand
-from fleet.core.observed import Key, Mark, NodeSeen, OwnPod, PodSeen
+from fleet.core.observed import Key, Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.models import Cluster, Hold, Node, Pod
 from fleet.services import clusters
 
@@ -42,23 +42,23 @@ class ClusterGone(Exception):
 class NodePodSync:
     cluster_id: int
     ledger: Ledger = field(default_factory=Ledger)
-    _own: dict[Key, PodSeen] = field(default_factory=dict)
-    _written: dict[Key, PodSeen] = field(default_factory=dict)
+    _own: dict[Key, ObservedPod] = field(default_factory=dict)
+    _written: dict[Key, ObservedPod] = field(default_factory=dict)
     _touched: set[Key] = field(default_factory=set)
     _nodes_listed: bool = False
     _pods_listed: bool = False
     _listed_again: bool = False
 
-    def list_nodes(self, nodes: Sequence[NodeSeen]) -> None:
+    def list_nodes(self, nodes: Sequence[ObservedNode]) -> None:
         self.ledger.relist_nodes(nodes)
         self._nodes_listed = self._listed_again = True
 
-    def list_pods(self, pods: Sequence[PodSeen]) -> None:
+    def list_pods(self, pods: Sequence[ObservedPod]) -> None:
         self.ledger.relist_pods(pods)
         self._own = {pod.key: pod for pod in pods if pod.own}
         self._pods_listed = self._listed_again = True
 
-    def see_pod(self, pod: PodSeen) -> None:
+    def see_pod(self, pod: ObservedPod) -> None:
         self.ledger.see_pod(pod)
         if pod.own:
             self._own[pod.key] = pod
@@ -135,7 +135,7 @@ class NodePodSync:
         return before is None or (pod.node, pod.own) != (before.node, before.own)
 
     def _commit(
-        self, nodes: Difference, pods: dict[Key, PodSeen], gone: list[Key], marks: set[Mark], now: datetime
+        self, nodes: Difference, pods: dict[Key, ObservedPod], gone: list[Key], marks: set[Mark], now: datetime
     ) -> None:
         with transaction.atomic():
             cluster = self._lock_cluster()
@@ -154,7 +154,7 @@ class NodePodSync:
             raise ClusterGone
         return cluster
 
-    def _write_pods(self, pods: dict[Key, PodSeen], gone: list[Key]) -> list[journal.Change]:
+    def _write_pods(self, pods: dict[Key, ObservedPod], gone: list[Key]) -> list[journal.Change]:
         rows = [_pod_row(self.cluster_id, pod, pod.own) for pod in pods.values() if pod.own]
         Pod.objects.bulk_create(
             rows,
@@ -227,7 +227,7 @@ def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:
     return (names[i : i + _AT_ONCE] for i in range(0, len(names), _AT_ONCE))
 
 
-def _pod_change(pod: PodSeen, action: journal.Action) -> journal.Change:
+def _pod_change(pod: ObservedPod, action: journal.Action) -> journal.Change:
     return journal.Change("Pod", pod.namespace, pod.name, pod.own.uid if pod.own else "", action)
 
 
@@ -258,7 +258,7 @@ def _node_row(cluster_id: int, name: str, stand: Stand) -> Node:
     )
 
 
-def _pod_row(cluster_id: int, pod: PodSeen, own: OwnPod) -> Pod:
+def _pod_row(cluster_id: int, pod: ObservedPod, own: OwnPod) -> Pod:
     return Pod(
         cluster_id=cluster_id,
         namespace=pod.namespace,
@@ -280,7 +280,7 @@ def _pod_row(cluster_id: int, pod: PodSeen, own: OwnPod) -> Pod:
     )
 
 
-def _pod_seen(row: Pod) -> PodSeen:
+def _pod_seen(row: Pod) -> ObservedPod:
     own = OwnPod(
         mark=Mark(row.job_uid, row.attempt),
         uid=row.uid,
@@ -295,9 +295,9 @@ def _pod_seen(row: Pod) -> PodSeen:
         created_at=row.created_at,
         started_at=row.started_at,
     )
-    return PodSeen(row.namespace, row.name, row.node, counts=False, request={}, own=own)
+    return ObservedPod(row.namespace, row.name, row.node, counts=False, request={}, own=own)
 
 
 def _stand(row: Node) -> Stand:
-    seen = NodeSeen(row.name, row.ready, row.unschedulable, row.labels, row.taints, row.allocatable, row.address)
+    seen = ObservedNode(row.name, row.ready, row.unschedulable, row.labels, row.taints, row.allocatable, row.address)
     return seen, row.requested

@@ -55,14 +55,14 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
             if batch is None:
                 continue
             if batch.gone:
-                _hand_over(handler.vanished, cluster_id, resource, [item.value for item in batch.gone], now)
+                _hand_over(handler.on_delete, cluster_id, resource, [item.value for item in batch.gone], now)
             if batch.present:
-                _hand_over(handler.observed, cluster_id, resource, list(batch.present.values()), now)
+                _hand_over(handler.on_update, cluster_id, resource, list(batch.present.values()), now)
             if batch.listed:
                 requested = now - timedelta(seconds=time.monotonic() - batch.began)
-                handler.synced(cluster_id, resource, _keys(batch.present.values()), requested, now)
+                handler.on_resync(cluster_id, resource, _keys(batch.present.values()), requested, now)
         if pod_keys:
-            handler.pods_changed(cluster_id, pod_keys, now)
+            handler.on_pods_changed(cluster_id, pod_keys, now)
 
 
 Report = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], None]

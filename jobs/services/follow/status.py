@@ -76,7 +76,7 @@ class StatusBatch:
 _REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "finished_at", "charge", "reclaim")
 
 
-class JobsFollower:
+class JobEventHandler:
     """The handler that the fleet's watcher calls with batches of a member's objects and pods."""
 
     def resources(self) -> list[Resource]:
@@ -90,7 +90,7 @@ class JobsFollower:
         return service_accounts.needs()
 
     @transaction.atomic
-    def observed(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
+    def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         copies, newer = member_copies.judge(cluster_id, resource, objects, now)
         jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in (*copies, *newer))}
         copies += member_copies.adopt(cluster_id, resource, jobs, newer, now)
@@ -109,14 +109,14 @@ class JobsFollower:
                 _take(job, found.get("status") or {}, running[job.uid, attempt], batch)
         batch.write()
 
-    def vanished(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
+    def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         """Objects deleted in the member, by Convoy or others. An end they had reported counts before their deletion."""
         copies, _ = member_copies.judge(cluster_id, resource, objects, now)
         _take_ends(copies, now)
         for key, _ in copies:
             _missing(cluster_id, key, now)
 
-    def synced(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
+    def on_resync(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
         """After a complete list: copies that should be in it and are not were deleted while no watch was open.
 
         A copy made after the list was requested may well be missing from it.
@@ -137,7 +137,7 @@ class JobsFollower:
         return provenance.unmarked(cluster_id, claims)
 
     @transaction.atomic
-    def pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
+    def on_pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
         """Updates jobs whose pods changed: some kinds report through pods only, and a waiting reason counts running pods."""
         jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
         running = _running(cluster_id, jobs)
@@ -157,7 +157,7 @@ class JobsFollower:
 
 
 def register() -> None:
-    event_handlers.register(JobsFollower())
+    event_handlers.register(JobEventHandler())
 
 
 def _locked(uids: Iterable[UUID]) -> list[Job]:

@@ -15,9 +15,9 @@ from simulator.machinery.clock import Moments
 from simulator.machinery.conditions import difference
 from simulator.machinery.controller import Cluster, Controller
 from simulator.machinery.objects import controller_of, is_true, key_of, name_of, namespace_of, phase_of, uid_of
-from simulator.operators.kubeflow.kinds import FAMILIES
+from simulator.operators.kubeflow.kinds import KUBEFLOW_KINDS
 from simulator.operators.kubeflow.plan import Decision, Times, decide, is_ours
-from simulator.operators.kubeflow.pods import Family, own_group, pod_of, service_of, volcano_group
+from simulator.operators.kubeflow.pods import KubeflowKind, own_group, pod_of, service_of, volcano_group
 
 GATHER_S = 0.02
 """Pods of one job change together: waiting this long turns their changes into one write."""
@@ -31,7 +31,7 @@ class KubeflowOperator(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._families = {f.kind: f for f in FAMILIES if cluster.serves(f.resource)}
+        self._families = {f.kind: f for f in KUBEFLOW_KINDS if cluster.serves(f.resource)}
         self._jobs = {kind: cluster.informer(f.resource) for kind, f in self._families.items()}
         self._pods = cluster.informer(PODS)
         self._groups = cluster.informer(VOLCANO_POD_GROUPS) if cluster.serves(VOLCANO_POD_GROUPS) else None
@@ -48,17 +48,17 @@ class KubeflowOperator(Controller):
 
     def reconcile(self, key: str) -> float | None:
         kind, _, where = key.partition("/")
-        family, job = self._families[kind], self._jobs[kind].get(where)
+        kubeflow_kind, job = self._families[kind], self._jobs[kind].get(where)
         if job is None or not is_ours(job):
             return None
         uid = uid_of(job)
         pods = [*self._pods.owned_by(uid), *map(self._as_pod, self._batch.owned_by(uid))]
-        decision = decide(family, job, pods, self._times(job))
+        decision = decide(kubeflow_kind, job, pods, self._times(job))
         if decision.expired:
-            self.client.delete(self._path(family, job), uid=uid)
+            self.client.delete(self._path(kubeflow_kind, job), uid=uid)
             return None
-        self._act(family, job, decision)
-        self._write_status(family, job, decision.status)
+        self._act(kubeflow_kind, job, decision)
+        self._write_status(kubeflow_kind, job, decision.status)
         return decision.again_s
 
     def _on_job(self, kind: str, change: str, job: Object) -> None:
@@ -92,7 +92,7 @@ class KubeflowOperator(Controller):
             replaced=self._replaced.get(uid, 0),
         )
 
-    def _act(self, family: Family, job: Object, decision: Decision) -> None:
+    def _act(self, kubeflow_kind: KubeflowKind, job: Object, decision: Decision) -> None:
         namespace = namespace_of(job)
         self._replaced[uid_of(job)] = self._replaced.get(uid_of(job), 0) + decision.replaced
         jobs = {name_of(each) for each in self._batch.owned_by(uid_of(job))}
@@ -102,28 +102,28 @@ class KubeflowOperator(Controller):
                     self.client.delete(JOBS.path(namespace, name), propagation="Background")
                 else:
                     self._pods.learn_if_object(self.client.delete(PODS.path(namespace, name)))
-        for name in decision.drop_services if family.services else ():
+        for name in decision.drop_services if kubeflow_kind.services else ():
             with contextlib.suppress(MemberMissing):
                 self.client.delete(SERVICES.path(namespace, name))
-        group = own_group(family, job)
+        group = own_group(kubeflow_kind, job)
         if group and decision.drop_group:
             with contextlib.suppress(MemberMissing):
                 self.client.delete(group[0].path(namespace, name_of(group[1])))
         elif group and decision.create:
             self._create(group[0].path(namespace), group[1])
-        if decision.create and self._is_let_in(family, job):
-            self._make(family, job, decision)
+        if decision.create and self._is_let_in(kubeflow_kind, job):
+            self._make(kubeflow_kind, job, decision)
 
-    def _make(self, family: Family, job: Object, decision: Decision) -> None:
+    def _make(self, kubeflow_kind: KubeflowKind, job: Object, decision: Decision) -> None:
         namespace = namespace_of(job)
-        for resource, body in family.extras(job):
+        for resource, body in kubeflow_kind.extras(job):
             self._create(resource.path(namespace), body)
         for role, index in decision.create:
-            if family.services:
-                self._create(SERVICES.path(namespace), service_of(family, job, role, index))
-            pod = pod_of(family, job, role, index)
-            if family.made_by_job(role):
-                self._create(JOBS.path(namespace), family.job_of(job, pod), self._batch.learn)
+            if kubeflow_kind.services:
+                self._create(SERVICES.path(namespace), service_of(kubeflow_kind, job, role, index))
+            pod = pod_of(kubeflow_kind, job, role, index)
+            if kubeflow_kind.made_by_job(role):
+                self._create(JOBS.path(namespace), kubeflow_kind.job_of(job, pod), self._batch.learn)
             else:
                 self._create(PODS.path(namespace), pod, self._pods.learn)
 
@@ -134,8 +134,8 @@ class KubeflowOperator(Controller):
         phase = next((phase for phase, so in ends.items() if so), "Pending")
         return {"metadata": batch["metadata"], "spec": {}, "status": {"phase": phase}}
 
-    def _is_let_in(self, family: Family, job: Object) -> bool:
-        name = volcano_group(family, job)
+    def _is_let_in(self, kubeflow_kind: KubeflowKind, job: Object) -> bool:
+        name = volcano_group(kubeflow_kind, job)
         if not name or self._groups is None:
             return True
         group = self._groups.get(f"{namespace_of(job)}/{name}") or {}
@@ -145,7 +145,7 @@ class KubeflowOperator(Controller):
         with contextlib.suppress(MemberExists):
             learn(self.client.create(path, body))
 
-    def _write_status(self, family: Family, job: Object, status: Object) -> None:
+    def _write_status(self, kubeflow_kind: KubeflowKind, job: Object, status: Object) -> None:
         patch = difference(job.get("status") or {}, status)
         if not patch:
             return
@@ -155,7 +155,7 @@ class KubeflowOperator(Controller):
         if patch.get("completionTime"):
             self._completed.note(uid_of(job), now)
         body = {"metadata": {"uid": uid_of(job)}, "status": patch}
-        self._jobs[family.kind].learn(self.client.merge_patch(f"{self._path(family, job)}/status", body))
+        self._jobs[kubeflow_kind.kind].learn(self.client.merge_patch(f"{self._path(kubeflow_kind, job)}/status", body))
 
-    def _path(self, family: Family, job: Object) -> str:
-        return family.resource.path(namespace_of(job), name_of(job))
+    def _path(self, kubeflow_kind: KubeflowKind, job: Object) -> str:
+        return kubeflow_kind.resource.path(namespace_of(job), name_of(job))

@@ -2,10 +2,10 @@
 
 from fleet.kube.resources import JAX_JOBS
 from simulator.machinery.objects import Object
-from simulator.operators.kubeflow.pods import Counts, Family, replicas_of
+from simulator.operators.kubeflow.pods import Counts, KubeflowKind, replicas_of
 
 
-class Jax(Family):
+class Jax(KubeflowKind):
     resource = JAX_JOBS
     key = "jaxReplicaSpecs"
     roles = ("Worker",)

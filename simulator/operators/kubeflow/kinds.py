@@ -8,11 +8,11 @@ from simulator.machinery.objects import Object, namespace_of
 from simulator.operators.kubeflow.jax import Jax
 from simulator.operators.kubeflow.mpi import MpiV1, MpiV2
 from simulator.operators.kubeflow.paddle import Paddle
-from simulator.operators.kubeflow.pods import Counts, Family, replicas_of
+from simulator.operators.kubeflow.pods import Counts, KubeflowKind, replicas_of
 from simulator.operators.kubeflow.xgboost import XGBoost
 
 
-class PyTorch(Family):
+class PyTorch(KubeflowKind):
     resource = PYTORCH_JOBS
     key = "pytorchReplicaSpecs"
     roles = ("Master", "Worker")
@@ -93,7 +93,7 @@ class PyTorch(Family):
         }
 
 
-class TensorFlow(Family):
+class TensorFlow(KubeflowKind):
     resource = TF_JOBS
     key = "tfReplicaSpecs"
     roles = ("Chief", "Master", "PS", "Worker", "Evaluator")
@@ -140,4 +140,4 @@ class TensorFlow(Family):
         return f"{self.pod_name(job, role, index)}.{namespace_of(job)}.svc:{port}"
 
 
-FAMILIES: tuple[Family, ...] = (PyTorch(), TensorFlow(), Paddle(), XGBoost(), Jax(), MpiV1(), MpiV2())
+KUBEFLOW_KINDS: tuple[KubeflowKind, ...] = (PyTorch(), TensorFlow(), Paddle(), XGBoost(), Jax(), MpiV1(), MpiV2())

@@ -2,7 +2,7 @@
 
 from fleet.kube.resources import CONFIG_MAPS, JOBS, MPI_JOBS_V1, MPI_JOBS_V2, SECRETS, SERVICES, Resource
 from simulator.machinery.objects import Object, labels_of, name_of, namespace_of
-from simulator.operators.kubeflow.pods import PREFIX, Counts, Family, owned_meta, policy_of, replicas_of
+from simulator.operators.kubeflow.pods import PREFIX, Counts, KubeflowKind, owned_meta, policy_of, replicas_of
 
 _RUNNING = {"v1": "kubexec.sh", "v2beta1": "discover_hosts.sh"}
 _KEY = "c2ltdWxhdGVk"
@@ -14,7 +14,7 @@ _HOSTS = {
 }
 
 
-class MpiV1(Family):
+class MpiV1(KubeflowKind):
     resource = MPI_JOBS_V1
     key = "mpiReplicaSpecs"
     roles = ("Launcher", "Worker")

@@ -2,13 +2,13 @@
 
 from fleet.kube.resources import PADDLE_JOBS
 from simulator.machinery.objects import Object
-from simulator.operators.kubeflow.pods import PREFIX, Counts, Family, replicas_of
+from simulator.operators.kubeflow.pods import PREFIX, Counts, KubeflowKind, replicas_of
 
 _ENDPOINT = "PADDLE_MASTER"
 _POD_IP = "POD_IP_DUMMY"
 
 
-class Paddle(Family):
+class Paddle(KubeflowKind):
     resource = PADDLE_JOBS
     key = "paddleReplicaSpecs"
     roles = ("Master", "Worker")

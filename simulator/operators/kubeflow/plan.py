@@ -1,4 +1,4 @@
-"""What the training operator does next: (family, job, its pods, the time) -> pods, services, status. Pure.
+"""What the training operator does next: (kubeflow_kind, job, its pods, the time) -> pods, services, status. Pure.
 
 The rules are those all kinds of kubeflow.org/v1 share: conditions are final once Succeeded or Failed; suspension stops
 every clock; a failed pod is fatal, or replaced under its old name, as its role's restart policy says.
@@ -20,7 +20,7 @@ from simulator.machinery.objects import (
     phase_of,
     restarts_of,
 )
-from simulator.operators.kubeflow.pods import Count, Counts, Family, policy_of, replicas_of
+from simulator.operators.kubeflow.pods import Count, Counts, KubeflowKind, policy_of, replicas_of
 
 OURS = ("", "kubeflow.org/training-operator")
 RETRYABLE = 128
@@ -58,41 +58,41 @@ def is_ours(job: Object) -> bool:
     return not is_leaving(job) and str(policy_of(job).get("managedBy") or "") in OURS
 
 
-def decide(family: Family, job: Object, pods: list[Object], times: Times) -> Decision:
+def decide(kubeflow_kind: KubeflowKind, job: Object, pods: list[Object], times: Times) -> Decision:
     decision = Decision(status=copy.deepcopy(job.get("status") or {}))
     status = decision.status
     if not any(c["type"] == "Created" for c in status.get("conditions") or []):
-        _say(family, job, status, "Created", "Created", "is created.", times)
+        _say(kubeflow_kind, job, status, "Created", "Created", "is created.", times)
     if conditions.has(status, "Succeeded") or conditions.has(status, "Failed"):
         _clean_up(job, pods, decision, times)
         return decision
-    wrong = family.wrong(job)
+    wrong = kubeflow_kind.wrong(job)
     if wrong:
-        _finish(family, job, status, "Failed", "FailedValidation", f"can never run: {wrong}.", times)
+        _finish(kubeflow_kind, job, status, "Failed", "FailedValidation", f"can never run: {wrong}.", times)
     elif policy_of(job).get("suspend"):
-        _suspend(family, job, pods, decision, times)
+        _suspend(kubeflow_kind, job, pods, decision, times)
     else:
-        _run(family, job, pods, decision, times)
+        _run(kubeflow_kind, job, pods, decision, times)
     return decision
 
 
-def _run(family: Family, job: Object, pods: list[Object], decision: Decision, times: Times) -> None:
+def _run(kubeflow_kind: KubeflowKind, job: Object, pods: list[Object], decision: Decision, times: Times) -> None:
     status = decision.status
     started = times.started
     if conditions.has(status, "Suspended"):
-        _say(family, job, status, "Suspended", "Resumed", "is resumed.", times, true=False)
+        _say(kubeflow_kind, job, status, "Suspended", "Resumed", "is resumed.", times, true=False)
         started = None
     if started is None:
         started = times.now
         status["startTime"] = stamp(times.now)
-    over = _over_limit(family, job, pods, times, started)
+    over = _over_limit(kubeflow_kind, job, pods, times, started)
     if over:
         decision.delete += [name_of(pod) for pod in pods if not is_finished(pod) and not is_leaving(pod)]
-        _count_roles(family, job, pods, decision)
-        _finish(family, job, status, "Failed", "Failed", over, times)
+        _count_roles(kubeflow_kind, job, pods, decision)
+        _finish(kubeflow_kind, job, status, "Failed", "Failed", over, times)
         return
-    counts = _count_roles(family, job, pods, decision)
-    _judge(family, job, counts, decision, times)
+    counts = _count_roles(kubeflow_kind, job, pods, decision)
+    _judge(kubeflow_kind, job, counts, decision, times)
     if conditions.has(status, "Succeeded") or conditions.has(status, "Failed"):
         decision.create = []
         return
@@ -101,42 +101,44 @@ def _run(family: Family, job: Object, pods: list[Object], decision: Decision, ti
         decision.again_s = max(started + times.real(float(deadline)) - times.now, 0.0) + 0.001
 
 
-def _over_limit(family: Family, job: Object, pods: list[Object], times: Times, started: float) -> str:
+def _over_limit(kubeflow_kind: KubeflowKind, job: Object, pods: list[Object], times: Times, started: float) -> str:
     policy = policy_of(job)
     deadline, limit = policy.get("activeDeadlineSeconds"), policy.get("backoffLimit")
     if deadline is not None and times.now >= started + times.real(float(deadline)):
         return "has failed because it was active longer than specified deadline"
     if limit is None:
         return ""
-    patient = {role for role, spec in family.roles_of(job).items() if family.restart_policy_of(spec) != "Never"}
+    patient = {
+        role for role, spec in kubeflow_kind.roles_of(job).items() if kubeflow_kind.restart_policy_of(spec) != "Never"
+    }
     restarts = sum(
-        restarts_of(pod) for pod in pods if family.place_of(pod)[0] in patient and phase_of(pod) == "Running"
+        restarts_of(pod) for pod in pods if kubeflow_kind.place_of(pod)[0] in patient and phase_of(pod) == "Running"
     )
-    doomed = sum(1 for pod in pods if family.place_of(pod)[0] in patient and phase_of(pod) == "Failed")
+    doomed = sum(1 for pod in pods if kubeflow_kind.place_of(pod)[0] in patient and phase_of(pod) == "Failed")
     if restarts >= max(int(limit), 1) or (doomed and times.replaced + doomed > int(limit)):
         return "has failed because it has reached the specified backoff limit"
     return ""
 
 
-def _count_roles(family: Family, job: Object, pods: list[Object], decision: Decision) -> Counts:
+def _count_roles(kubeflow_kind: KubeflowKind, job: Object, pods: list[Object], decision: Decision) -> Counts:
     """Counts the pods of each role, and notes those to make, to replace and to remove."""
-    present = {family.place_of(pod): pod for pod in pods}
+    present = {kubeflow_kind.place_of(pod): pod for pod in pods}
     counts = {}
-    for role, spec in family.roles_of(job).items():
+    for role, spec in kubeflow_kind.roles_of(job).items():
         count = counts[role] = Count()
         for index in range(replicas_of(spec)):
             pod = present.pop((role, index), None)
             if pod is None:
                 decision.create.append((role, index))
             else:
-                policy = "Never" if family.made_by_job(role) else family.restart_policy_of(spec)
+                policy = "Never" if kubeflow_kind.made_by_job(role) else kubeflow_kind.restart_policy_of(spec)
                 _count_pod(pod, index, policy, count, decision)
         decision.status.setdefault("replicaStatuses", {})[role] = {
             **({"active": count.active} if count.active else {}),
             **({"succeeded": count.succeeded} if count.succeeded else {}),
             **({"failed": count.failed} if count.failed else {}),
         }
-    decision.create = [(role, index) for role, index in decision.create if family.due(job, role, counts)]
+    decision.create = [(role, index) for role, index in decision.create if kubeflow_kind.due(job, role, counts)]
     surplus = [name_of(pod) for pod in present.values() if not is_leaving(pod)]
     decision.delete += surplus
     decision.drop_services += surplus
@@ -163,28 +165,28 @@ def _count_pod(pod: Object, index: int, policy: str, count: Count, decision: Dec
                 decision.replaced += 1
 
 
-def _judge(family: Family, job: Object, counts: Counts, decision: Decision, times: Times) -> None:
+def _judge(kubeflow_kind: KubeflowKind, job: Object, counts: Counts, decision: Decision, times: Times) -> None:
     """Success before failure, failure before restart, restart before running."""
     status = decision.status
-    if family.succeeded(job, counts):
+    if kubeflow_kind.succeeded(job, counts):
         _fold_active(status)
-        _finish(family, job, status, "Succeeded", "Succeeded", "is successfully completed.", times)
+        _finish(kubeflow_kind, job, status, "Succeeded", "Succeeded", "is successfully completed.", times)
         return
     for role, count in counts.items():
-        if count.fatal and not family.tolerates(job, role):
+        if count.fatal and not kubeflow_kind.tolerates(job, role):
             words = f"is failed because {count.fatal} {role} replica(s) failed."
-            _finish(family, job, status, "Failed", "Failed", words, times)
+            _finish(kubeflow_kind, job, status, "Failed", "Failed", words, times)
             return
     for role, count in counts.items():
-        if count.failed and not family.tolerates(job, role):
+        if count.failed and not kubeflow_kind.tolerates(job, role):
             words = f"is restarting because {count.failed} {role} replica(s) failed."
-            _say(family, job, status, "Restarting", "Restarting", words, times)
+            _say(kubeflow_kind, job, status, "Restarting", "Restarting", words, times)
             return
-    if family.runs(job, counts):
-        _say(family, job, status, "Running", "Running", "is running.", times)
+    if kubeflow_kind.runs(job, counts):
+        _say(kubeflow_kind, job, status, "Running", "Running", "is running.", times)
 
 
-def _suspend(family: Family, job: Object, pods: list[Object], decision: Decision, times: Times) -> None:
+def _suspend(kubeflow_kind: KubeflowKind, job: Object, pods: list[Object], decision: Decision, times: Times) -> None:
     status = decision.status
     decision.delete += [name_of(pod) for pod in pods if not is_leaving(pod)]
     decision.drop_services += [name_of(pod) for pod in pods]
@@ -192,11 +194,11 @@ def _suspend(family: Family, job: Object, pods: list[Object], decision: Decision
     conditions.deny(
         status,
         "Running",
-        reason=f"{family.kind}Suspended",
-        message=f"{family.kind} {namespace_of(job)}/{name_of(job)} is suspended.",
+        reason=f"{kubeflow_kind.kind}Suspended",
+        message=f"{kubeflow_kind.kind} {namespace_of(job)}/{name_of(job)} is suspended.",
         now=times.now,
     )
-    _say(family, job, status, "Suspended", "Suspended", "is suspended.", times)
+    _say(kubeflow_kind, job, status, "Suspended", "Suspended", "is suspended.", times)
     status.pop("startTime", None)
     for replica in (status.get("replicaStatuses") or {}).values():
         replica.pop("active", None)
@@ -217,12 +219,14 @@ def _clean_up(job: Object, pods: list[Object], decision: Decision, times: Times)
         decision.again_s = max(left_s, 0.0) + 0.001
 
 
-def _finish(family: Family, job: Object, status: Object, kind: str, suffix: str, words: str, times: Times) -> None:
+def _finish(
+    kubeflow_kind: KubeflowKind, job: Object, status: Object, kind: str, suffix: str, words: str, times: Times
+) -> None:
     status["completionTime"] = stamp(times.now)
-    message = _message(family, job, words)
-    conditions.deny(status, "Running", reason=f"{family.kind}{suffix}", message=message, now=times.now)
-    conditions.deny(status, "Restarting", reason=f"{family.kind}{suffix}", message=message, now=times.now)
-    _say(family, job, status, kind, suffix, words, times)
+    message = _message(kubeflow_kind, job, words)
+    conditions.deny(status, "Running", reason=f"{kubeflow_kind.kind}{suffix}", message=message, now=times.now)
+    conditions.deny(status, "Restarting", reason=f"{kubeflow_kind.kind}{suffix}", message=message, now=times.now)
+    _say(kubeflow_kind, job, status, kind, suffix, words, times)
 
 
 def _fold_active(status: Object) -> None:
@@ -232,11 +236,19 @@ def _fold_active(status: Object) -> None:
 
 
 def _say(
-    family: Family, job: Object, status: Object, kind: str, suffix: str, words: str, times: Times, *, true: bool = True
+    kubeflow_kind: KubeflowKind,
+    job: Object,
+    status: Object,
+    kind: str,
+    suffix: str,
+    words: str,
+    times: Times,
+    *,
+    true: bool = True,
 ) -> None:
-    message = _message(family, job, words)
-    conditions.put(status, kind, true=true, reason=f"{family.kind}{suffix}", message=message, now=times.now)
+    message = _message(kubeflow_kind, job, words)
+    conditions.put(status, kind, true=true, reason=f"{kubeflow_kind.kind}{suffix}", message=message, now=times.now)
 
 
-def _message(family: Family, job: Object, words: str) -> str:
-    return f"{family.kind} {namespace_of(job)}/{name_of(job)} {words}"
+def _message(kubeflow_kind: KubeflowKind, job: Object, words: str) -> str:
+    return f"{kubeflow_kind.kind} {namespace_of(job)}/{name_of(job)} {words}"

@@ -1,4 +1,4 @@
-"""The pods, services and pod group a kubeflow.org job asks for, as its family says: names, labels, environment. Pure."""
+"""The pods, services and pod group a kubeflow.org job asks for, as its kubeflow_kind says: names, labels, environment. Pure."""
 
 import copy
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Count:
 Counts = dict[str, Count]
 
 
-class Family:
+class KubeflowKind:
     """What one kind of kubeflow.org job has of its own; a subclass a kind."""
 
     resource: Resource
@@ -88,7 +88,7 @@ class Family:
         return f"{name_of(job)}-{role.lower()}-{index}"
 
     def roles_of(self, job: Object) -> dict[str, Object]:
-        """Role -> its spec, in the family's order; role names are accepted in any case."""
+        """Role -> its spec, in the kubeflow_kind's order; role names are accepted in any case."""
         given = (job.get("spec") or {}).get(self.key) or {}
         known = {name.lower(): spec for name, spec in given.items()}
         return {role: known[role.lower()] for role in self.roles if known.get(role.lower())}
@@ -131,10 +131,10 @@ def policy_of(job: Object) -> Object:
     return dict((job.get("spec") or {}).get("runPolicy") or {})
 
 
-def own_group(family: Family, job: Object) -> tuple[Resource, Object] | None:
+def own_group(kubeflow_kind: KubeflowKind, job: Object) -> tuple[Resource, Object] | None:
     """The PodGroup this job brings along, when it states a scheduling policy and its pods name no group of their own."""
     scheduling = policy_of(job).get("schedulingPolicy")
-    roles = family.roles_of(job)
+    roles = kubeflow_kind.roles_of(job)
     templates = [spec.get("template") or {} for spec in roles.values()]
     if not scheduling or any(_group_of(template) for template in templates):
         return None
@@ -145,63 +145,68 @@ def own_group(family: Family, job: Object) -> tuple[Resource, Object] | None:
     for name in ("minResources", "scheduleTimeoutSeconds", "queue"):
         if scheduling.get(name):
             spec[name] = scheduling[name]
-    meta = {**_owned(family, job), "name": name_of(job)}
+    meta = {**_owned(kubeflow_kind, job), "name": name_of(job)}
     return resource, {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
 
 
-def volcano_group(family: Family, job: Object) -> str:
+def volcano_group(kubeflow_kind: KubeflowKind, job: Object) -> str:
     """The Volcano PodGroup that the job's pods wait for; empty when there is none."""
-    templates = [spec.get("template") or {} for spec in family.roles_of(job).values()]
+    templates = [spec.get("template") or {} for spec in kubeflow_kind.roles_of(job).values()]
     named = [annotations_of({"metadata": t.get("metadata") or {}}).get(VOLCANO_GROUP, "") for t in templates]
-    own = own_group(family, job)
+    own = own_group(kubeflow_kind, job)
     return next(filter(None, named), name_of(own[1]) if own and own[0] == VOLCANO_POD_GROUPS else "")
 
 
-def pod_of(family: Family, job: Object, role: str, index: int) -> Object:
-    role_spec = family.roles_of(job)[role]
+def pod_of(kubeflow_kind: KubeflowKind, job: Object, role: str, index: int) -> Object:
+    role_spec = kubeflow_kind.roles_of(job)[role]
     template = copy.deepcopy(role_spec.get("template") or {})
     meta, spec = template.get("metadata") or {}, template["spec"]
-    labels = {**(meta.get("labels") or {}), **family.labels(job, role, index)}
+    labels = {**(meta.get("labels") or {}), **kubeflow_kind.labels(job, role, index)}
     annotations = dict(meta.get("annotations") or {})
-    own = own_group(family, job)
+    own = own_group(kubeflow_kind, job)
     if own and own[0] == VOLCANO_POD_GROUPS:
         annotations |= {VOLCANO_GROUP: name_of(job), VOLCANO_ROLE: role.lower()}
     elif own:
         labels[POD_GROUP] = name_of(job)
-    policy = family.restart_policy_of(role_spec)
+    policy = kubeflow_kind.restart_policy_of(role_spec)
     spec["restartPolicy"] = "Never" if policy == "ExitCode" else policy
-    port = _add_port(family, spec)
-    env = [{"name": key, "value": value} for key, value in family.environment(job, role, index, port).items()]
+    port = _add_port(kubeflow_kind, spec)
+    env = [{"name": key, "value": value} for key, value in kubeflow_kind.environment(job, role, index, port).items()]
     for container in spec["containers"]:
         container["env"] = [*(container.get("env") or []), *env]
     made = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            **_owned(family, job),
-            "name": family.pod_name(job, role, index),
+            **_owned(kubeflow_kind, job),
+            "name": kubeflow_kind.pod_name(job, role, index),
             "labels": labels,
             "annotations": annotations,
         },
         "spec": spec,
     }
-    family.finish_pod(job, role, made)
+    kubeflow_kind.finish_pod(job, role, made)
     return made
 
 
-def service_of(family: Family, job: Object, role: str, index: int) -> Object:
-    labels = family.labels(job, role, index)
-    port = {"name": family.port_name, "port": family.port, "targetPort": family.port, "protocol": "TCP"}
+def service_of(kubeflow_kind: KubeflowKind, job: Object, role: str, index: int) -> Object:
+    labels = kubeflow_kind.labels(job, role, index)
+    port = {
+        "name": kubeflow_kind.port_name,
+        "port": kubeflow_kind.port,
+        "targetPort": kubeflow_kind.port,
+        "protocol": "TCP",
+    }
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {**_owned(family, job), "name": family.pod_name(job, role, index), "labels": labels},
+        "metadata": {**_owned(kubeflow_kind, job), "name": kubeflow_kind.pod_name(job, role, index), "labels": labels},
         "spec": {"clusterIP": "None", "selector": labels, "ports": [port]},
     }
 
 
-def owned_meta(family: Family, job: Object, name: str) -> Object:
-    return {**_owned(family, job), "name": name}
+def owned_meta(kubeflow_kind: KubeflowKind, job: Object, name: str) -> Object:
+    return {**_owned(kubeflow_kind, job), "name": name}
 
 
 def _group_of(template: Object) -> str:
@@ -210,18 +215,18 @@ def _group_of(template: Object) -> str:
     return str(group or "")
 
 
-def _owned(family: Family, job: Object) -> Object:
-    owner = owner_reference(job, family.resource.api_version, family.kind)
+def _owned(kubeflow_kind: KubeflowKind, job: Object) -> Object:
+    owner = owner_reference(job, kubeflow_kind.resource.api_version, kubeflow_kind.kind)
     return {"namespace": namespace_of(job), "ownerReferences": [owner]}
 
 
-def _add_port(family: Family, spec: Object) -> int:
-    if not family.container:
-        return family.port
-    main = next(c for c in spec["containers"] if c["name"] == family.container)
+def _add_port(kubeflow_kind: KubeflowKind, spec: Object) -> int:
+    if not kubeflow_kind.container:
+        return kubeflow_kind.port
+    main = next(c for c in spec["containers"] if c["name"] == kubeflow_kind.container)
     ports = main.setdefault("ports", [])
     for entry in ports:
-        if entry.get("name") == family.port_name:
+        if entry.get("name") == kubeflow_kind.port_name:
             return int(entry["containerPort"])
-    ports.append({"name": family.port_name, "containerPort": family.port, "protocol": "TCP"})
-    return family.port
+    ports.append({"name": kubeflow_kind.port_name, "containerPort": kubeflow_kind.port, "protocol": "TCP"})
+    return kubeflow_kind.port

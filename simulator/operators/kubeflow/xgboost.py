@@ -2,10 +2,10 @@
 
 from fleet.kube.resources import XGBOOST_JOBS
 from simulator.machinery.objects import Object
-from simulator.operators.kubeflow.pods import Counts, Family, replicas_of
+from simulator.operators.kubeflow.pods import Counts, KubeflowKind, replicas_of
 
 
-class XGBoost(Family):
+class XGBoost(KubeflowKind):
     resource = XGBOOST_JOBS
     key = "xgbReplicaSpecs"
     roles = ("Master", "Worker")

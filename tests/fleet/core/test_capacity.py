@@ -6,18 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.core.capacity import Ledger
-from fleet.core.observed import NodeSeen, PodSeen
+from fleet.core.observed import ObservedNode, ObservedPod
 
 NODES = ("n1", "n2", "n3")
 
 
 def node(name, gpus=8, ready=True, cordoned=False):
-    return NodeSeen(name, ready, cordoned, {}, [], {"gpu": gpus})
+    return ObservedNode(name, ready, cordoned, {}, [], {"gpu": gpus})
 
 
 def pod(name, on="", gpus=1, finished=False):
     counts = bool(on) and not finished
-    return PodSeen("ns", name, on, counts, {"gpu": gpus, "pods": 1} if counts else {})
+    return ObservedPod("ns", name, on, counts, {"gpu": gpus, "pods": 1} if counts else {})
 
 
 def settled(*nodes, pods=()):

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def only_own_followers(monkeypatch):
-    """Other apps' followers are not what is tested here; and links of former servers are of no use."""
-    monkeypatch.setattr(event_handlers, "_followers", [])
+def only_own_handlers(monkeypatch):
+    """Other apps' handlers are not what is tested here; and links of former servers are of no use."""
+    monkeypatch.setattr(event_handlers, "_handlers", [])
     monkeypatch.setattr(member_clients, "_clients", {})
     for signal in (signals.cluster_changed, signals.capacity_freed, signals.detaching):
         monkeypatch.setattr(signal, "receivers", [])

@@ -65,13 +65,13 @@ class Choosy:
     def pod_role(self, kind, labels):
         return "", 0
 
-    def observed(self, cluster_id, resource, objects, now):
+    def on_update(self, cluster_id, resource, objects, now):
         self.heard |= {each["metadata"]["name"] for each in objects if int(each["spec"]["n"]) >= 0}
 
-    def vanished(self, *_):
+    def on_delete(self, *_):
         pass
 
-    synced = pods_changed = vanished
+    on_resync = on_pods_changed = on_delete
 
 
 def test_it_hands_over_what_is_sound_when_one_object_is_not(north, watching):

@@ -208,19 +208,19 @@ class Notes:
     def pod_role(self, resource_kind, labels):
         return ("worker", int(labels.get("index", 0))) if resource_kind == "PyTorchJob" else ("", 0)
 
-    def observed(self, cluster_id, resource, objects, now):
+    def on_update(self, cluster_id, resource, objects, now):
         self.heard += [("observed", o["metadata"]["name"]) for o in objects]
 
-    def vanished(self, cluster_id, resource, objects, now):
+    def on_delete(self, cluster_id, resource, objects, now):
         self.heard += [("vanished", o["metadata"]["name"]) for o in objects]
 
-    def synced(self, cluster_id, resource, present, asked, now):
+    def on_resync(self, cluster_id, resource, present, asked, now):
         self.heard.append(("synced", present))
 
     def unmarked(self, cluster_id, claims):
         return set()
 
-    def pods_changed(self, cluster_id, keys, now):
+    def on_pods_changed(self, cluster_id, keys, now):
         self.heard.append(("pods", keys))
 
 
@@ -235,7 +235,7 @@ def pytorch_job(name="llama", labels=OURS):
     return {"metadata": {"name": name, "namespace": "team", "labels": labels}, "spec": {"pytorchReplicaSpecs": {}}}
 
 
-def test_it_tells_followers_of_jobs_that_come_and_go(north, watching, notes):
+def test_it_calls_handlers_for_jobs_that_come_and_go(north, watching, notes):
     serve(north, PYTORCH_JOBS)
     api(north).create(PYTORCH_JOBS.path("team"), pytorch_job())
     join(north)
@@ -248,7 +248,7 @@ def test_it_tells_followers_of_jobs_that_come_and_go(north, watching, notes):
     assert ("observed", "foreign") not in notes.heard
 
 
-def test_it_tells_followers_of_pods_after_their_rows_are_written(north, watching, notes):
+def test_it_calls_handlers_for_pods_after_their_rows_are_written(north, watching, notes):
     serve(north, PYTORCH_JOBS)
     add_node(north, "n1")
     row = join(north)
@@ -261,7 +261,7 @@ def test_it_tells_followers_of_pods_after_their_rows_are_written(north, watching
 
 def test_it_watches_a_kind_from_when_the_member_serves_it(north, watching, notes, monkeypatch):
     monkeypatch.setattr(notes, "resources", lambda: [ELASTIC])
-    monkeypatch.setattr(event_handlers, "_followers", [])
+    monkeypatch.setattr(event_handlers, "_handlers", [])
     row = join(north)
     event_handlers.register(notes)
     watching()

@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fleet.core import marks
-from fleet.core.observed import Mark, NodeSeen, OwnPod, PodSeen
+from fleet.core.observed import Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Hold, Lease, Node
 from fleet.services.watching.node_pod_sync import NodePodSync
 from jobs.models import Job, Work
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling import apply, lease, loop
 from jobs.services.scheduling.cache import SchedulerCache
@@ -50,7 +50,7 @@ class Member:
         self.supply = NodePodSync(self.row.pk)
         offered = {"cpu": 10**6, "memory": 2**50, GPU: GPUS, "pods": 1000}
         self.free = {f"{name}-{i}": GPUS for i in range(NODES)}
-        self.supply.list_nodes([NodeSeen(node, True, False, {}, [], offered) for node in self.free])
+        self.supply.list_nodes([ObservedNode(node, True, False, {}, [], offered) for node in self.free])
         self.supply.list_pods([])
         self.supply.write(NOON)
         self.gangs: dict[int, Gang] = {}
@@ -81,7 +81,7 @@ class Member:
         taken = min(gpus, self.free[node])
         self.free[node] -= taken
         self._others += 1
-        pod = PodSeen("other", f"pod-{self._others}", node, True, {GPU: taken, "pods": 1})
+        pod = ObservedPod("other", f"pod-{self._others}", node, True, {GPU: taken, "pods": 1})
         self._later(second, lambda: self.supply.see_pod(pod))
 
     def _bind(self, gang: Gang, second: int) -> None:
@@ -105,7 +105,7 @@ class Member:
         labels = {marks.JOB_UID: str(job.uid), marks.ATTEMPT: str(job.attempt)}
         status = {"conditions": [{"type": "Succeeded", "status": "True"}]}
         copy = {"metadata": {"name": job.name, "namespace": "default", "labels": labels}, "status": status}
-        self._later(second, lambda: JobsFollower().observed(self.row.pk, PYTORCH_JOBS, [copy], at(second)))
+        self._later(second, lambda: JobEventHandler().on_update(self.row.pk, PYTORCH_JOBS, [copy], at(second)))
 
     def _show(self, gang: Gang, second: int, phase: str = "Running") -> None:
         mark = Mark(gang.job.uid, gang.job.attempt)
@@ -114,7 +114,7 @@ class Member:
             phase = phase if node else "Pending"
             own = OwnPod(mark, f"{gang.job.uid}-{index}", "worker", index, phase, 1, 1, 0, "", "", NOON, None)
             counts = bool(node) and phase == "Running"
-            pod = PodSeen("default", f"{gang.job.name}-{index}", node, counts, {GPU: 1, "pods": 1}, own)
+            pod = ObservedPod("default", f"{gang.job.name}-{index}", node, counts, {GPU: 1, "pods": 1}, own)
             self._later(second, lambda pod=pod: self.supply.see_pod(pod))
 
     def _later(self, second: int, shown: Callable[[], object]) -> None:

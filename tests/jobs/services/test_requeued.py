@@ -10,7 +10,7 @@ from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
 from jobs.services.follow import health, sweep
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import failover
 from jobs.services.scheduling import preemption
 from jobs.services.submission import actions
@@ -183,7 +183,7 @@ def test_it_frees_the_quota_of_a_copy_that_failed_or_vanished_while_its_job_stoo
 def test_it_hears_that_the_copy_was_deleted_while_its_job_waits(policy):
     lost(policy)
     where = Cluster.objects.get().pk
-    JobsFollower().vanished(where, books.resource("llama"), [books.copy("llama", {})], timezone.now())
+    JobEventHandler().on_delete(where, books.resource("llama"), [books.copy("llama", {})], timezone.now())
     assert works() == {1: "Withdrawing"} and books.job("llama").state in Job.WAITING
 
 

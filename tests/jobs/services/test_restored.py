@@ -13,7 +13,7 @@ from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
 from jobs.services.dispatch import dispatcher
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import failover
 from jobs.services.submission import actions
 from tests.support import backup, books, quotas
@@ -39,10 +39,10 @@ def report(member: PassiveMember, condition: str = "") -> None:
     """A whole list of the member, as its watch begins with."""
     found = [{**each, "status": status_of(condition)} for each in member.items(PYTORCH_JOBS)]
     now = timezone.now()
-    JobsFollower().observed(member.cluster.pk, PYTORCH_JOBS, found, now)
+    JobEventHandler().on_update(member.cluster.pk, PYTORCH_JOBS, found, now)
     keys = {(work.job_uid, work.attempt) for work in Work.objects.filter(cluster=member.cluster) if found}
     later = now + timedelta(minutes=1)
-    JobsFollower().synced(member.cluster.pk, PYTORCH_JOBS, keys, later, later)
+    JobEventHandler().on_resync(member.cluster.pk, PYTORCH_JOBS, keys, later, later)
 
 
 def work(members: list[PassiveMember]) -> None:
@@ -275,7 +275,7 @@ def test_an_adopted_attempt_that_vanishes_is_followed_by_the_next_number(members
     goes_on(members, 1)
     found = here.client.get(PATH)
     here.client.delete(PATH, propagation="Background", uid=found["metadata"]["uid"])
-    JobsFollower().vanished(here.cluster.pk, PYTORCH_JOBS, [found], timezone.now())
+    JobEventHandler().on_delete(here.cluster.pk, PYTORCH_JOBS, [found], timezone.now())
     books.cycle()
     work(members)
     assert list(copies(members).values()) == [["2"]]

@@ -12,7 +12,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.follow import health
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import division, failover, works
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
@@ -96,7 +96,7 @@ def loses_its_copy_too_often():
     on_member()
     report("Running")
     here = Cluster.objects.get().pk
-    JobsFollower().vanished(here, books.resource("llama"), [books.copy("llama", {})], timezone.now())
+    JobEventHandler().on_delete(here, books.resource("llama"), [books.copy("llama", {})], timezone.now())
 
 
 def spent_its_attempts_before_its_cluster_was_lost():
@@ -219,7 +219,7 @@ def test_it_ignores_what_a_copy_says_that_is_being_removed():
     restarts_too_long()
     report("Running")
     assert Job.objects.get().state == "Failed"
-    JobsFollower().vanished(
+    JobEventHandler().on_delete(
         Cluster.objects.get().pk, books.resource("llama"), [books.copy("llama", {})], timezone.now()
     )
     assert Job.objects.get().state == "Failed" and Job.objects.get().attempt == 1

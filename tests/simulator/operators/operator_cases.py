@@ -4,7 +4,7 @@ from typing import Any
 
 from simulator.operators.kubeflow import plan
 from simulator.operators.kubeflow.kinds import PyTorch, TensorFlow
-from simulator.operators.kubeflow.pods import Family, pod_of
+from simulator.operators.kubeflow.pods import KubeflowKind, pod_of
 
 PYTORCH, TENSORFLOW = PyTorch(), TensorFlow()
 
@@ -20,12 +20,12 @@ def pytorch_job(*, workers: int = 2, master: bool = True, restart: str = "OnFail
     return {"metadata": meta, "spec": {"runPolicy": run_policy, "pytorchReplicaSpecs": roles}}
 
 
-def pods_of(job: dict, family: Family = PYTORCH, **phases: str) -> list[dict]:
+def pods_of(job: dict, kubeflow_kind: KubeflowKind = PYTORCH, **phases: str) -> list[dict]:
     """``pods_of(job, master_0="Running", worker_1="Failed:130")``: the job's pods in these phases."""
     made = []
     for place, phase in phases.items():
         role, _, index = place.partition("_")
-        pod = pod_of(family, job, family.role_of(role), int(index))
+        pod = pod_of(kubeflow_kind, job, kubeflow_kind.role_of(role), int(index))
         name, _, code = phase.partition(":")
         state = {"terminated": {"exitCode": int(code)}} if code else {}
         pod["status"] = {"phase": name, "containerStatuses": [{"restartCount": 0, "state": state}]}
@@ -41,9 +41,9 @@ def times(now: float = NOW, **known: Any) -> plan.Times:
     )
 
 
-def settled(job: dict, *pods: dict, family: Family = PYTORCH, **known: Any) -> dict:
+def settled(job: dict, *pods: dict, kubeflow_kind: KubeflowKind = PYTORCH, **known: Any) -> dict:
     """The job with the status that its pods give it."""
-    decision = plan.decide(family, job, list(pods), times(**known))
+    decision = plan.decide(kubeflow_kind, job, list(pods), times(**known))
     return {**job, "status": decision.status}
 
 

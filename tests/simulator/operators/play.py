@@ -1,18 +1,18 @@
-"""A job of some trade, its pods and its Jobs, played step by step without a server."""
+"""A job of some operator, its pods and its Jobs, played step by step without a server."""
 
 from typing import Any
 
 from simulator.machinery.objects import name_of
 from simulator.node.lifecycle import ordered_end
-from simulator.operators.operator import Found, Step, Trade
+from simulator.operators.operator import Dependents, Operator, ReconcileResult
 from tests.simulator.operators.operator_cases import NOW
 
 TEMPLATE = {"spec": {"containers": [{"name": "x", "image": "i"}]}}
 
 
 class Play:
-    def __init__(self, trade: Trade, **spec: Any) -> None:
-        self.trade = trade
+    def __init__(self, operator: Operator, **spec: Any) -> None:
+        self.operator = operator
         self.job: dict = {"metadata": {"name": "bert", "namespace": "ai", "uid": "u1"}, "spec": spec}
         self.pods: dict[str, dict] = {}
         self.jobs: dict[str, dict] = {}
@@ -20,9 +20,9 @@ class Play:
         self.aborted = False
         self.running: dict[str, int] = {}
 
-    def step(self) -> Step:
-        found = Found(list(self.pods.values()), list(self.jobs.values()), self.group, self.aborted, self.running)
-        step = self.trade.step(self.job, found, NOW)
+    def step(self) -> ReconcileResult:
+        found = Dependents(list(self.pods.values()), list(self.jobs.values()), self.group, self.aborted, self.running)
+        step = self.operator.step(self.job, found, NOW)
         self.job["status"] = step.status
         for gone in step.remove:
             self.pods.pop(name_of(gone), None)
@@ -41,7 +41,7 @@ class Play:
         return step
 
     def are(self, phase: str, *names: str, code: int = 0) -> None:
-        """These pods (all without names) are in that phase; the trade sees it."""
+        """These pods (all without names) are in that phase; the operator sees it."""
         self._set(phase, code, *(names or list(self.pods)))
         self.step()
 

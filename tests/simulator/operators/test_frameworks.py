@@ -4,21 +4,21 @@ import pytest
 
 from simulator.operators.kubeflow.jax import Jax
 from simulator.operators.kubeflow.paddle import Paddle
-from simulator.operators.kubeflow.pods import Family, pod_of
+from simulator.operators.kubeflow.pods import KubeflowKind, pod_of
 from simulator.operators.kubeflow.xgboost import XGBoost
 from tests.simulator.operators.operator_cases import pods_of, settled, truths
 
 PADDLE, XGBOOST, JAX = Paddle(), XGBoost(), Jax()
 
 
-def job_of(family: Family, **roles: int) -> dict:
-    template = {"spec": {"containers": [{"name": family.container, "image": "i"}]}}
+def job_of(kubeflow_kind: KubeflowKind, **roles: int) -> dict:
+    template = {"spec": {"containers": [{"name": kubeflow_kind.container, "image": "i"}]}}
     specs = {role: {"replicas": count, "template": template} for role, count in roles.items()}
-    return {"metadata": {"name": "mnist", "namespace": "ai", "uid": "u1"}, "spec": {family.key: specs}}
+    return {"metadata": {"name": "mnist", "namespace": "ai", "uid": "u1"}, "spec": {kubeflow_kind.key: specs}}
 
 
-def env_of(family: Family, job: dict, role: str, index: int = 0) -> dict[str, str]:
-    entries = pod_of(family, job, role, index)["spec"]["containers"][0]["env"]
+def env_of(kubeflow_kind: KubeflowKind, job: dict, role: str, index: int = 0) -> dict[str, str]:
+    entries = pod_of(kubeflow_kind, job, role, index)["spec"]["containers"][0]["env"]
     return {entry["name"]: entry.get("value", "") for entry in entries}
 
 
@@ -74,7 +74,7 @@ def test_jax_numbers_its_processes_and_connects_them_to_worker_0():
 
 
 @pytest.mark.parametrize(
-    ("family", "roles", "phases", "true"),
+    ("kubeflow_kind", "roles", "phases", "true"),
     [
         (PADDLE, {"Worker": 2}, {"worker_0": "Succeeded", "worker_1": "Running"}, "Running"),
         (PADDLE, {"Worker": 2}, {"worker_0": "Succeeded", "worker_1": "Succeeded"}, "Succeeded"),
@@ -88,6 +88,6 @@ def test_jax_numbers_its_processes_and_connects_them_to_worker_0():
         (JAX, {"Worker": 2}, {"worker_0": "Running", "worker_1": "Failed:1"}, "Failed"),
     ],
 )
-def test_it_runs_and_ends_with_the_pods_that_count(family, roles, phases, true):
-    job = job_of(family, **roles)
-    assert truths(settled(job, *pods_of(job, family, **phases), family=family))[-1] == true
+def test_it_runs_and_ends_with_the_pods_that_count(kubeflow_kind, roles, phases, true):
+    job = job_of(kubeflow_kind, **roles)
+    assert truths(settled(job, *pods_of(job, kubeflow_kind, **phases), kubeflow_kind=kubeflow_kind))[-1] == true

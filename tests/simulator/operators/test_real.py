@@ -13,7 +13,7 @@ from fleet.member.client import MemberClient
 from fleet.member.errors import MemberError
 from jobs.kinds import registry
 from jobs.kinds.base import marked
-from simulator.controller_manager import Life, Shape
+from simulator.controller_manager import ControllerManager, Shape
 from simulator.machinery.clock import WallClock
 from simulator.member import define
 from simulator.node.nodes import Pool
@@ -36,7 +36,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberClient]:
         resources = [kind.resource for kind in registry.everything() if kind.resource != MPI_JOBS_V1]
         until(lambda: all(answers(made, partial(made.list, each.path())) for each in resources), 60)
         shape = Shape((Pool("gpu", 2, gpus=8),))
-        life = Life("real", made, home, shape, clock=WallClock(20), start_delay_s=1, version="v1.20.2", collect=True)
+        life = ControllerManager(
+            "real", made, home, shape, clock=WallClock(20), start_delay_s=1, version="v1.20.2", collect=True
+        )
         life.start()
         yield made
         life.stop()

@@ -12,7 +12,7 @@ from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services.dispatch import member_objects
 from jobs.services.follow import sweep
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.submission import manifests, submit
 from tests.support import books
 from tests.support.passive import passive_member
@@ -86,14 +86,14 @@ def test_a_copy_that_had_succeeded_when_it_was_deleted_is_not_run_again(running)
     found = running.client.get(PATH)
     found["status"] = {"conditions": [{"type": "Succeeded", "status": "True"}]}
     running.client.delete(PATH)
-    JobsFollower().vanished(running.cluster.pk, PYTORCH_JOBS, [found], timezone.now())
+    JobEventHandler().on_delete(running.cluster.pk, PYTORCH_JOBS, [found], timezone.now())
     assert (books.job("llama").state, books.job("llama").attempt) == ("Succeeded", 1)
 
 
 def test_a_copy_that_had_failed_when_it_was_deleted_has_failed(running):
     found = running.client.get(PATH)
     found["status"] = {"conditions": [{"type": "Failed", "status": "True", "message": "exit 1"}]}
-    JobsFollower().vanished(running.cluster.pk, PYTORCH_JOBS, [found], timezone.now())
+    JobEventHandler().on_delete(running.cluster.pk, PYTORCH_JOBS, [found], timezone.now())
     assert (books.job("llama").state, books.job("llama").attempt) == ("Failed", 1)
 
 
@@ -110,7 +110,7 @@ def missed(running) -> str:
     """The member's next list is without the copy."""
     later = timezone.now() + timedelta(minutes=1)
     Work.objects.update(applied_at=timezone.now())
-    JobsFollower().synced(running.cluster.pk, PYTORCH_JOBS, set(), later, later)
+    JobEventHandler().on_resync(running.cluster.pk, PYTORCH_JOBS, set(), later, later)
     return books.job("llama").state
 
 

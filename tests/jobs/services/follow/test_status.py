@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet import background_sender, events
 from fleet.kube.resources import Resource
 from jobs.models import Job, Work
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from tests.support import books
 from tests.support.world import pytorch_job
 
@@ -30,7 +30,7 @@ def copy():
 
 
 def listed(copy, asked):
-    JobsFollower().synced(copy.cluster_id, PYTORCH_JOBS, set(), asked, timezone.now())
+    JobEventHandler().on_resync(copy.cluster_id, PYTORCH_JOBS, set(), asked, timezone.now())
     return Job.objects.get().state
 
 
@@ -58,7 +58,7 @@ def test_it_asks_for_one_look_however_often_a_copy_reports_that_it_restarts(copy
 @pytest.mark.django_db(transaction=True)
 def test_it_leaves_what_is_due_after_the_brokers_patience_to_the_sweeps(monkeypatch, settings):
     sent = []
-    monkeypatch.setattr(background_sender, "carry", lambda send: sent.append(send.args))
+    monkeypatch.setattr(background_sender, "send", lambda send: sent.append(send.args))
     events.enqueue("jobs.check_health", countdown_s=events.LONGEST_COUNTDOWN_S)
     events.enqueue("jobs.check_health", countdown_s=events.LONGEST_COUNTDOWN_S + 1)
     assert [args[2] for args in sent] == [events.LONGEST_COUNTDOWN_S]

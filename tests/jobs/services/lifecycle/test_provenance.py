@@ -9,7 +9,7 @@ from fleet.core import marks
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Event
 from jobs.models import Job, Work
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import provenance
 from jobs.services.submission import actions
 from tests.support import books
@@ -42,7 +42,7 @@ def fake(member, **metadata) -> dict:
 
 
 def observe(member, *objects: dict) -> None:
-    JobsFollower().observed(member.cluster.pk, PYTORCH_JOBS, objects, timezone.now())
+    JobEventHandler().on_update(member.cluster.pk, PYTORCH_JOBS, objects, timezone.now())
 
 
 def said() -> list[str]:
@@ -63,7 +63,7 @@ def test_a_status_of_a_stranger_s_object_is_not_believed(member, metadata):
 
 
 def test_the_vanishing_of_a_stranger_s_object_moves_nothing(member):
-    JobsFollower().vanished(member.cluster.pk, PYTORCH_JOBS, [fake(member, namespace="team-a")], timezone.now())
+    JobEventHandler().on_delete(member.cluster.pk, PYTORCH_JOBS, [fake(member, namespace="team-a")], timezone.now())
     assert books.job("llama").state == "Dispatched"
 
 
