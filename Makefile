@@ -1,4 +1,4 @@
-.PHONY: up test lint lint-console check check-full bench generate help
+.PHONY: up test lint lint-console check check-full bench fuzz generate help
 VENV := .venv/bin
 
 help: ## this list
@@ -34,6 +34,9 @@ check-full: ## lint and all tests, the laws with all their random examples
 
 bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
 	$(VENV)/python manage.py test tests/scale -m bench -s -n 0
+
+fuzz: $(VENV)/lint-imports ## random requests to both doors: make fuzz MINUTES=10
+	CONVOY_FUZZ_MINUTES=$(or $(MINUTES),10) $(VENV)/python manage.py test tests/attacks/test_fuzz.py -s -n 0
 
 generate: $(VENV)/lint-imports ## everything that is made from something else
 	$(VENV)/python -m deploy.demo.bundle

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import math
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -65,6 +65,13 @@ class Limits:
     hashing: int = 2
     """Passwords checked at once: each check is a second of work by design."""
     waiting: int = 64
+    seats: int = 16
+    """Requests of all callers answered at once: as many as a process has threads for them."""
+    reserved: int = 4
+    """Of these seats only a caller that has none takes one."""
+    body: int = 8 * 1024 * 1024
+    bodies: int = 128 * 1024 * 1024
+    """Bytes of bodies kept until they are complete: of one address a quarter."""
     url: int = 32 * 1024
     headers: int = 64 * 1024
 
@@ -95,26 +102,145 @@ class TooMany(Exception):
 
 
 class Places:
-    """So many at once for each key; others wait in order, and no more than so many of them."""
+    """So many at once; others wait in order, and no more than so many of them."""
 
     def __init__(self, number: int, waiting: int) -> None:
-        self._number, self._waiting = number, waiting
-        self._open: dict[Hashable, asyncio.Semaphore] = {}
-        self._inside: Counter[Hashable] = Counter()
+        self._number, self._waiting, self._inside = number, waiting, 0
+        self._turn = asyncio.Semaphore(number)
 
     @asynccontextmanager
-    async def one(self, key: Hashable) -> AsyncIterator[None]:
-        if self._inside[key] >= self._number + self._waiting:
+    async def one(self) -> AsyncIterator[None]:
+        if self._inside >= self._number + self._waiting:
             raise TooMany(f"too many requests at once: {self._number} are answered, {self._waiting} wait")
-        turn = self._open.setdefault(key, asyncio.Semaphore(self._number))
-        self._inside[key] += 1
+        self._inside += 1
         try:
-            async with turn:
+            async with self._turn:
                 yield
         finally:
-            self._inside[key] -= 1
-            if not self._inside[key]:
-                del self._inside[key], self._open[key]
+            self._inside -= 1
+
+
+class Seats:
+    """Requests that are answered at once. A seat that is free goes to the waiting caller that has the fewest.
+
+    One caller, and one address, take a part of them only, and some are kept for callers that have none: so the request of a
+    caller who is not busy waits for no request of those who are.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._free = limits, limits.seats
+        self._taken: Counter[Hashable] = Counter()
+        self._taken_from: Counter[Hashable] = Counter()
+        self._waiting: OrderedDict[Hashable, deque[tuple[asyncio.Future[None], Hashable]]] = OrderedDict()
+        self._waiting_from: Counter[Hashable] = Counter()
+
+    @asynccontextmanager
+    async def one(self, caller: Hashable, address: Hashable) -> AsyncIterator[None]:
+        await self._sit(caller, address)
+        try:
+            yield
+        finally:
+            self._change(caller, address, -1)
+            self._seat_waiting()
+
+    async def _sit(self, caller: Hashable, address: Hashable) -> None:
+        if caller not in self._waiting and self._may_sit(caller, address):
+            return self._change(caller, address, 1)
+        queue, limits = self._waiting.get(caller, ()), self._limits
+        if len(queue) >= limits.waiting or self._waiting_from[address] >= limits.waiting * 4:
+            raise TooMany(f"too many requests at once: {limits.at_once} are answered, {limits.waiting} wait")
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(caller, deque()).append((turn, address))
+        self._waiting_from[address] += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # seated in the very moment in which its reader left
+                self._change(caller, address, -1)
+                self._seat_waiting()
+            else:
+                self._forget(caller, (turn, address))
+            raise
+
+    def _may_sit(self, caller: Hashable, address: Hashable) -> bool:
+        limits, taken = self._limits, self._taken[caller]
+        if taken >= limits.at_once or self._taken_from[address] >= limits.at_once * 3 // 2:
+            return False
+        return self._free > (limits.reserved if taken else 0)
+
+    def _seat_waiting(self) -> None:
+        for caller in sorted(self._waiting, key=lambda each: self._taken[each]):
+            while self._free and (queue := self._waiting.get(caller)):
+                turn, address = queue[0]
+                if not self._may_sit(caller, address):
+                    break
+                self._forget(caller, queue[0])
+                self._change(caller, address, 1)
+                turn.set_result(None)
+
+    def _change(self, caller: Hashable, address: Hashable, by: int) -> None:
+        self._free -= by
+        for counter, key in ((self._taken, caller), (self._taken_from, address)):
+            counter[key] += by
+            if not counter[key]:
+                del counter[key]
+
+    def _forget(self, caller: Hashable, waiting: tuple[asyncio.Future[None], Hashable]) -> None:
+        queue = self._waiting[caller]
+        queue.remove(waiting)
+        if not queue:
+            del self._waiting[caller]
+        self._waiting_from[waiting[1]] -= 1
+        if not self._waiting_from[waiting[1]]:
+            del self._waiting_from[waiting[1]]
+
+
+class Bodies:
+    """Bodies are read whole before their request takes a seat: a slow sender keeps none from others."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._kept: Counter[Hashable] = Counter()
+
+    @asynccontextmanager
+    async def whole(self, address: Hashable, receive: Receive) -> AsyncIterator[Receive | None]:
+        """What gives the body again; None when the sender left before its end."""
+        messages: list[dict[str, Any]] = []
+        size, kept, more = 0, 0, True
+        try:
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    yield None
+                    return
+                size, more = size + len(message.get("body", b"")), message.get("more_body", False)
+                if size <= self._limits.body:
+                    messages.append(message)
+                    self._keep(address, size - kept)
+                    kept = size
+            if size > self._limits.body:
+                raise TooMany(f"the body is longer than {self._limits.body} bytes", status=413)
+            yield _again(messages, receive)
+        finally:
+            self._kept[address] -= kept
+            if not self._kept[address]:
+                del self._kept[address]
+
+    def _keep(self, address: Hashable, more: int) -> None:
+        if more and (
+            self._kept[address] + more > self._limits.bodies // 4 or self._kept.total() + more > self._limits.bodies
+        ):
+            raise TooMany("too many long requests are being sent")
+        self._kept[address] += more
+
+
+def _again(messages: list[dict[str, Any]], receive: Receive) -> Receive:
+    left = deque(messages)
+
+    async def next_message() -> dict[str, Any]:
+        return left.popleft() if left else await receive()
+
+    return next_message
 
 
 class Limited:
@@ -125,8 +251,7 @@ class Limited:
         self._callers = Buckets(limits.per_s, limits.per_s * 4)
         self._addresses = Buckets(limits.per_s * 2, limits.per_s * 8)
         self._sign_ins = Buckets(limits.sign_ins_per_minute / 60, limits.sign_ins_per_minute)
-        self._places = Places(limits.at_once, limits.waiting)
-        self._of_address = Places(limits.at_once * 3 // 2, limits.waiting * 4)
+        self._seats, self._bodies = Seats(limits), Bodies(limits)
         self._hashing = Places(limits.hashing, limits.waiting)
         self._watches: Counter[Hashable] = Counter()
 
@@ -159,13 +284,14 @@ class Limited:
             return await self._inner(scope, receive, send)
         if sort is Sort.WATCH:
             return await self._watch(caller, scope, receive, send)
-        if sort is Sort.SIGN_IN:
-            if wait := self._sign_ins.take(address):
-                raise TooMany("too many attempts to sign in from this address", after_s=wait)
-            async with self._hashing.one(None):
-                return await self._inner(scope, receive, send)
-        async with self._places.one(caller), self._of_address.one(address):
-            return await self._inner(scope, receive, send)
+        if sort is Sort.SIGN_IN and (wait := self._sign_ins.take(address)):
+            raise TooMany("too many attempts to sign in from this address", after_s=wait)
+        async with self._bodies.whole(address, receive) as again:
+            if again is None:
+                return None
+            turn = self._hashing.one() if sort is Sort.SIGN_IN else self._seats.one(caller, address)
+            async with turn:
+                return await self._inner(scope, again, send)
 
     async def _watch(self, caller: Hashable, scope: Scope, receive: Receive, send: Send) -> None:
         limits = self._limits

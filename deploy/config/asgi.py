@@ -22,13 +22,21 @@ from deploy.config.wsgi import application as plain  # noqa: E402
 from fleet import gc_tuning  # noqa: E402
 from fleet.api.limits import refusal, sort  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
-from fleet.limits import Limited  # noqa: E402
+from fleet.limits import Limited, Sort  # noqa: E402
 
 # Channels routes applications by Django's paths, whose types know views only.
 _streaming: Any = get_asgi_application()
-_views: Any = WSGIMiddleware(cast(Any, plain), workers=16)
+_others = WSGIMiddleware(cast(Any, plain), workers=settings.CONVOY_LIMITS.seats)
+_sign_ins = WSGIMiddleware(cast(Any, plain), workers=settings.CONVOY_LIMITS.hashing)
+"""Threads of their own: checking a password keeps one busy for a second by design."""
+
+
+async def _views(scope: Any, receive: Any, send: Any) -> None:
+    await (_sign_ins if sort(scope) is Sort.SIGN_IN else _others)(scope, receive, send)
+
+
 _changes: Any = ChangesConsumer.as_asgi()
-_http: list[Any] = [re_path(r"^api/v1/jobs/[^/]+/logs/$", _streaming), re_path(r"", _views)]
+_http: list[Any] = [re_path(r"^api/v1/jobs/[^/]+/logs/$", _streaming), re_path(r"", cast(Any, _views))]
 _websockets: list[Any] = [path("ws/changes/", _changes)]
 _router: Any = ProtocolTypeRouter(
     {

@@ -1,0 +1,213 @@
+"""Random requests to both doors: no answer is an error of the server, and nothing crashes.
+
+A few with fixed seeds in every run; ``make fuzz MINUTES=10`` goes on for so long with new ones, and says the seed of a failure.
+"""
+
+import json
+import os
+import random
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.db import close_old_connections, transaction
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+
+from jobs.models import Job
+from tests.attacks import test_kube as kube
+from tests.attacks.bodies import JSON, YAML, as_json
+from tests.fleet.api import test_schemathesis as rest
+from tests.support import quotas
+from tests.support.world import POLICY
+
+headers, one_connection = rest.headers, rest.one_connection
+MINUTES = float(os.environ.get("CONVOY_FUZZ_MINUTES", "0"))
+MOST_GROWN_KB = 600_000
+"""Of memory, while it runs."""
+_SEEDS, _EXAMPLES = 2, 40
+NAMES = ["settings", "llama", "", "x" * 64, "A_b", "..", "%2e%2e", "a/b", "é"]
+HOMES = [
+    kube.MAPS,
+    kube.JOBS,
+    kube.UNITS,
+    "/api/v1/events",
+    "/api/v1/namespaces",
+    "/apis/cluster.karmada.io/v1alpha1/clusters",
+    "/apis/policy.one.alibabacloud.com/v1alpha1/namespaces/default/propagationpolicies",
+    "/apis/scheduling.sigs.k8s.io/v1beta1/namespaces/kube-system/elasticquotatrees",
+    "/apis/work.karmada.io/v1alpha2/resourcebindings",
+    "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/kube-queue/queues",
+    kube.ACCESS,
+    "/openapi/v3",
+    "/apis",
+]
+TYPES = [
+    "application/json", "application/yaml", "application/merge-patch+json", "application/json-patch+json",
+    "application/strategic-merge-patch+json", "application/apply-patch+yaml", "application/vnd.kubernetes.protobuf",
+    "text/plain", "",
+]  # fmt: skip
+TREE = {
+    "apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree",
+    "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
+    "spec": {"root": {"name": "root", "min": quotas.PLENTY, "max": quotas.PLENTY, "children": []}},
+}  # fmt: skip
+DOCUMENTS = [kube.MAP, kube.JOB, kube.yaml.safe_load(POLICY), TREE]
+
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+    | st.sampled_from(["²", "\x00", "\ud800", "1e999", "-1", "9" * 400, "1Ki", "0.0000001", "*", "$patch", "a" * 300])
+)  # fmt: skip
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+    max_leaves=9,
+)
+
+
+def _paths(document: Any) -> Iterator[tuple[Any, ...]]:
+    pairs = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for key, inner in pairs:
+        yield (key,)
+        for rest_ in _paths(inner):
+            yield (key, *rest_)
+
+
+@st.composite
+def mutated(draw: Any) -> Any:
+    """A document that is valid but for a few places."""
+    document = json.loads(json.dumps(draw(st.sampled_from(DOCUMENTS))))
+    for _ in range(draw(st.integers(0, 3))):
+        *parents, last = draw(st.sampled_from(sorted(_paths(document), key=str)))
+        inner = document
+        for part in parents:
+            inner = inner[part]
+        inner[last] = draw(values)
+    return document
+
+
+patches = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test", "x"]),
+            "path": st.sampled_from(
+                ["", "/", "/data", "/data/k", "/metadata", "/metadata/finalizers/0", "/spec/-", "/~1"]
+            )
+            | scalars,
+            "from": st.sampled_from(["", "/data", "/metadata"]) | scalars,
+            "value": values,
+        },
+    ),
+    max_size=5,
+)
+bodies = (
+    st.one_of(mutated(), values, patches).map(lambda value: as_json(value))
+    | st.sampled_from([*JSON.values(), *YAML.values()])
+    | st.binary(max_size=60)
+    | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass"))
+)
+queries = st.dictionaries(
+    st.sampled_from([*kube.QUERIES, "force", "watch", "propagationPolicy", "gracePeriodSeconds", "pretty", "x"]),
+    st.sampled_from([text for texts in kube.QUERIES.values() for text in texts] + ["1", "0", "true", "a=b", "x"])
+    | st.text(max_size=9),
+    max_size=3,
+).filter(lambda query: query.get("watch") not in ("1", "true", "True"))
+
+
+def few(examples: int) -> Any:
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def again(round_: Callable[[int], None], share: float) -> None:
+    """With fixed seeds, or with new ones until this share of the time is over."""
+    if not MINUTES:
+        for number in range(_SEEDS):
+            round_(number)
+        return
+    end, count = time.monotonic() + MINUTES * 60 * share, 0
+    while time.monotonic() < end:
+        chosen = random.randrange(2**32)
+        try:
+            round_(chosen)
+        except BaseException:
+            print(f"seed {chosen}")
+            raise
+        count += 1
+    print(f"{count} rounds")
+
+
+@pytest.fixture(autouse=True)
+def memory_is_bounded() -> Iterator[None]:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_GROWN_KB
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_kubernetes_door_answers_whatever_comes() -> None:
+    door = kube.Door()
+
+    @few(_EXAMPLES * 4)
+    @given(
+        st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "X"]),
+        st.sampled_from(HOMES),
+        st.sampled_from(NAMES) | st.text(max_size=9),
+        st.sampled_from(TYPES),
+        bodies,
+        queries,
+    )
+    def ask(method: str, home: str, name: str, kind: str, body: bytes, query: dict[str, str]) -> None:
+        path = f"{home}/{name}" if name else home
+        code, answer = door.ask(method, path, body, kind, urlencode(query, errors="surrogatepass"))
+        assert code < 500, (method, path, kind, body[:300], query, answer)
+        assert code < 400 or answer.get("kind") == "Status", (method, path, answer)
+
+    again(lambda number: seed(number)(ask)(), 0.5)
+    close_old_connections()
+
+
+@pytest.mark.django_db
+def test_rest_answers_whatever_its_contract_allows_and_what_it_does_not(
+    headers: dict[str, str], one_connection: None
+) -> None:
+    job = str(Job.objects.get().uid)
+    operations = rest.OPERATIONS if MINUTES else rest.OPERATIONS[::6]
+
+    def round_(number: int) -> None:
+        for operation in operations:
+            for mode in GenerationMode:
+                with suppress(Unsatisfiable):
+                    seed(number)(_asking(operation, mode, job, headers))()
+
+    again(round_, 0.5)
+
+
+def _asking(operation: Any, mode: GenerationMode, job: str, headers: dict[str, str]) -> Any:
+    there = {"name": "north", "node": "north-0", "username": "ada", "id": job if "job" in operation.path else "1"}
+
+    @few(8 if MINUTES else 4)
+    @given(operation.as_strategy(generation_mode=mode), st.booleans())
+    def ask(case: Any, known: bool) -> None:
+        if known:
+            case.path_parameters = {name: there[name] for name in case.path_parameters}
+        with transaction.atomic():
+            answer = case.call(headers=headers, app=rest.APPLICATION)
+            transaction.set_rollback(True)
+        assert answer.status_code < 500, (case, answer.content[:500])
+
+    return ask
