@@ -27,10 +27,10 @@ __all__ = [
     "Reading",
     "Role",
     "State",
-    "held_back",
-    "hold_back",
+    "is_suspended_by_annotation",
+    "suspend_by_annotation",
     "marked",
-    "note",
+    "set_metadata",
     "without_resolved",
 ]
 
@@ -74,7 +74,7 @@ class Reading:
     roles: tuple[Role, ...] = ()
     suspended: bool = False
     faults: tuple[FieldFault, ...] = ()
-    together: int = 0
+    min_available: int = 0
     """How many pods must start at once, where the rest is made by or after them; 0: all."""
     warnings: tuple[str, ...] = ()
     """What is not a fault, and not what was probably meant."""
@@ -87,7 +87,7 @@ class Reading:
 
     @property
     def gang(self) -> int:
-        return self.together or self.pods
+        return self.min_available or self.pods
 
     def total(self) -> Amounts:
         """Whole units over all pods of all roles."""
@@ -138,7 +138,7 @@ class Kind(Protocol):
     """Whether a manifest is read by another object, which `resolve` writes into it."""
     companion_resources: tuple[Resource, ...] = ()
     """What `companions` makes, under the name of the copy; removed with it."""
-    chiefs: tuple[str, ...]
+    primary_roles: tuple[str, ...]
     """The roles whose log is the job's log: the first that the job has."""
     ttl_path: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
     """Where a manifest says how long the job is kept after its end. The fleet honours it, and sends copies without it."""
@@ -173,16 +173,16 @@ class Kind(Protocol):
         """The roles and their pod templates inside ``manifest`` themselves, so that a caller may mark them."""
         ...
 
-    def chief(self, roles: Iterable[str]) -> str:
+    def primary_role(self, roles: Iterable[str]) -> str:
         """The chief among the roles of a job."""
         given = set(roles)
-        return next((role for role in self.chiefs if role in given), "")
+        return next((role for role in self.primary_roles if role in given), "")
 
     def gang_templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         """Those of ``templates`` whose pods wait for each other; not a pod that makes, or is made after, the others."""
         return self.templates(manifest)
 
-    def complete(self, manifest: Manifest) -> None:
+    def set_defaults(self, manifest: Manifest) -> None:
         """Writes into a copy to be sent what the kind's operator would fill in unseen, or what its schema would drop."""
         return
 
@@ -201,11 +201,11 @@ class Kind(Protocol):
 
     def read_status(self, status: Manifest, running_pods: int) -> State: ...
 
-    def take_share(self, manifest: Manifest, replicas: int, completions: int) -> None:
+    def set_replicas(self, manifest: Manifest, replicas: int, completions: int) -> None:
         """Makes of the manifest, in place, the share that one cluster gets; asked of kinds that divide only."""
         return
 
-    def sum_up(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
+    def merge_statuses(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
         """One status of those of all shares, and the counts of those that have left; asked of kinds that divide only."""
         return {}
 
@@ -236,9 +236,9 @@ def _parent(manifest: Manifest, path: tuple[str, ...]) -> Manifest:
 def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
     """A completed copy of ``manifest`` with ``labels`` on the object and on every pod template."""
     made = copy.deepcopy(manifest)
-    kind.complete(made)
+    kind.set_defaults(made)
     for target in (made, *(template for _, template in kind.templates(made))):
-        note(target, "labels", labels)
+        set_metadata(target, "labels", labels)
     return made
 
 
@@ -247,18 +247,18 @@ def without_resolved(manifest: Manifest) -> Manifest:
     return {key: value for key, value in manifest.items() if key != RESOLVED}
 
 
-def held_back(manifest: Manifest) -> bool:
+def is_suspended_by_annotation(manifest: Manifest) -> bool:
     """Whether a job of a kind without a suspend field is suspended by annotation."""
     metadata = manifest.get("metadata")
     notes = metadata.get("annotations") if isinstance(metadata, dict) else None
     return isinstance(notes, dict) and notes.get(SUSPEND_ANNOTATION) == "true"
 
 
-def hold_back(manifest: Manifest, on: bool) -> None:
-    note(manifest, "annotations", {SUSPEND_ANNOTATION: "true" if on else "false"})
+def suspend_by_annotation(manifest: Manifest, on: bool) -> None:
+    set_metadata(manifest, "annotations", {SUSPEND_ANNOTATION: "true" if on else "false"})
 
 
-def note(target: Manifest, field: str, values: dict[str, str]) -> None:
+def set_metadata(target: Manifest, field: str, values: dict[str, str]) -> None:
     """Adds to the labels or annotations of an object or a template, in place."""
     metadata = target["metadata"] = target.get("metadata") or {}
     if metadata.get(field) is None:

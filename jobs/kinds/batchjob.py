@@ -12,7 +12,7 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 
 class BatchJob(Kind):
     resource = JOBS
-    chiefs = ("worker",)
+    primary_roles = ("worker",)
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()
@@ -51,12 +51,12 @@ class BatchJob(Kind):
     def _state(self, status: Manifest, phase: Phase, message: str) -> State:
         return State(phase, message, str(status.get("startTime") or ""), str(status.get("completionTime") or ""))
 
-    def take_share(self, manifest: Manifest, replicas: int, completions: int) -> None:
+    def set_replicas(self, manifest: Manifest, replicas: int, completions: int) -> None:
         manifest["spec"]["parallelism"] = replicas
         if completions:
             manifest["spec"]["completions"] = completions
 
-    def sum_up(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
+    def merge_statuses(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
         """Counts are added, the first start and, once all have ended, the last end are taken."""
         found: Manifest = {}
         for count in ("active", "ready", "succeeded", "failed"):

@@ -46,7 +46,7 @@ _PHASES = {"Pending": Phase.CREATED, **{phase.value: phase for phase in Phase}}
 
 class ElasticJob(Kind):
     resource = ELASTIC_JOBS
-    chiefs = ("chief", "worker", _MASTER)
+    primary_roles = ("chief", "worker", _MASTER)
     phase_words = {
         "phase": {phase: (phase.value,) for phase in Phase}
         | {Phase.CREATED: ("Created", "Pending"), Phase.RESTARTING: ("Running",)}
@@ -72,10 +72,10 @@ class ElasticJob(Kind):
         faults.one_of(spec.get("optimizeMode") or None, "spec.optimizeMode", ("single-job", "cluster", "manual"))
         suspended = faults.flag(spec.get("suspend"), "spec.suspend")
         master = tuple(role for role in roles if role.name == _MASTER) or (Role(_MASTER, 1, _MASTER_REQUEST),)
-        together = sum(role.replicas for role in others)
-        return Reading(master + others, suspended, tuple(faults.found), together, warnings)
+        min_available = sum(role.replicas for role in others)
+        return Reading(master + others, suspended, tuple(faults.found), min_available, warnings)
 
-    def complete(self, manifest: Manifest) -> None:
+    def set_defaults(self, manifest: Manifest) -> None:
         replicas = manifest["spec"][_KEY]
         for replica in replicas.values():
             if (count := replica.pop("restartCounts", None)) is not None:

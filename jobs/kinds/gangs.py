@@ -1,4 +1,4 @@
-"""How a member is told that a job's pods start together or not at all, by what that member serves. Pure.
+"""How a member is told that a job's pods start min_available or not at all, by what that member serves. Pure.
 
 Three ways are known: a PodGroup of scheduler-plugins and a label, a PodGroup of Volcano and annotations, annotations alone for
 Koordinator. Pods that ask for Volcano by name get its way; else the first that is served. Says nothing about whether it fits.
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fleet.kube.resources import POD_GROUPS, RESERVATIONS, VOLCANO_POD_GROUPS, Resource
-from jobs.kinds.base import Amounts, Kind, Manifest, Reading, note
+from jobs.kinds.base import Amounts, Kind, Manifest, Reading, set_metadata
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 VOLCANO = "volcano"
@@ -34,7 +34,7 @@ def bind(kind: Kind, made: Manifest, reading: Reading, serves: Serves) -> Group 
         return _volcano(kind, made, reading)
     if POD_GROUPS in has:
         for _, template in kind.gang_templates(made):
-            note(template, "labels", {LABEL: made["metadata"]["name"]})
+            set_metadata(template, "labels", {LABEL: made["metadata"]["name"]})
         return _group(POD_GROUPS, made, {"minMember": reading.gang})
     if RESERVATIONS in has:
         _koordinator(kind, made, reading)
@@ -68,7 +68,7 @@ def _says_itself(kind: Kind, manifest: Manifest) -> bool:
 
 def _volcano(kind: Kind, made: Manifest, reading: Reading) -> Group:
     for role, template in kind.gang_templates(made):
-        note(template, "annotations", {VOLCANO_GROUP: made["metadata"]["name"], VOLCANO_ROLE: role})
+        set_metadata(template, "annotations", {VOLCANO_GROUP: made["metadata"]["name"], VOLCANO_ROLE: role})
         template["spec"]["schedulerName"] = VOLCANO
     notes: dict[str, str] = made["metadata"].get("annotations") or {}
     spec: dict[str, Any] = {"minMember": reading.gang, "minResources": least_resources(reading)}
@@ -76,14 +76,14 @@ def _volcano(kind: Kind, made: Manifest, reading: Reading) -> Group:
     if queue := policy.get("queue") or notes.get(VOLCANO_QUEUE):
         spec["queue"] = queue
     resource, body = _group(VOLCANO_POD_GROUPS, made, spec)
-    note(body, "annotations", {key: value for key, value in notes.items() if key.startswith(VOLCANO_HINTS)})
+    set_metadata(body, "annotations", {key: value for key, value in notes.items() if key.startswith(VOLCANO_HINTS)})
     return resource, body
 
 
 def _koordinator(kind: Kind, made: Manifest, reading: Reading) -> None:
     gang = {"name": made["metadata"]["name"], "min-available": str(reading.gang), "total-number": str(reading.pods)}
     for _, template in kind.gang_templates(made):
-        note(template, "annotations", {f"{KOORDINATOR}{key}": value for key, value in gang.items()})
+        set_metadata(template, "annotations", {f"{KOORDINATOR}{key}": value for key, value in gang.items()})
 
 
 def _group(resource: Resource, made: Manifest, spec: Manifest) -> Group:

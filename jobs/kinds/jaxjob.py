@@ -6,7 +6,7 @@ from jobs.kinds.kubeflow import ReplicaKind
 
 class JAXJob(ReplicaKind):
     resource = JAX_JOBS
-    chiefs = ("worker",)
+    primary_roles = ("worker",)
     key = "jaxReplicaSpecs"
     roles = ("Worker",)
     container = "jax"

@@ -14,10 +14,10 @@ _ENDS = (("Failed", Phase.FAILED), ("Completed", Phase.SUCCEEDED), ("Suspended",
 
 class JobSet(Kind):
     resource = JOB_SETS
-    chiefs = ()
+    primary_roles = ()
     phase_words = {"terminalState": {Phase.SUCCEEDED: ("Completed",), Phase.FAILED: ("Failed",)}}
 
-    def chief(self, roles: Iterable[str]) -> str:
+    def primary_role(self, roles: Iterable[str]) -> str:
         """The first group, as JobSet has it where no coordinator is named."""
         return next(iter(roles), "")
 
@@ -43,8 +43,8 @@ class JobSet(Kind):
         if not given and not faults.found:
             faults.add("spec.replicatedJobs", "must ask for at least one pod")
         gang = set() if faults.found else {group["name"] for group in gang_groups(spec["replicatedJobs"])}
-        together = sum(role.replicas for role in given if role.name in gang)
-        return Reading(given, faults.flag(spec.get("suspend"), "spec.suspend"), tuple(faults.found), together)
+        min_available = sum(role.replicas for role in given if role.name in gang)
+        return Reading(given, faults.flag(spec.get("suspend"), "spec.suspend"), tuple(faults.found), min_available)
 
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         for group in manifest["spec"]["replicatedJobs"]:

@@ -53,14 +53,14 @@ class ReplicaKind(Kind):
         if not isinstance(spec.get("schedulerName", ""), str):
             faults.add("spec.schedulerName", "must be the name of a scheduler")
         self.read_more(spec, roles, faults)
-        together = 0 if faults.found else self.together(spec, roles)
-        return Reading(roles, suspended, tuple(faults.found), together, _apart(spec, roles, together))
+        min_available = 0 if faults.found else self.min_available(spec, roles)
+        return Reading(roles, suspended, tuple(faults.found), min_available, _apart(spec, roles, min_available))
 
     def read_more(self, spec: Manifest, roles: tuple[Role, ...], faults: Faults) -> None:
         """The rules of this kind alone."""
         return
 
-    def together(self, spec: Manifest, roles: tuple[Role, ...]) -> int:
+    def min_available(self, spec: Manifest, roles: tuple[Role, ...]) -> int:
         """How many pods start at once, of a spec without faults; 0: all."""
         return int(((spec.get("runPolicy") or {}).get("schedulingPolicy") or {}).get("minAvailable") or 0)
 
@@ -71,7 +71,7 @@ class ReplicaKind(Kind):
     def scheduler(self, manifest: Manifest) -> str:
         return str(manifest["spec"].get("schedulerName") or "")
 
-    def complete(self, manifest: Manifest) -> None:
+    def set_defaults(self, manifest: Manifest) -> None:
         scheduler = manifest["spec"].pop("schedulerName", "")
         for _, template in self.templates(manifest) if scheduler else ():
             template["spec"].setdefault("schedulerName", scheduler)
@@ -88,12 +88,14 @@ class ReplicaKind(Kind):
         return labels.get(_LABEL_ROLE, ""), int(index) if index.isdigit() else 0
 
 
-def _apart(spec: Manifest, roles: tuple[Role, ...], together: int) -> tuple[str, ...]:
+def _apart(spec: Manifest, roles: tuple[Role, ...], min_available: int) -> tuple[str, ...]:
     """A warning to who lets some of the pods start without the others."""
     pods = sum(role.replicas for role in roles)
-    if not 0 < together < pods or "minAvailable" not in ((spec.get("runPolicy") or {}).get("schedulingPolicy") or {}):
+    if not 0 < min_available < pods or "minAvailable" not in (
+        (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
+    ):
         return ()
-    told = f"{together} of {pods} pods may start and hold their GPUs while they wait for the others"
+    told = f"{min_available} of {pods} pods may start and hold their GPUs while they wait for the others"
     return (f"spec.runPolicy.schedulingPolicy.minAvailable: {told}",)
 
 

@@ -17,7 +17,7 @@ _AFTER_WORKERS = "WaitForWorkersReady"
 
 class MPIJobV1(ReplicaKind):
     resource = MPI_JOBS_V1
-    chiefs = ("launcher",)
+    primary_roles = ("launcher",)
     key = "mpiReplicaSpecs"
     roles = ("Launcher", "Worker")
     container = ""
@@ -44,10 +44,10 @@ class MPIJobV2(MPIJobV1):
         faults.one_of(start, "spec.launcherCreationPolicy", ("AtStartup", _AFTER_WORKERS))
         faults.flag(spec.get("runLauncherAsWorker"), "spec.runLauncherAsWorker")
 
-    def together(self, spec: Manifest, roles: tuple[Role, ...]) -> int:
+    def min_available(self, spec: Manifest, roles: tuple[Role, ...]) -> int:
         """A launcher that is made after the workers run cannot be waited for by them."""
         workers = sum(role.replicas for role in roles if role.name == "worker")
-        asked = super().together(spec, roles)
+        asked = super().min_available(spec, roles)
         return min(asked or workers, workers) if spec.get("launcherCreationPolicy") == _AFTER_WORKERS else asked
 
     def gang_templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:

@@ -7,7 +7,7 @@ from jobs.kinds.kubeflow import ReplicaKind
 
 class PaddleJob(ReplicaKind):
     resource = PADDLE_JOBS
-    chiefs = ("master", "worker")
+    primary_roles = ("master", "worker")
     key = "paddleReplicaSpecs"
     roles = ("Master", "Worker")
     container = "paddle"

@@ -7,7 +7,7 @@ from jobs.kinds.kubeflow import ReplicaKind, exactly_one
 
 class PyTorchJob(ReplicaKind):
     resource = PYTORCH_JOBS
-    chiefs = ("master", "worker")
+    primary_roles = ("master", "worker")
     key = "pytorchReplicaSpecs"
     roles = ("Master", "Worker")
     container = "pytorch"

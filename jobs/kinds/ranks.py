@@ -7,7 +7,7 @@ of the list is rank n's. A scheduler may follow the list; a runtime may sort by 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.kinds.base import Kind, Manifest, note
+from jobs.kinds.base import Kind, Manifest, set_metadata
 
 RANKS = "convoy.dev/ranks"
 """``node-a*2 node-b``: ranks 0 and 1 on node-a, 2 on node-b."""
@@ -28,7 +28,7 @@ def write(kind: Kind, made: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]
         if len(text) > LONGEST:
             left_out.append(role)
             continue
-        note(template, "annotations", {RANKS: text})
+        set_metadata(template, "annotations", {RANKS: text})
         _show(template)
     return left_out
 
@@ -40,7 +40,7 @@ def write_gpus(
     for role, template in kind.templates(made):
         mine = dict.fromkeys(node for node, _ in nodes.get(role, ()) if node in sets)
         if text := " ".join(f"{node}={','.join(map(str, sets[node]))}" for node in mine):
-            note(template, "annotations", {GPU_SETS: text})
+            set_metadata(template, "annotations", {GPU_SETS: text})
 
 
 def pin(kind: Kind, made: Manifest, key: str, values: Sequence[str]) -> None:

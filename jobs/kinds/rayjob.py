@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from fleet.core import units
 from fleet.kube.resources import RAY_JOBS
-from jobs.kinds.base import Amounts, Faults, Kind, Manifest, Phase, Reading, Role, State, note
+from jobs.kinds.base import Amounts, Faults, Kind, Manifest, Phase, Reading, Role, State, set_metadata
 from jobs.kinds.pods import read_template
 
 _MODES = ("K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode")
@@ -29,7 +29,7 @@ _PHASES = {
 
 class RayJob(Kind):
     resource = RAY_JOBS
-    chiefs = ("head",)
+    primary_roles = ("head",)
     phase_words = {
         "jobDeploymentStatus": {
             Phase.CREATED: ("Initializing", "Waiting"),
@@ -69,7 +69,7 @@ class RayJob(Kind):
         faults.whole(spec.get("ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished", default=0)
         cluster = faults.mapping(spec.get("rayClusterSpec"), "spec.rayClusterSpec", required=True)
         roles = (self._read_head(cluster, mode, faults), *self._read_groups(cluster, faults))
-        together = sum(role.replicas for role in roles)
+        min_available = sum(role.replicas for role in roles)
         if mode == _MODES[0]:
             asked = {**units.amounts(_SUBMITTER["requests"]), "pods": 1}
             if given := spec.get("submitterPodTemplate"):
@@ -78,7 +78,7 @@ class RayJob(Kind):
         suspended = faults.flag(spec.get("suspend"), "spec.suspend")
         if suspended and not faults.flag(spec.get("shutdownAfterJobFinishes", True), "spec.shutdownAfterJobFinishes"):
             faults.add("spec.suspend", "needs shutdownAfterJobFinishes: true, for KubeRay refuses it otherwise")
-        return Reading(roles, suspended, tuple(faults.found), together)
+        return Reading(roles, suspended, tuple(faults.found), min_available)
 
     def _read_head(self, cluster: Manifest, mode: object, faults: Faults) -> Role:
         path = "spec.rayClusterSpec.headGroupSpec"
@@ -116,7 +116,7 @@ class RayJob(Kind):
     def scheduler(self, manifest: Manifest) -> str:
         return str((manifest["metadata"].get("labels") or {}).get(_SCHEDULER) or "")
 
-    def complete(self, manifest: Manifest) -> None:
+    def set_defaults(self, manifest: Manifest) -> None:
         spec = manifest["spec"]
         spec.setdefault("shutdownAfterJobFinishes", True)
         if (spec.get("submissionMode") or _MODES[0]) != _MODES[0]:
@@ -125,7 +125,7 @@ class RayJob(Kind):
         container = {"name": "ray-job-submitter", "image": head["image"], "resources": _SUBMITTER}
         usual = {"spec": {"restartPolicy": "Never", "containers": [container]}}
         spec["submitterPodTemplate"] = spec.get("submitterPodTemplate") or usual
-        note(spec["submitterPodTemplate"], "labels", {_ROLE: "submitter"})
+        set_metadata(spec["submitterPodTemplate"], "labels", {_ROLE: "submitter"})
 
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         yield from self.gang_templates(manifest)

@@ -12,7 +12,7 @@ from typing import Any
 from fleet.core import units
 from fleet.core.marks import ATTEMPT, JOB_UID
 from fleet.kube.resources import RESERVATIONS
-from jobs.kinds.base import Kind, Manifest, Role, note
+from jobs.kinds.base import Kind, Manifest, Role, set_metadata
 
 ROLE = "convoy.dev/role"
 
@@ -29,7 +29,7 @@ def bind(kind: Kind, made: Manifest, scheduler: str = "") -> None:
     Pods that name no scheduler get the one that holds their room, where it is not the member's usual one.
     """
     for role, template in kind.templates(made):
-        note(template, "labels", {ROLE: role})
+        set_metadata(template, "labels", {ROLE: role})
         if scheduler:
             template["spec"].setdefault("schedulerName", scheduler)
 

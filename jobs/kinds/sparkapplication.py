@@ -34,7 +34,7 @@ _PHASES = {
 
 class SparkApplication(Kind):
     resource = SPARK_APPLICATIONS
-    chiefs = ("driver",)
+    primary_roles = ("driver",)
     phase_words = {
         "applicationState.state": {
             Phase.CREATED: ("", "SUBMITTED", "UNKNOWN"),
@@ -63,14 +63,14 @@ class SparkApplication(Kind):
         executor = faults.mapping(spec.get("executor"), "spec.executor", required=True)
         count = faults.whole(executor.get("instances"), "spec.executor.instances", default=1)
         dynamic = faults.mapping(spec.get("dynamicAllocation"), "spec.dynamicAllocation")
-        together = max(count, 1)
+        min_available = max(count, 1)
         if faults.flag(dynamic.get("enabled"), "spec.dynamicAllocation.enabled"):
-            count, together = self._read_dynamic(dynamic, faults), 1
+            count, min_available = self._read_dynamic(dynamic, faults), 1
         faults.whole(spec.get("timeToLiveSeconds"), "spec.timeToLiveSeconds", default=0)
         driver = Role("driver", 1, self._read_pod(spec, "driver", faults))
         roles = (driver, Role("executor", count, self._read_pod(spec, "executor", faults)))
         suspended = faults.flag(spec.get("suspend"), "spec.suspend")
-        return Reading(tuple(r for r in roles if r.replicas), suspended, tuple(faults.found), together)
+        return Reading(tuple(r for r in roles if r.replicas), suspended, tuple(faults.found), min_available)
 
     def _read_dynamic(self, dynamic: Manifest, faults: Faults) -> int:
         """How many executors there may be: what has to fit."""
@@ -113,7 +113,7 @@ class SparkApplication(Kind):
             faults.add("spec.memoryOverheadFactor", f"must be a number, not {factor!r}")
             return heap
 
-    def complete(self, manifest: Manifest) -> None:
+    def set_defaults(self, manifest: Manifest) -> None:
         for role in ("driver", "executor"):
             body = manifest["spec"][role]
             for field in ("labels", "annotations"):

@@ -7,7 +7,7 @@ from jobs.kinds.kubeflow import ReplicaKind, exactly_one
 
 class TFJob(ReplicaKind):
     resource = TF_JOBS
-    chiefs = ("chief", "master", "worker")
+    primary_roles = ("chief", "master", "worker")
     key = "tfReplicaSpecs"
     roles = ("Chief", "Master", "PS", "Worker", "Evaluator")
     container = "tensorflow"

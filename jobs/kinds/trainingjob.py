@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from fleet.kube.resources import TRAINING_JOBS
 from jobs.kinds import kubeflow
-from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State, held_back, hold_back
+from jobs.kinds.base import (
+    Faults,
+    Kind,
+    Manifest,
+    Phase,
+    Reading,
+    Role,
+    State,
+    is_suspended_by_annotation,
+    suspend_by_annotation,
+)
 
 _KEY = "etReplicaSpecs"
 _GROUP, _ROLE, _INDEX = "group-name", "training-job-role", "replica-index"
@@ -16,7 +26,7 @@ _PHASES = {"Scaling": Phase.RUNNING, **{phase.value: phase for phase in Phase}}
 
 class TrainingJob(Kind):
     resource = TRAINING_JOBS
-    chiefs = ("launcher",)
+    primary_roles = ("launcher",)
     phase_words = {"phase": {phase: (phase.value,) for phase in Phase} | {Phase.RUNNING: ("Running", "Scaling")}}
 
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
@@ -41,7 +51,7 @@ class TrainingJob(Kind):
         faults.whole(spec.get("backoffLimit"), "spec.backoffLimit", default=6)
         faults.whole(spec.get("ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished", default=0)
         faults.whole(spec.get("slotsPerWorker"), "spec.slotsPerWorker", default=1, at_least=1)
-        return Reading(roles, held_back(manifest), tuple(faults.found), counts.get("worker", 0))
+        return Reading(roles, is_suspended_by_annotation(manifest), tuple(faults.found), counts.get("worker", 0))
 
     def _read_bounds(self, spec: Manifest, workers: int, faults: Faults) -> None:
         if faults.found:
@@ -67,7 +77,7 @@ class TrainingJob(Kind):
         return State(phase, message, str(status.get("startTime") or ""), str(status.get("completionTime") or ""))
 
     def suspend(self, manifest: Manifest, on: bool) -> None:
-        hold_back(manifest, on)
+        suspend_by_annotation(manifest, on)
 
     def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
         if labels.get(_GROUP) != self.resource.group:

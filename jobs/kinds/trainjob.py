@@ -31,14 +31,14 @@ _WRITTEN = ("trainer", "initializer", "runtimePatches")
 
 class TrainJob(Kind):
     resource = TRAIN_JOBS
-    chiefs = ("launcher", "node")
+    primary_roles = ("launcher", "node")
     makes_services = True
     refers = True
     companion_resources = (TRAINING_RUNTIMES,)
 
-    def chief(self, roles: Iterable[str]) -> str:
+    def primary_role(self, roles: Iterable[str]) -> str:
         given = list(roles)
-        return super().chief(given) or next(iter(given), "")
+        return super().primary_role(given) or next(iter(given), "")
 
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
         """Pods of the Jobs of its JobSet."""
@@ -88,11 +88,11 @@ class TrainJob(Kind):
         groups = training_runtime.groups_of(resolved["runtime"])
         roles = read_groups(groups, "spec.runtimeRef: template.spec.replicatedJobs", faults)
         gang = {group["name"] for group in gang_groups(groups)}
-        together = sum(role.replicas for role in roles if role.name in gang)
+        min_available = sum(role.replicas for role in roles if role.name in gang)
         pods = tuple(role for role in roles if role.replicas)
-        if not together and not faults.found:
+        if not min_available and not faults.found:
             faults.add("spec.trainer.numNodes", "must ask for at least one pod")
-        return Reading(pods, suspended, tuple(faults.found), together, _warnings(spec, groups))
+        return Reading(pods, suspended, tuple(faults.found), min_available, _warnings(spec, groups))
 
     def _read_spec(self, manifest: Manifest, faults: Faults) -> Manifest:
         """The spec, checked for all that does not depend on the runtime."""

@@ -7,7 +7,17 @@ makes the PodGroup.
 from collections.abc import Iterable, Iterator, Sequence
 
 from fleet.kube.resources import VOLCANO_COMMANDS, VOLCANO_JOBS, Resource
-from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State, held_back, hold_back
+from jobs.kinds.base import (
+    Faults,
+    Kind,
+    Manifest,
+    Phase,
+    Reading,
+    Role,
+    State,
+    is_suspended_by_annotation,
+    suspend_by_annotation,
+)
 from jobs.kinds.pods import read_template
 
 _TASK, _INDEX = "volcano.sh/task-spec", "volcano.sh/task-index"
@@ -37,11 +47,11 @@ class VolcanoJob(Kind):
             Phase.FAILED: ("Failed", "Terminated", "Terminating"),
         }
     }
-    chiefs = ("master", "launcher", "chief", "ps")
+    primary_roles = ("master", "launcher", "chief", "ps")
 
-    def chief(self, roles: Iterable[str]) -> str:
+    def primary_role(self, roles: Iterable[str]) -> str:
         given = list(roles)
-        return super().chief(given) or next(iter(given), "")
+        return super().primary_role(given) or next(iter(given), "")
 
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
         return [f"{name}-{role.name.lower()}-{role.replicas - 1}" for role in roles]
@@ -69,7 +79,9 @@ class VolcanoJob(Kind):
         faults.whole(spec.get("maxRetry"), "spec.maxRetry", default=3)
         faults.whole(spec.get("ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished", default=0)
         faults.whole(spec.get("minSuccess"), "spec.minSuccess", default=1, at_least=1)
-        return Reading(tuple(r for r in roles if r.replicas), held_back(manifest), tuple(faults.found), least)
+        return Reading(
+            tuple(r for r in roles if r.replicas), is_suspended_by_annotation(manifest), tuple(faults.found), least
+        )
 
     def _read_task(self, given: object, number: int, faults: Faults) -> Role:
         path = f"spec.tasks[{number}]"
@@ -91,7 +103,7 @@ class VolcanoJob(Kind):
         return State(phase, str(state.get("message") or state.get("reason") or ""))
 
     def suspend(self, manifest: Manifest, on: bool) -> None:
-        hold_back(manifest, on)
+        suspend_by_annotation(manifest, on)
 
     def suspend_command(self, copy: Manifest) -> tuple[Resource, Manifest]:
         metadata = copy["metadata"]

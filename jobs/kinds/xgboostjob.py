@@ -7,7 +7,7 @@ from jobs.kinds.kubeflow import ReplicaKind, exactly_one
 
 class XGBoostJob(ReplicaKind):
     resource = XGBOOST_JOBS
-    chiefs = ("master",)
+    primary_roles = ("master",)
     key = "xgbReplicaSpecs"
     roles = ("Master", "Worker")
     container = "xgboost"

@@ -188,7 +188,7 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
     service_accounts.check(member_clients.client(work.cluster), kind, body)
     share = division.share_of(job, attempt)
     if share is not None:
-        kind.take_share(body, share.replicas, share.completions)
+        kind.set_replicas(body, share.replicas, share.completions)
     topology.write(client, kind, body, job, work)
     if reservations.asked(work.cluster, spec.fit):
         pods = share.replicas if share else None

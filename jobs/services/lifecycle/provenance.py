@@ -19,7 +19,7 @@ from fleet.core.observed import Mark
 from fleet.kube.resources import Resource
 from fleet.models import Cluster
 from fleet.services import clusters, signing
-from jobs.kinds.base import Kind, Manifest, note
+from jobs.kinds.base import Kind, Manifest, set_metadata
 from jobs.models import Work
 
 log = get_logger(__name__)
@@ -44,10 +44,10 @@ def put_marks(kind: Kind, body: Manifest, work: Work) -> None:
     """Marks a copy that is to be sent, and its pods."""
     uid, attempt, metadata = str(work.job_uid), work.attempt, body["metadata"]
     place = kind.resource.api_version, kind.resource.kind, metadata["namespace"], metadata["name"]
-    note(body, "labels", {marks.MARK: signing.sign(work.cluster, "copy", uid, str(attempt), *place)})
+    set_metadata(body, "labels", {marks.MARK: signing.sign(work.cluster, "copy", uid, str(attempt), *place)})
     pods = signing.sign_pods(work.cluster, uid, attempt, metadata["namespace"])
     for _, template in kind.templates(body):
-        note(template, "labels", {marks.POD_MARK: pods})
+        set_metadata(template, "labels", {marks.POD_MARK: pods})
 
 
 @dataclass(frozen=True, slots=True)

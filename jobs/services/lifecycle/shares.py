@@ -39,7 +39,7 @@ def settle(job: Job, found: Sequence[Share], now: datetime) -> None:
     standing = [share for share in found if share.state is not ShareState.LOST]
     left = [dict(share.status) for share in found if share.state is ShareState.LOST]
     job.shares = parts.stored(found)
-    job.status = kind.sum_up([dict(share.status) for share in standing], left)
+    job.status = kind.merge_statuses([dict(share.status) for share in standing], left)
     job.cluster = _largest(standing)
     since = sorted(share.unhealthy_since for share in standing if share.unhealthy_since)
     job.unhealthy_since = datetime.fromisoformat(since[0]) if since else None

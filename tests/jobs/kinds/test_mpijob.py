@@ -40,7 +40,7 @@ def test_it_reads_a_launcher_without_gpus_and_its_workers(kind):
         ("launcher", 1, 0),
         ("worker", 4, 1),
     ]
-    assert reading.gang == 5 and kind.chief(["launcher", "worker"]) == "launcher"
+    assert reading.gang == 5 and kind.primary_role(["launcher", "worker"]) == "launcher"
 
 
 def test_its_workers_do_not_wait_for_a_launcher_that_waits_for_them():

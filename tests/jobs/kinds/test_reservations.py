@@ -62,7 +62,7 @@ def test_of_a_kind_whose_manifest_has_no_whole_pod_it_asks_what_the_kind_read():
     kind = registry.of("sparkoperator.k8s.io/v1beta2", "SparkApplication")
     made = yaml.safe_load((EXAMPLES / "sparkapplication.yaml").read_text())
     made["metadata"]["namespace"] = "default"
-    kind.complete(made)
+    kind.set_defaults(made)
     roles = kind.read(made).roles
     asked = [units.pod_request(each["spec"]["template"]["spec"]) for each in bodies_of(kind, made, roles)]
     assert asked == [role.request for role in roles for _ in range(role.replicas)]

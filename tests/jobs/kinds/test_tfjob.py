@@ -58,7 +58,7 @@ def test_it_keeps_the_scheduler_a_role_names_itself():
     ("roles", "chief"), [(("chief", "worker"), "chief"), (("master",), "master"), (("ps", "worker"), "worker")]
 )
 def test_its_chief_is_the_chief_or_the_first_worker(roles, chief):
-    assert KIND.chief(roles) == chief
+    assert KIND.primary_role(roles) == chief
 
 
 @pytest.mark.parametrize(
