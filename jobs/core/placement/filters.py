@@ -55,12 +55,25 @@ def refused(gang: Gang, cluster: Candidate, affinity: Affinity, now: datetime) -
 
 
 def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, str] | None:
-    """The first filter that says no to every gang of this policy and kind with its data on the same clusters."""
-    tolerations = gang.policy.tolerations if gang.policy else ()
+    """The first filter that says no to every gang of this policy and kind with its data on the same clusters.
+
+    The order is that of the explanation: a cluster that the policy does not select is not described any further.
+    """
+    return _unselected(gang, cluster, affinity) or _unavailable(gang, cluster) or _unsupported(gang, cluster)
+
+
+def _unselected(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, str] | None:
+    """Filters on where the policy and the job's data allow it to be."""
     if not affinity.allows(cluster.name, cluster.labels, cluster.places):
         return Code.NOT_SELECTED, "is not selected by the policy's clusterAffinity"
-    if (told := _lacks_data(gang, cluster)) is not None:
-        return Code.DATA_ELSEWHERE, told
+    if (lacking := _lacks_data(gang, cluster)) is not None:
+        return Code.DATA_ELSEWHERE, lacking
+    return None
+
+
+def _unavailable(gang: Gang, cluster: Candidate) -> tuple[Code, str] | None:
+    """Filters on the state of the cluster, and on whether its capacity is known."""
+    tolerations = gang.policy.tolerations if gang.policy else ()
     if cluster.cordoned:
         return Code.CORDONED, "is cordoned"
     if not cluster.ready:
@@ -71,6 +84,11 @@ def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, st
         return Code.CAPACITY_UNKNOWN, "has not told its capacity yet"
     if cluster.stale:
         return Code.CAPACITY_UNKNOWN, f"is {cluster.stale}"
+    return None
+
+
+def _unsupported(gang: Gang, cluster: Candidate) -> tuple[Code, str] | None:
+    """Filters on what the cluster serves: the job's kind, reservations, schedulers."""
     if not cluster.serves(gang.api_version, gang.kind):
         return Code.KIND_NOT_SERVED, f"does not serve {gang.api_version} {gang.kind}"
     if cluster.no_reservations and (gang.fit == fits.RESERVATION or (cluster.reserves and not gang.fit)):
