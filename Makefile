@@ -1,4 +1,4 @@
-.PHONY: up test lint lint-console check check-full bench fuzz generate help
+.PHONY: up test lint lint-console docs check check-full bench fuzz generate help
 VENV := .venv/bin
 
 help: ## this list
@@ -26,6 +26,10 @@ lint-console:
 	cd frontend/web && npm run --silent check
 	cd frontend/web && npx --no-install openapi-typescript ../../docs/openapi.json -o ../../.convoy/schema.d.ts
 	diff -q .convoy/schema.d.ts frontend/web/src/api/schema.d.ts
+
+docs: $(VENV)/lint-imports ## the documentation as a site, in .convoy/site; fails on a broken link
+	UV_PROJECT_ENVIRONMENT=.venv $(VENV)/uv sync --locked --inexact --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet
 
 check: lint test ## lint and all tests
 
