@@ -29,7 +29,7 @@ lint-console:
 
 docs: $(VENV)/lint-imports ## the documentation as a site, in .convoy/site; fails on a broken link
 	UV_PROJECT_ENVIRONMENT=.venv $(VENV)/uv sync --locked --inexact --quiet --group docs
-	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict
 
 check: lint test ## lint and all tests
 
