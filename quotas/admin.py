@@ -1,7 +1,7 @@
 """The admin console of quotas: the tree as a tree, the queues, the history, and who leads what.
 
-The tree's page only shows a shell: what it reads and saves goes through REST, so that no user may do here what they may not do
-there. Rights are those of `fleet.services.access` and `quotas.services.scopes`, not Django's own.
+The page of the tree holds the console's editor, which reads and saves through REST: the same rules hold here and there.
+Rights are those of `fleet.services.access` and `quotas.services.scopes`, not Django's own.
 """
 
 from typing import Any
@@ -10,15 +10,18 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
+from fleet.services import console_bundle
 from quotas.models import Queue, QuotaGrant, QuotaRevision, QuotaTree
 from quotas.services import queues, scopes, team_leads
 
 State = Queue.State
+EDITOR = "src/quotaEditor.tsx"
 
 
 @admin.register(QuotaTree)
@@ -28,7 +31,9 @@ class QuotaTreeAdmin(RoleAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        context = {**self.admin_site.each_context(request), "title": "Quota tree", "is_fullwidth": "1"}
+        get_token(request)  # sets the cookie that the editor sends back with each change
+        shown = {"title": "Quota tree", "is_fullwidth": "1", "bundle": console_bundle.entry(EDITOR)}
+        context = {**self.admin_site.each_context(request), **shown}
         return TemplateResponse(request, "admin/quotas/tree.html", context)
 
 

@@ -21,6 +21,8 @@ export default defineConfig({
   build: {
     target: 'es2022',
     manifest: true,
+    // The console, and its quota editor as a page of the Django admin.
+    rollupOptions: { input: ['index.html', 'src/quotaEditor.tsx'] },
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

@@ -1,5 +1,6 @@
 """Django's pages of quotas: who sees them, queues held from their list, and leads named by who may change the whole tree."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -44,10 +45,22 @@ def test_it_shows_its_pages_to_who_may_read_the_fleet_and_to_nobody_else(staff, 
     assert staff("nobody").get(f"/admin/quotas/{page}/").status_code == 403
 
 
-def test_it_has_no_script_and_no_style_of_its_own_in_the_page(staff):
+def test_it_loads_the_editor_of_the_console_by_the_names_of_its_build(staff, settings, tmp_path):
+    files = {"file": "assets/editor-1.js", "css": ["assets/editor-2.css"], "imports": ["_page.js"]}
+    chunks = {"src/quotaEditor.tsx": files, "_page.js": {"file": "assets/page-3.js", "css": ["assets/page-4.css"]}}
+    (tmp_path / ".vite").mkdir()
+    (tmp_path / ".vite" / "manifest.json").write_text(json.dumps(chunks))
+    settings.CONSOLE_DIST = tmp_path
     text = staff("vic", Grant.Role.VIEWER).get("/admin/quotas/quotatree/").content.decode()
-    body = text[text.index('<div class="q-page">') : text.index('<div id="q-history">')]
-    assert "<script" not in body and "style=" not in body and "onclick" not in body
+    assert '<script type="module" src="/assets/editor-1.js"></script>' in text
+    assert text.index("/assets/page-4.css") < text.index("/assets/editor-2.css")
+    assert '<div id="quota-editor"></div>' in text
+
+
+def test_it_says_that_the_console_is_not_built(staff, settings, tmp_path):
+    settings.CONSOLE_DIST = tmp_path
+    text = staff("vic", Grant.Role.VIEWER).get("/admin/quotas/quotatree/").content.decode()
+    assert "The console is not built" in text and '<script type="module" src=""' not in text
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,11 @@ function kilobytes(keys) {
   return files.reduce((sum, file) => sum + gzipSync(readFileSync(new URL(file, DIST))).length, 0) / 1000;
 }
 
-const entry = Object.keys(manifest).find((key) => manifest[key].isEntry);
+const entry = 'index.html';
 const shell = reachable(entry);
 const rows = [['shell', kilobytes(shell), SHELL_KB]];
 for (const [key, chunk] of Object.entries(manifest)) {
+  if (chunk.isEntry && key !== entry) rows.push([key, kilobytes(reachable(key)), ROUTE_KB]);
   if (chunk.isDynamicEntry) rows.push([key, kilobytes(new Set([...shell, ...reachable(key)])), ROUTE_KB]);
 }
 

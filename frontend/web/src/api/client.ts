@@ -28,6 +28,9 @@ export const api = {
   delete: <Answer>(path: string) => send<Answer>('DELETE', path, {}),
 };
 
+/** Which of the product's pages asks, for the history; empty: the console. */
+export const door = { name: '' };
+
 async function send<Answer>(method: string, path: string, options: Options): Promise<Answer> {
   const asked = connection.sessions();
   const response = await answerOf(method, path, options);
@@ -47,6 +50,7 @@ async function send<Answer>(method: string, path: string, options: Options): Pro
 
 async function answerOf(method: string, path: string, { query, body, yaml, signal }: Options): Promise<Response> {
   const headers: Record<string, string> = { Accept: 'application/json' };
+  if (door.name !== '') headers['X-Convoy-Door'] = door.name;
   if (method !== 'GET') headers['X-CSRFToken'] = cookie('csrftoken');
   if (yaml !== undefined) headers['Content-Type'] = 'application/yaml';
   if (body !== undefined) headers['Content-Type'] = 'application/json';

@@ -17,7 +17,7 @@ const SHOWN = 8;
 export function EffectList({ preview }: { preview: QuotaPreview }) {
   const { t, i18n } = useTranslation();
   const { effect, faults, refusals, warnings } = preview;
-  const against = [...refusals, ...faults.map(({ path, detail }) => (detail.includes(path) ? detail : `${path}: ${detail}`))];
+  const against = [...refusals, ...faults.map(({ path, field, detail }) => (path === '' ? `${field}: ${detail}` : detail.includes(path) ? detail : `${path}: ${detail}`))];
   const quiet = PARTS.every(([part]) => effect[part].length === 0) && effect.unbound.length + effect.excess.length === 0;
   return (
     <>

@@ -10,6 +10,7 @@ import { clustersQuery } from '../fleet/queries.ts';
 import { Empty } from '../ui/Message.tsx';
 import { Refusal } from '../ui/Refusal.tsx';
 import { inOrder, quantityOf } from './amounts.ts';
+import { ImportButton } from './ImportButton.tsx';
 import { useCreate } from './queries.ts';
 
 export function FirstTree() {
@@ -35,6 +36,7 @@ export function FirstTree() {
         {t('quotas.create')}
       </Button>
       {obstacle && <p>{obstacle}</p>}
+      <ImportButton obstacle={may ? '' : t('quotas.mayNot')} onSaved={() => undefined} />
     </Empty>
   );
 }

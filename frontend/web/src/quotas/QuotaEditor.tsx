@@ -15,6 +15,7 @@ import { inOrder } from './amounts.ts';
 import { commandsOfTree } from './commands.ts';
 import { DraftPanel } from './DraftPanel.tsx';
 import { HistoryPanel } from './HistoryPanel.tsx';
+import { ImportButton } from './ImportButton.tsx';
 import { Legend } from './Legend.tsx';
 import { boundChange } from './draft.ts';
 import { type Bound, flat } from './model.ts';
@@ -56,6 +57,7 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
       >
         <CopyAs commands={commandsOfTree()} />
         <ResourcePicker resources={resources} shown={shown} onShow={show} />
+        <ImportButton tree={tree} obstacle={drafting ? t('quotas.draftFirst') : whole ? '' : t('quotas.mayNot')} onSaved={({ generation }) => setDone(t('quotas.saved', { generation }))} />
         <Button component="a" href="/api/v1/quota/tree/manifest/" size="xs" variant="default" leftSection={<Download size={14} />}>
           {t('quotas.export')}
         </Button>

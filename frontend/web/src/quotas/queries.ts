@@ -77,6 +77,12 @@ export function useCreate() {
   return useQuotaMutation(run, () => undefined);
 }
 
+/** A whole tree from a file. */
+export function useReplace(onDone: (saved: QuotaSaved) => void) {
+  const run = (body: { yaml: string; generation?: number; comment: string }) => api.put<QuotaSaved>('quota/tree/', body);
+  return useQuotaMutation(run, onDone);
+}
+
 export type QueueVerb = 'hold' | 'drain' | 'stop' | 'open';
 
 export function useQueueVerb(name: string, verb: QueueVerb, onDone: () => void) {
