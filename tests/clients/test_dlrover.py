@@ -13,12 +13,12 @@ import pytest
 import yaml
 
 from simulator import fault_parser
+from tests.clients.builders import TRAINING, manifest
 from tests.support.isolation import needs_network
 from tests.support.world import World
 
 pytestmark = [pytest.mark.clients, pytest.mark.django_db(transaction=True), needs_network]
 
-TRAINING = Path(__file__).with_name("train.py").read_text()
 PATIENCE_S = 240.0
 POLICY = """
 apiVersion: policy.one.alibabacloud.com/v1alpha1
@@ -38,33 +38,6 @@ CODE = yaml.safe_dump(
         "data": {"train.py": TRAINING},
     }
 )
-JOB = """
-apiVersion: elastic.iml.github.io/v1alpha1
-kind: ElasticJob
-metadata: {name: llama, namespace: dlrover, annotations: {convoy.dev/checkpoint-grace: 10s}}
-spec:
-  distributionStrategy: AllreduceStrategy
-  optimizeMode: single-job
-  replicaSpecs:
-    worker:
-      replicas: 2
-      restartCount: 3
-      template:
-        spec:
-          restartPolicy: Never
-          volumes: [{name: code, configMap: {name: code}}, {name: disk, %(disk)s}]
-          containers:
-            - name: main
-              image: training:torch
-              imagePullPolicy: Always
-              command:
-                - /bin/bash
-                - -c
-                - "dlrover-run --nnodes=$NODE_NUM --nproc_per_node=1 --max_restarts=1 /code/train.py"
-              env: [{name: STEPS, value: "%(steps)d"}, {name: STEP_S, value: "0.2"}, {name: CHECKPOINTS, value: /disk}]
-              volumeMounts: [{name: code, mountPath: /code}, {name: disk, mountPath: /disk}]
-              resources: {limits: {cpu: "4", memory: 8Gi}, requests: {cpu: "4", memory: 8Gi}}
-"""
 CLAIM = """
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -80,10 +53,6 @@ def fleet(world: World, dlrover: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setenv("CONVOY_PROCESS_IMAGES", f"training:torch={dlrover}")
     world.member("north", 0, time_scale=1.0)
     yield world
-
-
-def manifest(disk: str, steps: int) -> str:
-    return JOB % {"disk": disk, "steps": steps}
 
 
 def records(world: World, member: str) -> list[dict[str, Any]]:

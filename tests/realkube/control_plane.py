@@ -44,8 +44,8 @@ class RealControlPlane:
         self._run("kube-apiserver", *self._apiserver_flags())
         self._until(lambda: "END CERTIFICATE" in self.ca_pem, seconds)
         client = MemberClient(self.access())
-        self._until(lambda: _answers(lambda: client.get(NAMESPACES.path(name="default"))), seconds)
-        self._until(lambda: _answers(lambda: client.get_text("/readyz")), seconds)
+        self._until(lambda: answers(lambda: client.get(NAMESPACES.path(name="default"))), seconds)
+        self._until(lambda: answers(lambda: client.get_text("/readyz")), seconds)
         client.close()
 
     def start_controllers(self) -> None:
@@ -132,7 +132,7 @@ class RealControlPlane:
             time.sleep(0.05)
 
 
-def _answers(call: Callable[[], object]) -> bool:
+def answers(call: Callable[[], object]) -> bool:
     try:
         call()
     except MemberError:
