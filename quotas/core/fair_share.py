@@ -17,7 +17,7 @@ from itertools import count
 from quotas.core import admission
 from quotas.core.admission import Refused
 from quotas.core.ledger import Ledger
-from quotas.core.order import HIDES, Bid, Claim, Claims, Unit
+from quotas.core.order import HIDES, FairShareKey, FairShareKeys, Head, Unit
 from quotas.core.tree import QueuePolicy
 
 
@@ -47,11 +47,11 @@ class _Queue:
         return self.units[self.next] if self.next < len(self.units) else None
 
 
-_Offer = tuple[Claim, int, int, Bid]
+_Offer = tuple[FairShareKey, int, int, Head]
 """The best job below a node: claim, row, a number that keeps equal claims apart, the job. Stale once there is a newer one."""
 
 
-class Turns:
+class FairShareIterator:
     """Offers every waiting job once, however often it is named. The ledger may only be charged meanwhile, on the path of who is
     on offer."""
 
@@ -59,7 +59,7 @@ class Turns:
         self.waits: list[tuple[Unit, Refused | Behind]] = []
         """Who was refused or stands behind a job that was; in full once `next` gives nobody."""
         self._ledger = ledger
-        self._claims = Claims(ledger)
+        self._claims = FairShareKeys(ledger)
         self._heaps: dict[int, list[_Offer]] = defaultdict(list)
         self._latest: dict[int, _Offer | None] = {}
         self._serial = count()
@@ -152,7 +152,7 @@ class Turns:
     def _renew(self, leaf: str) -> None:
         """Works out the offers anew from the leaf up to the root."""
         head = self._unknown(self._queues[leaf])
-        best = None if head is None else Bid(head, self._ledger.ask(head.charge.amounts))
+        best = None if head is None else Head(head, self._ledger.ask(head.charge.amounts))
         for row in self._ledger.way[leaf].tolist():
             if row in self._heaps:
                 best = self._best(row)
@@ -196,7 +196,7 @@ class Turns:
             if isinstance(answer, Refused) and answer.code is admission.Code.NEVER_FITS:
                 self._known[unit.shape] = answer
 
-    def _best(self, row: int) -> Bid | None:
+    def _best(self, row: int) -> Head | None:
         heap = self._heaps[row]
         while heap and self._latest[heap[0][1]] is not heap[0]:
             heappop(heap)
@@ -215,14 +215,14 @@ class Plan:
 
 def plan(ledger: Ledger, waiting: Iterable[Unit]) -> Plan:
     """What the quota alone would let run now; charges the ledger with it."""
-    turns = Turns(ledger, waiting)
-    made = Plan([], turns.waits)
-    while (unit := turns.next()) is not None:
+    iterator = FairShareIterator(ledger, waiting)
+    made = Plan([], iterator.waits)
+    while (unit := iterator.next()) is not None:
         answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
         if isinstance(answer, Refused):
-            turns.refused(unit, answer)
+            iterator.refused(unit, answer)
         else:
             ledger.charge(unit.charge)
             made.admitted.append(unit)
-            turns.admitted(unit)
+            iterator.admitted(unit)
     return made

@@ -21,7 +21,7 @@ from quotas.core.ledger import Ask, Charge, Ledger
 from quotas.core.tree import QueuePolicy
 
 Place = tuple[int, float, str, str]
-Claim = tuple[int, float, Place]
+FairShareKey = tuple[int, float, Place]
 """Less is sooner."""
 WITHIN, HIDES, BORROWS = range(3)
 """With its best job it stays within min, or hides one behind that would, or neither."""
@@ -52,14 +52,14 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Bid:
+class Head:
     """What a queue competes with."""
 
     unit: Unit
     asked: Ask
 
 
-class Claims:
+class FairShareKeys:
     """The claims of the nodes of one ledger, which it reads and never changes.
 
     A row has a handful of resources and is looked at once per job: plain numbers are several times faster here than arrays.
@@ -78,7 +78,7 @@ class Claims:
         self._weights = [node.attributes.weight for node in nodes]
         self._jobs = ledger.column[MAX_JOBS]
 
-    def of(self, row: int, bid: Bid, hides: Callable[[int], object]) -> Claim:
+    def of(self, row: int, bid: Head, hides: Callable[[int], object]) -> FairShareKey:
         """What the node at this row stands with among its siblings. ``hides``: whether one below a row stays within its min."""
         used: list[int] = self._ledger.held.used[row].tolist()
         within, share = self._stands(row, used, bid.asked)

@@ -12,7 +12,7 @@ from functools import partial
 
 from quotas.core import admission, reclaim
 from quotas.core.admission import Refused
-from quotas.core.fair_share import Behind, Turns
+from quotas.core.fair_share import Behind, FairShareIterator
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
 from quotas.core.reclaim import Reclaim, Running
@@ -72,19 +72,19 @@ def settle(ledger: Ledger, jobs: Iterable[Job], now: datetime, places: Places = 
 def _admit(
     ledger: Ledger, waiting: list[Unit], every: Mapping[str, Job], made: Settled, now: datetime, places: Places
 ) -> list[Wait]:
-    turns = Turns(ledger, waiting)
+    iterator = FairShareIterator(ledger, waiting)
     homeless: list[Wait] = []
-    while (unit := turns.next()) is not None:
+    while (unit := iterator.next()) is not None:
         answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
         if isinstance(answer, Refused):
-            turns.refused(unit, answer)
+            iterator.refused(unit, answer)
         elif places(unit, made.running, frozenset()):
             _start(ledger, every[unit.id], made, now)
-            turns.admitted(unit)
+            iterator.admitted(unit)
         else:
             homeless.append((unit, NoPlace()))
-            turns.passed(unit)
-    return homeless + turns.waits
+            iterator.passed(unit)
+    return homeless + iterator.waits
 
 
 def _reclaim(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datetime, places: Places) -> bool:

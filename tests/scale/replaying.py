@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.core.admission.placement_cache import Places
+from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.gang.requirements import Ask, Demand, Part
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.types import Assignment, Member, NodeFacts
@@ -85,7 +85,7 @@ class Yard:
     misbinds: int = 0
 
     def __post_init__(self) -> None:
-        self.places = Places()
+        self.places = PlacementCache()
         self.places.engine = self.engine = Engine(self.weights)
         self.demands = {gpus: demand(gpus) for gpus in range(1, 8 * max(self.sizes.values()) + 1)}
         for index, (cluster, nodes) in enumerate(self.sizes.items()):

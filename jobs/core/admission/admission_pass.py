@@ -11,7 +11,7 @@ from jobs.core.gang.types import Gang
 from jobs.core.reasons import Code, QuotaVerdict
 from quotas.core import admission
 from quotas.core.admission import Refused
-from quotas.core.fair_share import Behind, Turns
+from quotas.core.fair_share import Behind, FairShareIterator
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
 
@@ -27,14 +27,14 @@ def ask(ledger: Ledger, unit: Unit) -> Refused | None:
     return answer if isinstance(answer, Refused) else None
 
 
-def worth_asking(ledger: Ledger | None, gang: Gang, most: int) -> int:
+def max_candidates(ledger: Ledger | None, gang: Gang, most: int) -> int:
     """Of those like it, one more than the quota may have room for, but no more than ``most``."""
     if ledger is None or not gang.asks_quota:
         return most
     return min(admission.most(ledger, gang.charge.leaf, gang.charge.amounts) + 1, most)
 
 
-def may_claim(ledger: Ledger, gang: Gang, no: Refused, *, by_promise: bool) -> bool:
+def may_preempt(ledger: Ledger, gang: Gang, no: Refused, *, by_promise: bool) -> bool:
     """Whether one who is refused might have a right to what others have.
 
     ``by_promise``: nobody leaves whose going changes what is promised to whom, and its queue preempts nobody by priority.
@@ -44,13 +44,13 @@ def may_claim(ledger: Ledger, gang: Gang, no: Refused, *, by_promise: bool) -> b
     return not by_promise or admission.promised_below(ledger, gang.charge, no)
 
 
-class Gate:
+class AdmissionPass:
     """One pass over everybody who may be looked at; charges the ledger as it admits."""
 
     def __init__(self, ledger: Ledger | None, asking: Iterable[Unit], free: Iterable[Unit]) -> None:
         self._ledger = ledger
         self._free = iter(sorted(free, key=lambda unit: unit.place))
-        self._turns = Turns(ledger, asking) if ledger else None
+        self._turns = FairShareIterator(ledger, asking) if ledger else None
         self._first = next(self._free, None)
         self._queued: Unit | None = None
         """Who is on offer, when it is one who asks the quota."""

@@ -1,8 +1,8 @@
-"""Drain reservation: big gangs do not starve behind small ones, and what is kept for them does not stand idle.
+"""ReservedNodes reservation: big gangs do not starve behind small ones, and what is kept for them does not stand idle.
 
 The big gang that has waited longest gets the nodes of one cluster that are expected to be whole first. Others start on those
 nodes only if they are expected to be gone by then: with known run times nobody who came later delays it. Guessed ones are
-believed for a time only, so that wrong guesses cost no more than that. It must not know quotas, policies or how a gang is
+believed for a time only, so that wrong estimates cost no more than that. It must not know quotas, policies or how a gang is
 fitted: that is for `jobs.core.scheduling.backfill_reservation`. Times are seconds on any clock.
 """
 
@@ -28,7 +28,7 @@ _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\
 
 
 @dataclass(frozen=True, slots=True)
-class Drain:
+class ReservedNodes:
     """These nodes are kept for one gang, which is expected to start there then."""
 
     gang: Hashable
@@ -42,7 +42,7 @@ class Drain:
 
 
 @dataclass(slots=True)
-class Guesses:
+class RuntimeEstimates:
     """How long a job will run: as long as its owner's last one with as many devices, else as the owner's last one."""
 
     _last: dict[tuple[Hashable, int], float] = field(default_factory=dict)

@@ -25,7 +25,7 @@ _IN_A_CYCLE = 100
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class EquivalenceClass:
     key: Key
     sample: Gang
     leaf: str
@@ -109,20 +109,20 @@ def _is_past(since: datetime | None, now: datetime, patience: timedelta) -> bool
     return since is None or not timedelta() <= now - since < patience
 
 
-class Lines:
+class EquivalenceClasses:
     """All lines, by what they ask and by leaf."""
 
     def __init__(self) -> None:
-        self.by_key: dict[Key, Line] = {}
-        self.by_leaf: dict[str, dict[Key, Line]] = {}
-        self.of: dict[int, Line] = {}
+        self.by_key: dict[Key, EquivalenceClass] = {}
+        self.by_leaf: dict[str, dict[Key, EquivalenceClass]] = {}
+        self.of: dict[int, EquivalenceClass] = {}
         self.unit: dict[int, Unit] = {}
-        self.news: dict[Line, None] = {}
+        self.news: dict[EquivalenceClass, None] = {}
         """Those of which there may be something to tell."""
-        self.late: dict[Line, None] = {}
+        self.late: dict[EquivalenceClass, None] = {}
         """Those of which not everybody was told the last."""
 
-    def put(self, job: int, unit: Unit, line: Line) -> None:
+    def put(self, job: int, unit: Unit, line: EquivalenceClass) -> None:
         line = self.by_key.setdefault(line.key, line)
         self.by_leaf.setdefault(line.leaf, {})[line.key] = line
         insort(line.members, (unit.place, job))
@@ -130,7 +130,7 @@ class Lines:
         self.of[job], self.unit[job] = line, unit
         self.news[line] = None
 
-    def drop(self, job: int) -> Line | None:
+    def drop(self, job: int) -> EquivalenceClass | None:
         line = self.of.pop(job, None)
         if line is None:
             return None
@@ -143,7 +143,7 @@ class Lines:
             self.late.pop(line, None)
         return line
 
-    def to_tell(self, now: datetime, patience: timedelta) -> list[Line]:
+    def to_tell(self, now: datetime, patience: timedelta) -> list[EquivalenceClass]:
         """Those of which there may be something to tell now; each once."""
         late = (line for line in self.late if line.is_due(now, patience) or line.turns(now))
         found = dict.fromkeys([*self.news, *late])

@@ -11,29 +11,29 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from jobs.core.admission import admission_pass
-from jobs.core.admission.placement_cache import Places
+from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Spot
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.types import Gang, Promise, Runner
 from quotas.core.admission import Refused
 from quotas.core.order import Unit
 
-KEPT = timedelta(minutes=1)
+NOMINATED_FOR = timedelta(minutes=1)
 """How long after its time to leave what a victim gave back is kept for a claimant that has not taken it yet."""
 
 
-def claimants_of(
+def nominees_of(
     waiting: Mapping[int, Gang], leaving: Iterable[Runner], left: Iterable[Runner], now: datetime
 ) -> set[int]:
     """The waiting jobs that somebody leaves for, or has left for just now."""
     left = list(left)
-    kept = [each for each in left if each.until and now < each.until + KEPT]
+    kept = [each for each in left if each.until and now < each.until + NOMINATED_FOR]
     awaited = {each.leaves_for for each in _standing((*leaving, *kept), left)}
     return {job for job in awaited if job in waiting and waiting[job].asks_quota}
 
 
-class Promises:
-    """Counts along as the cycle places others and, at last, the claimants themselves. Made while `Places.supposing`."""
+class Nominations:
+    """Counts along as the cycle places others and, at last, the claimants themselves. Made while `PlacementCache.what_if`."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Promises:
         leaving: Iterable[Runner],
         left: Iterable[Runner],
         quota: Quota | None,
-        places: Places,
+        places: PlacementCache,
         now: datetime,
     ) -> None:
         self.claimants = set(claimants)
@@ -67,7 +67,7 @@ class Promises:
         held = [(runner, self._places.without(runner)) for runner in going]
         for job in sorted(claimants):
             only = (goes_to[job],) if job in goes_to else ()
-            with self._places.beside_kept():
+            with self._places.without_reservation():
                 found = self._places.find(("promised", job), claimants[job], only, now)
             promise = Spot(0, found, ()).promise(("promised", job)) if found else None
             if promise is None and job in goes_to:
@@ -78,18 +78,18 @@ class Promises:
         for runner, promises in held:
             self._places.back(runner, promises)
 
-    def forbid(self, unit: Unit, gang: Gang) -> Refused | None:
+    def check(self, unit: Unit, gang: Gang) -> Refused | None:
         """The quota's no to one who would take what is promised to another; None when nothing is."""
         if self._ledger is None or gang.job_id in self.claimants or not gang.asks_quota:
             return None
         return admission_pass.ask(self._ledger, unit)
 
-    def turn_of(self, gang: Gang) -> None:
+    def lift_own_reservation(self, gang: Gang) -> None:
         """A claimant looks at the world without what is kept for itself."""
         if gang.job_id in self._reserved:
             self._places.release(("promised", gang.job_id))
 
-    def turn_over(self, gang: Gang) -> None:
+    def restore_own_reservation(self, gang: Gang) -> None:
         """It found no place yet: the nodes are kept for it still."""
         if gang.job_id in self._reserved:
             self._places.hold(self._reserved[gang.job_id])

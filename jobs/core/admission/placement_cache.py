@@ -1,7 +1,8 @@
-"""Where gangs go: the placement engine, with a memory of the gangs that fit nowhere and of what has grown since.
+"""Where gangs can be placed, with a memory of the shapes that are infeasible.
 
-A no is remembered for all gangs that every cluster answers alike, and forgotten only when a cluster that might hold them has
-got room, has changed, or has served its time as one they failed on. Quotas are not known here.
+A shape is what a gang asks of clusters; gangs of one shape get one answer. A no is remembered until a cluster that may hold the
+shape has new capacity, has changed, or is allowed again after a failure there. The nodes reserved for one big gang are hidden
+from all others, except inside `without_reservation`. Quotas are not known here.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from jobs.core.admission import divided_placement
-from jobs.core.admission.backfill_policy import Drain
+from jobs.core.admission.backfill_policy import ReservedNodes
 from jobs.core.admission.plans import Spot
 from jobs.core.admission.snapshot import Site
 from jobs.core.gang.types import Gang, Promise, Runner
@@ -24,11 +25,11 @@ _FOR_EVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Reservation:
     """Nodes that are kept for a big gang until it starts."""
 
     gang: Gang
-    drain: Drain
+    drain: ReservedNodes
     promise: Promise
     planned: datetime = field(compare=False)
 
@@ -37,13 +38,13 @@ class Kept:
         return datetime.fromtimestamp(self.drain.starts, UTC)
 
 
-class Places:
+class PlacementCache:
     """Everything by name; a promise by its key."""
 
     def __init__(self, sites: Iterable[Site] = ()) -> None:
         self.engine = Engine()
         self.promises: dict[Hashable, Promise] = {}
-        self.kept: Kept | None = None
+        self.kept: Reservation | None = None
         self._beside = False
         """Looked at as if nothing were kept."""
         self._passed_over: tuple[int, set[Shape]] = (0, set())
@@ -116,7 +117,7 @@ class Places:
             self._grown.add(promise.cluster)
             self._stamp += 1
 
-    def keep(self, kept: Kept | None) -> None:
+    def keep(self, kept: Reservation | None) -> None:
         """In place of what was kept."""
         before, self.kept = self.kept, kept
         if (before and before.promise) == (kept and kept.promise):
@@ -133,10 +134,10 @@ class Places:
 
     def turn_of(self, job: int) -> AbstractContextManager[None]:
         """Who nodes are kept for may use them."""
-        return self.beside_kept() if self.is_kept_for(job) else nullcontext()
+        return self.without_reservation() if self.is_kept_for(job) else nullcontext()
 
     @contextmanager
-    def beside_kept(self) -> Iterator[None]:
+    def without_reservation(self) -> Iterator[None]:
         """As if nothing were kept: for the one it is kept for, and for those who are gone in time."""
         kept = self.kept
         if kept is None or self._beside:
@@ -212,20 +213,20 @@ class Places:
             return divided_placement.explain(self.engine, asking, now)
         return [look.verdict for look in explain(self.engine, asking, asking.demand, now)]
 
-    def spot_beside(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Spot | None:
+    def find_backfill(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Spot | None:
         """A place where nodes are kept for another, for one who may use them."""
         if self._passed_over[0] != self._stamp:
             self._passed_over = (self._stamp, set())
         if self.kept is None or gang.division is not None or shape in self._passed_over[1]:
             return None
-        with self.beside_kept():
+        with self.without_reservation():
             found = self._find_on(self.kept.drain.cluster, gang, only, now)
             if found is None:
                 self._passed_over[1].add(shape)
                 return None
             return self._spot(found, self.look(shape, gang, only, now))
 
-    def reconsider(self, shape: Shape) -> None:
+    def invalidate(self, shape: Shape) -> None:
         """Its no is forgotten."""
         self._nowhere.pop(shape, None)
 
@@ -244,7 +245,7 @@ class Places:
         if gang.job_id == kept.gang.job_id:
             told = f"{verdict.message}; {nodes} are kept for it, expected to be free at {until}"
             return replace(verdict, message=told)
-        with self.beside_kept():
+        with self.without_reservation():
             fits = self._find_on(verdict.cluster, gang, only, now) is not None
         told = f"keeps {nodes} for {kept.gang.name} until it starts, expected at {until}"
         if not fits:
@@ -261,20 +262,22 @@ class Places:
         return shapes
 
     @property
-    def grown(self) -> bool:
+    def has_new_capacity(self) -> bool:
         """Whether anything is freer or another than when last asked."""
         return self._changed or bool(self._grown)
 
-    def woken(self, now: datetime) -> list[Shape]:
-        """The shapes whose no is not certain any more, since something that might hold them has grown or come back."""
+    def requeued(self, now: datetime) -> list[Shape]:
+        """Shapes to search for again: a cluster that may hold them has new capacity, has changed, or is allowed again."""
         if self._changed or (self._wakes_at is not None and self._wakes_at <= now):
             return self.forget()
-        grown = [self.engine.fleet.sites[name].index for name in self._grown if name in self.engine.fleet.sites]
+        indices = [self.engine.fleet.sites[name].index for name in self._grown if name in self.engine.fleet.sites]
         self._grown.clear()
-        woken = [shape for shape, (gang, _) in self._nowhere.items() if self._might_fit(gang, grown)] if grown else []
-        for shape in woken:
+        requeued = (
+            [shape for shape, (gang, _) in self._nowhere.items() if self._might_fit(gang, indices)] if indices else []
+        )
+        for shape in requeued:
             del self._nowhere[shape]
-        return woken
+        return requeued
 
     def _might_fit(self, gang: Gang, indices: Sequence[int]) -> bool:
         prepared = self.engine.prepared(divided_placement.demand_of(gang, 1) if gang.division else gang.demand)
@@ -293,7 +296,7 @@ class Places:
     # what if
 
     @contextmanager
-    def supposing(self) -> Iterator[None]:
+    def what_if(self) -> Iterator[None]:
         """Whatever is held or released meanwhile is as before afterwards, and no no is remembered."""
         before, grown = dict(self.promises), set(self._grown)
         noes, looked, wakes_at = dict(self._nowhere), dict(self._looked), self._wakes_at

@@ -13,8 +13,8 @@ from datetime import datetime
 from jobs.core.admission.plans import Plan
 from jobs.core.gang.types import Runner
 from jobs.core.preemption import planner
-from jobs.core.preemption.planner import Takeback, Taken, Withdrawal
-from jobs.core.scheduling.backfill_reservation import Runs, nothing_runs
+from jobs.core.preemption.planner import Eviction, PreemptionPlan, Withdrawal
+from jobs.core.scheduling.backfill_reservation import Runs, no_runs
 from jobs.core.scheduling.scheduler import AT_ONCE, Scheduler
 
 ROUNDS = 8
@@ -24,15 +24,15 @@ ROUNDS = 8
 def settle(
     scheduler: Scheduler,
     plan: Plan,
-    plan_preemption: Callable[[Plan], Takeback],
+    plan_preemption: Callable[[Plan], PreemptionPlan],
     now: datetime,
-    runs: Callable[[], Runs] = nothing_runs,
-) -> tuple[Plan, Takeback]:
+    runs: Callable[[], Runs] = no_runs,
+) -> tuple[Plan, PreemptionPlan]:
     """The plan without placements that a waiting gang could take back, and whom that leaves to preempt.
 
     Each round is what the next cycle would be if nothing happened: it knows who is to be preempted, and places what then fits.
     """
-    evictions: list[Taken] = []
+    evictions: list[Eviction] = []
     for _ in range(ROUNDS):
         preemption = plan_preemption(plan)
         evictions += preemption.taken
@@ -54,7 +54,7 @@ def settle(
     return plan, replace(preemption, taken=evictions, content=content)
 
 
-def _leaving(eviction: Taken, now: datetime) -> Runner:
+def _leaving(eviction: Eviction, now: datetime) -> Runner:
     return replace(
         eviction.runner, leaves_for=eviction.claimant.job_id, goes_to=eviction.goes_to, ordered_at=now, until=None
     )

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property
 
 from jobs.core.admission import admission_pass
-from jobs.core.admission.equivalence import Line
+from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.admission.plans import Placed, Plan, Spot
 from jobs.core.gang.types import Gang, Runner
 from jobs.core.placement.types import Assignment
@@ -25,7 +25,7 @@ SEARCHES = 50
 """How many claimants may look for victims in one cycle: the ones first in line; the others are looked at in the next."""
 
 
-Losses = Callable[[], Mapping[int, Loss]]
+Costs = Callable[[], Mapping[int, Loss]]
 """What stopping each of the runners would cost, by job, where that is known."""
 
 
@@ -34,7 +34,7 @@ def nothing_known() -> Mapping[int, Loss]:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Eviction:
     """One who has to leave, for whom, where that one goes, and why."""
 
     runner: Runner
@@ -53,8 +53,8 @@ class Withdrawal:
 
 
 @dataclass(slots=True)
-class Takeback:
-    taken: list[Taken] = field(default_factory=list)
+class PreemptionPlan:
+    taken: list[Eviction] = field(default_factory=list)
     withdrawn: list[Withdrawal] = field(default_factory=list)
     content: dict[int, list[Runner]] = field(default_factory=dict)
     """Whose room is on its way: job -> those who leave for it already."""
@@ -69,17 +69,17 @@ def plan(
     made: Plan,
     runners: Callable[[], Sequence[Runner]],
     now: datetime,
-    losses: Losses = nothing_known,
-) -> Takeback:
+    losses: Costs = nothing_known,
+) -> PreemptionPlan:
     """What this cycle placed counts as running. Who else runs, and what stopping each of them would cost, is asked for only
     when somebody has a right to take.
 
     The scheduler is as before: planning once more gives the same. What it is to remember, `Scheduler.mark_no_targets` is given.
     """
     if scheduler.quota is None or not made.claimants:
-        return Takeback()
+        return PreemptionPlan()
     ledger, leaving = scheduler.quota.ledger, list(scheduler.leaving.values())
-    with ledger.released([each.charge for each in leaving]), scheduler.places.supposing():
+    with ledger.released([each.charge for each in leaving]), scheduler.places.what_if():
         for runner in leaving:
             scheduler.places.without(runner)
         return _Play(scheduler, ledger, _Runners(runners, losses, made.placed, scheduler.leaving, now), now).run(
@@ -87,13 +87,13 @@ def plan(
         )
 
 
-def put_off(scheduler: Scheduler) -> Takeback:
+def postpone(scheduler: Scheduler) -> PreemptionPlan:
     """Nobody new: who has a right is looked at in the next cycle, and waits till then for those who leave for it already."""
     content: dict[int, list[Runner]] = {}
     for runner in scheduler.leaving.values():
         if scheduler.line_of(runner.leaves_for) is not None:
             content.setdefault(runner.leaves_for, []).append(runner)
-    return Takeback(content=content, again=True)
+    return PreemptionPlan(content=content, again=True)
 
 
 def lends(scheduler: Scheduler, made: Plan) -> bool:
@@ -110,7 +110,7 @@ class _Runners:
     def __init__(
         self,
         load: Callable[[], Sequence[Runner]],
-        losses: Losses,
+        losses: Costs,
         placed: Iterable[Placed],
         leaving: Container[int],
         now: datetime,
@@ -150,19 +150,19 @@ class _Play:
     def __init__(self, scheduler: Scheduler, ledger: Ledger, runners: _Runners, now: datetime) -> None:
         self.scheduler, self.places, self.ledger = scheduler, scheduler.places, ledger
         self.runners, self.now = runners, now
-        self.made = Takeback()
+        self.made = PreemptionPlan()
         self.leaving = list(scheduler.leaving.values())
         self.searches = 0
-        self._stuck: set[Line] = set()
+        self._stuck: set[EquivalenceClass] = set()
         """Whose members get nothing as things stand."""
-        self._served: set[Line] = set()
+        self._served: set[EquivalenceClass] = set()
         """Some member has its room: it is on its way, or somebody is preempted for it."""
-        self._without_targets: dict[Line, int] = {}
+        self._without_targets: dict[EquivalenceClass, int] = {}
         """For one member of each nothing could be preempted."""
-        self._promised: dict[Line, bool] = {}
+        self._promised: dict[EquivalenceClass, bool] = {}
         """Whether members stay within min as things stand."""
 
-    def run(self, claimants: Sequence[Gang]) -> Takeback:
+    def run(self, claimants: Sequence[Gang]) -> PreemptionPlan:
         for gang in self._in_order(claimants):
             line = self.scheduler.line_of(gang.job_id)
             if line is None or line in self._stuck:
@@ -171,7 +171,7 @@ class _Play:
             if self._content(gang):
                 self._served.add(line)
                 self.made.content[gang.job_id] = [r for r in self.leaving if r.leaves_for == gang.job_id]
-            elif self.searches < SEARCHES and not self.scheduler.is_hopeless(gang.job_id):
+            elif self.searches < SEARCHES and not self.scheduler.has_no_targets(gang.job_id):
                 self.searches += 1
                 self._search(gang, line)
         self.made.no_targets = [job for line, job in self._without_targets.items() if line not in self._served]
@@ -215,7 +215,7 @@ class _Play:
         self._promised.clear()
         return True
 
-    def _search(self, gang: Gang, line: Line) -> None:
+    def _search(self, gang: Gang, line: EquivalenceClass) -> None:
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
 
@@ -233,7 +233,7 @@ class _Play:
             if (placed := self.runners.unstarted.pop(victim.key, None)) is not None:
                 self.made.withdrawn.append(Withdrawal(placed, gang, place.cluster))
             else:
-                self.made.taken.append(Taken(runner, gang, place.cluster, victim))
+                self.made.taken.append(Eviction(runner, gang, place.cluster, victim))
         self._settle(gang, place)
 
     def _find(self, gang: Gang) -> Assignment | None:
@@ -243,7 +243,7 @@ class _Play:
             return None
         found = self.places.find(line.key[1], gang, line.only, self.now)
         if found is None and self.scheduler.comes_before_kept(gang):
-            with self.places.beside_kept():
+            with self.places.without_reservation():
                 found = self.places.find(("beside", line.key[1]), gang, line.only, self.now)
         return found
 

@@ -13,8 +13,8 @@ from operator import add
 import numpy as np
 
 from jobs.core.admission import backfill_policy
-from jobs.core.admission.backfill_policy import Drain, Guesses
-from jobs.core.admission.placement_cache import Kept, Places
+from jobs.core.admission.backfill_policy import ReservedNodes, RuntimeEstimates
+from jobs.core.admission.placement_cache import PlacementCache, Reservation
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.requirements import Demand, NodeClass
 from jobs.core.gang.types import Gang, Promise
@@ -57,22 +57,22 @@ class Runs:
     """Who runs, and how long runs take."""
 
     by_job: dict[int, Run] = field(default_factory=dict)
-    guesses: Guesses = field(default_factory=Guesses)
+    estimates: RuntimeEstimates = field(default_factory=RuntimeEstimates)
 
     def lasts(self, gang: Gang) -> float:
         """How long a gang that waits will run."""
-        return self.guesses.of(owner(gang), gang.devices) if gang.lasts is None else gang.lasts
+        return self.estimates.of(owner(gang), gang.devices) if gang.lasts is None else gang.lasts
 
     def ends(self, now: float) -> Mapping[Hashable, tuple[Run, float]]:
         """By what is promised to each, when it is expected to be gone."""
         found: dict[Hashable, tuple[Run, float]] = {}
         for run in self.by_job.values():
-            lasts = self.guesses.of(run.owner, run.devices) if run.lasts is None else run.lasts
+            lasts = self.estimates.of(run.owner, run.devices) if run.lasts is None else run.lasts
             found[run.promise] = (run, backfill_policy.ends(now if run.since is None else run.since, lasts, now))
         return found
 
 
-def nothing_runs() -> Runs:
+def no_runs() -> Runs:
     return Runs()
 
 
@@ -81,7 +81,7 @@ def owner(gang: Gang) -> Hashable:
     return gang.name.partition("/")[0]
 
 
-def lets(kept: Kept, gang: Gang, runs: Runs, now: float) -> bool:
+def lets(kept: Reservation, gang: Gang, runs: Runs, now: float) -> bool:
     """Whether it may use the nodes that are kept for another: it comes first anyway, or is gone in time."""
     if gang.priority > kept.gang.priority:
         return True
@@ -89,25 +89,25 @@ def lets(kept: Kept, gang: Gang, runs: Runs, now: float) -> bool:
     return trusted and kept.drain.lets(runs.lasts(gang), now)
 
 
-def may_use(kept: Kept, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
+def may_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
     """Whether it may use the nodes: it was promised what the big gang would only borrow, or `lets` it."""
     return is_promised_before(kept, gang, quota) or lets(kept, gang, runs, now)
 
 
-def is_promised_before(kept: Kept, gang: Gang, quota: Quota | None) -> bool:
+def is_promised_before(kept: Reservation, gang: Gang, quota: Quota | None) -> bool:
     """Whether it was promised what the big gang would only borrow."""
     promised = _under_one_quota(kept, gang, quota)
     return promised is not None and admission.comes_before(promised.ledger, gang.charge, kept.gang.charge)
 
 
-def might_use(kept: Kept, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
+def might_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
     """Whether it may use the nodes now, or once others that are placed before the big gang have made that one a borrower."""
     promised = _under_one_quota(kept, gang, quota)
     before = promised is not None and admission.is_within_beside(promised.ledger, gang.charge, kept.gang.charge)
     return before or lets(kept, gang, runs, now)
 
 
-def _under_one_quota(kept: Kept, gang: Gang, quota: Quota | None) -> Quota | None:
+def _under_one_quota(kept: Reservation, gang: Gang, quota: Quota | None) -> Quota | None:
     return quota if gang.asks_quota and kept.gang.asks_quota else None
 
 
@@ -142,7 +142,7 @@ def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
     return max(min(fits, 1) if group.shape.lone else fits, 0)
 
 
-def plan(places: Places, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime) -> Kept | None:
+def plan(places: PlacementCache, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime) -> Reservation | None:
     """What is to be kept for it: the nodes that are whole first, of the cluster where enough of them are."""
     kept, nodes = places.kept, sum(len(site.base) for site in places.engine.fleet.sites.values())
     age = now - kept.planned if kept and kept.gang == gang else None
@@ -153,7 +153,7 @@ def plan(places: Places, gang: Gang, only: tuple[str, ...], runs: Runs, now: dat
 
 
 class _Plan:
-    def __init__(self, places: Places, runs: Runs, now: float) -> None:
+    def __init__(self, places: PlacementCache, runs: Runs, now: float) -> None:
         self.places, self.engine, self.now = places, places.engine, now
         self.until: dict[str, dict[str, float]] = defaultdict(dict)
         """Per cluster and node, when everybody who is on it is expected to be gone."""
@@ -181,11 +181,11 @@ class _Plan:
             return {}
         return {each: min(amount, facts.requested.get(each, 0)) for each, amount in leave.items()}
 
-    def best(self, gang: Gang, only: tuple[str, ...], now: datetime) -> Kept | None:
+    def best(self, gang: Gang, only: tuple[str, ...], now: datetime) -> Reservation | None:
         prepared = self.engine.prepared(gang.demand)
         if not prepared.possible:
             return None
-        found: Drain | None = None
+        found: ReservedNodes | None = None
         for cluster in self._allowed(gang, prepared, only, now):
             there = self.first(cluster, gang, prepared)
             if there is not None and (found is None or there.starts < found.starts):
@@ -205,7 +205,7 @@ class _Plan:
             if name not in away and (not only or name in only)
         ]
 
-    def first(self, cluster: str, gang: Gang, prepared: Prepared) -> Drain | None:
+    def first(self, cluster: str, gang: Gang, prepared: Prepared) -> ReservedNodes | None:
         """Its nodes that are whole first: as few as hold the gang."""
         site = self.engine.fleet.sites[cluster]
         entries = self._entries(site, prepared)
@@ -216,7 +216,7 @@ class _Plan:
             if taken:
                 until = self.until[cluster]
                 starts = max(until.get(name, self.now) for name in taken)
-                return Drain(gang.job_id, cluster, tuple(name for name in names if name in taken), starts)
+                return ReservedNodes(gang.job_id, cluster, tuple(name for name in names if name in taken), starts)
             many = min(2 * many, len(entries)) if many < len(entries) else 0
         return None
 
@@ -249,14 +249,14 @@ class _Plan:
         found = trial.find(replace(gang, excluded={}), gang.demand, datetime.fromtimestamp(self.now, UTC))
         return {name for _, load in found.loads for name in load.names} if found else set()
 
-    def _kept(self, gang: Gang, found: Drain, now: datetime) -> Kept:
+    def _kept(self, gang: Gang, found: ReservedNodes, now: datetime) -> Reservation:
         """All of each node: whatever is left beside the gang might be in its way."""
         alike: dict[tuple[tuple[str, int], ...], list[str]] = defaultdict(list)
         for name in found.nodes:
             facts = self.places.node(found.cluster, name)
             alike[tuple(sorted(facts.allocatable.items())) if facts else ()].append(name)
         nodes = tuple((dict(amounts), tuple(names)) for amounts, names in alike.items())
-        return Kept(gang, found, Promise(("kept", gang.job_id), found.cluster, {}, nodes, waits=True), now)
+        return Reservation(gang, found, Promise(("kept", gang.job_id), found.cluster, {}, nodes, waits=True), now)
 
 
 def _enough(entries: Sequence[tuple[float, str, Vector, Slots]], prepared: Prepared) -> int:

@@ -9,13 +9,13 @@ from datetime import datetime
 
 from jobs.core.admission.plans import Placed, Plan, Waits
 from jobs.core.admission.snapshot import World
-from jobs.core.scheduling.backfill_reservation import Runs, nothing_runs
+from jobs.core.scheduling.backfill_reservation import Runs, no_runs
 from jobs.core.scheduling.scheduler import Scheduler
 
 __all__ = ["Placed", "Plan", "Waits", "run"]
 
 
-def run(world: World, now: datetime, runs: Callable[[], Runs] = nothing_runs) -> Plan:
+def run(world: World, now: datetime, runs: Callable[[], Runs] = no_runs) -> Plan:
     with world.quota.ledger.charged(()) if world.quota else nullcontext():
         scheduler = Scheduler.of(world)
         plan = scheduler.run(now, runs)

@@ -13,17 +13,17 @@ from itertools import islice
 
 from jobs.core import reasons
 from jobs.core.admission import admission_pass, backfill_policy
-from jobs.core.admission.admission_pass import Gate, unit_of
-from jobs.core.admission.equivalence import Line, Lines
+from jobs.core.admission.admission_pass import AdmissionPass, unit_of
+from jobs.core.admission.equivalence import EquivalenceClass, EquivalenceClasses
 from jobs.core.admission.inadmissible import held_back
-from jobs.core.admission.nominations import KEPT, Promises, claimants_of
-from jobs.core.admission.placement_cache import Places
+from jobs.core.admission.nominations import NOMINATED_FOR, Nominations, nominees_of
+from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed, Plan, Spot, Waits
 from jobs.core.admission.snapshot import Quota, World
 from jobs.core.gang.types import Gang, Runner
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.scheduling import backfill_reservation
-from jobs.core.scheduling.backfill_reservation import Runs, nothing_runs
+from jobs.core.scheduling.backfill_reservation import Runs, no_runs
 from quotas.core.admission import Refused
 from quotas.core.fair_share import Behind
 from quotas.core.ledger import Charge
@@ -43,22 +43,22 @@ _TOLD_A_SECOND = 100
 
 
 class Scheduler:
-    def __init__(self, quota: Quota | None = None, places: Places | None = None) -> None:
+    def __init__(self, quota: Quota | None = None, places: PlacementCache | None = None) -> None:
         self.quota = quota
-        self.places = places or Places()
+        self.places = places or PlacementCache()
         self.gangs: dict[int, Gang] = {}
         self.charges: dict[int, Charge] = {}
         self.leaving: dict[int, Runner] = {}
         self.left: dict[int, Runner] = {}
         self.withdrawn: dict[int, Runner] = {}
         """Gangs whose placement was withdrawn before anybody wrote it; like `left`, but known to this process alone."""
-        self._lines = Lines()
-        self._open: dict[Line, None] = {}
-        """Lines whose answer is not known, or was yes."""
-        self._full: dict[str, dict[Line, None]] = {}
-        """Lines that the quota refuses, by the node that says no."""
-        self._shut: dict[Hashable, dict[Line, None]] = {}
-        """Lines that no cluster holds, by what they ask of clusters."""
+        self._lines = EquivalenceClasses()
+        self._open: dict[EquivalenceClass, None] = {}
+        """EquivalenceClasses whose answer is not known, or was yes."""
+        self._full: dict[str, dict[EquivalenceClass, None]] = {}
+        """EquivalenceClasses that the quota refuses, by the node that says no."""
+        self._shut: dict[Hashable, dict[EquivalenceClass, None]] = {}
+        """EquivalenceClasses that no cluster holds, by what they ask of clusters."""
         self._held: dict[int, Reason] = {}
         self._blocked: dict[str, None] = {}
         """Leaves of which it is to be told who stands behind whom."""
@@ -69,7 +69,7 @@ class Scheduler:
     @classmethod
     def of(cls, world: World) -> "Scheduler":
         """Told of everything at once. The charges that the ledger has already are not its own to release."""
-        made = cls(world.quota, Places(world.sites))
+        made = cls(world.quota, PlacementCache(world.sites))
         made.places.engine.set_failures(world.failures)
         made.places.engine.expect(world.usual)
         made.leaving = {each.job_id: each for each in world.leaving}
@@ -118,19 +118,19 @@ class Scheduler:
 
     # the run
 
-    def run(self, now: datetime, runs: Callable[[], Runs] = nothing_runs) -> Plan:
+    def run(self, now: datetime, runs: Callable[[], Runs] = no_runs) -> Plan:
         """Who starts now, and where; they count as placed and charged from here on. Who waits, and why, if that is news.
 
         Who runs is asked for only when a big gang has waited long."""
         plan = Plan(tree_version=self.quota.version if self.quota else 0)
-        running = self.keep_nodes(now, runs)
+        running = self.reserve_nodes(now, runs)
         self._recall(now)
         patience = max(_PATIENCE, timedelta(seconds=len(self.gangs) / _TOLD_A_SECOND))
         with ExitStack() as supposed:
             if self._claimants:
-                supposed.enter_context(self.places.supposing())
-            promises = self._promises(now)
-            self._pass(plan, promises, running, now)
+                supposed.enter_context(self.places.what_if())
+            nominations = self._promises(now)
+            self._pass(plan, nominations, running, now)
             self._tell(plan, now, patience)
         for placed in plan.placed:
             self._settle(placed)
@@ -166,10 +166,10 @@ class Scheduler:
         for job in jobs:
             self._lines.of[job].hopeless = self._hopes
 
-    def is_hopeless(self, job: int) -> bool:
+    def has_no_targets(self, job: int) -> bool:
         return self._lines.of[job].hopeless == self._hopes
 
-    def line_of(self, job: int) -> Line | None:
+    def line_of(self, job: int) -> EquivalenceClass | None:
         return self._lines.of.get(job)
 
     def unit(self, job: int) -> Unit:
@@ -177,22 +177,24 @@ class Scheduler:
 
     def _recall(self, now: datetime) -> None:
         """Brings back to the line whose answer may be another one now."""
-        self.withdrawn = {job: each for job, each in self.withdrawn.items() if each.until and now < each.until + KEPT}
-        claimants = claimants_of(self.gangs, self.leaving.values(), self._departed(), now)
+        self.withdrawn = {
+            job: each for job, each in self.withdrawn.items() if each.until and now < each.until + NOMINATED_FOR
+        }
+        claimants = nominees_of(self.gangs, self.leaving.values(), self._departed(), now)
         if claimants != self._claimants:
             changed, self._claimants = claimants ^ self._claimants, claimants
             for job in changed & self.gangs.keys():
                 self.put(self.gangs[job])
         if claimants:
             self.forget()
-        if self.places.grown:
+        if self.places.has_new_capacity:
             self._hopes += 1
-        for shape in self.places.woken(now):
+        for shape in self.places.requeued(now):
             for line in self._shut.pop(shape, {}):
                 line.nowhere = False
                 self._open[line] = None
 
-    def keep_nodes(self, now: datetime, runs: Callable[[], Runs]) -> Runs:
+    def reserve_nodes(self, now: datetime, runs: Callable[[], Runs]) -> Runs:
         """Keeps nodes for the big gang that has waited longest, of those that only lack a place."""
         running, before, kept = Runs(), self.places.kept, None
         for gang in self._starving(now):
@@ -209,7 +211,7 @@ class Scheduler:
             self._lines.news[self._lines.of[kept.gang.job_id]] = None
         if kept is not None and kept.until <= now:
             line = self._lines.of[kept.gang.job_id]
-            self.places.reconsider(line.key[1])
+            self.places.invalidate(line.key[1])
             self._shut.get(line.key[1], {}).pop(line, None)
             line.nowhere = False
             self._open[line] = None
@@ -230,44 +232,44 @@ class Scheduler:
             ):
                 yield gang
 
-    def _promises(self, now: datetime) -> Promises:
+    def _promises(self, now: datetime) -> Nominations:
         claimants = {job: self.gangs[job] for job in self._claimants}
-        return Promises(claimants, self.leaving.values(), self._departed(), self.quota, self.places, now)
+        return Nominations(claimants, self.leaving.values(), self._departed(), self.quota, self.places, now)
 
     def _departed(self) -> list[Runner]:
         return [*self.left.values(), *self.withdrawn.values()]
 
-    def _pass(self, plan: Plan, promises: Promises, runs: Runs, now: datetime) -> None:
+    def _pass(self, plan: Plan, nominations: Nominations, runs: Runs, now: datetime) -> None:
         for line in list(self._open):
-            self._ask(line, promises, now)
+            self._ask(line, nominations, now)
         jobs = [job for leaf in self._open_leaves() for job in self._feed(leaf)]
         jobs += [*self._feed(""), *self._backfill_candidates(runs, now)]
         asking = [self._lines.unit[job] for job in jobs if self._lines.of[job].leaf]
         free = [self._lines.unit[job] for job in jobs if not self._lines.of[job].leaf]
-        through = Gate(self.quota.ledger if self.quota else None, asking, free)
+        through = AdmissionPass(self.quota.ledger if self.quota else None, asking, free)
         while len(plan.placed) < AT_ONCE and (unit := through.next()) is not None:  # 1. who is next
             job = int(unit.id)
             gang, line = self.gangs[job], self._lines.of[job]
-            no = through.ask() or promises.forbid(unit, gang)  # 2. may it
+            no = through.ask() or nominations.check(unit, gang)  # 2. may it
             if no is not None:
                 if not line.nowhere:
                     self._refuse(line, no)
                 through.refused(no)
                 continue
-            promises.turn_of(gang)
+            nominations.lift_own_reservation(gang)
             spot = self._spot(line, gang, runs, now)  # 3. where
             if spot is None:
-                promises.turn_over(gang)
+                nominations.restore_own_reservation(gang)
                 through.passed()
                 continue
             through.admitted()  # 4. write it down: the next one sees it
-            self._place(gang, spot, plan, promises)
+            self._place(gang, spot, plan, nominations)
         for job, no in through.refusals():
             if (waiting := self._lines.of.get(job)) is not None and not waiting.refused:
                 self._refuse(waiting, no)
         plan.more |= any(not line.refused for line in self._open if line.members and not self._is_blocked(line))
 
-    def _spot(self, line: Line, gang: Gang, runs: Runs, now: datetime) -> Spot | None:
+    def _spot(self, line: EquivalenceClass, gang: Gang, runs: Runs, now: datetime) -> Spot | None:
         """The best place; on nodes that are kept for a big gang only where no other is left, and only for one that may."""
         if not line.nowhere:
             with self._turn_of(gang.job_id):
@@ -278,7 +280,7 @@ class Scheduler:
         kept = self.places.kept
         if kept is None or not backfill_reservation.may_use(kept, gang, runs, now.timestamp(), self.quota):
             return None
-        return self.places.spot_beside(line.key[1], gang, line.only, now)
+        return self.places.find_backfill(line.key[1], gang, line.only, now)
 
     def _backfill_candidates(self, runs: Runs, now: datetime) -> list[int]:
         """Jobs that fit nowhere else and may use the nodes kept for a big gang, or may once others are placed before it.
@@ -298,14 +300,14 @@ class Scheduler:
             if backfill_reservation.might_use(kept, self.gangs[job], runs, at, self.quota)
         ]
 
-    def _heads(self, line: Line, many: int) -> list[int]:
+    def _heads(self, line: EquivalenceClass, many: int) -> list[int]:
         """The first of a line, so many; where nobody may pass the first of its queue, that one or nobody."""
         if not self._blocks(line.leaf):
             return [job for _, job in line.members[:many]]
         return [job for _, job in line.members[:1] if job == self._lines.first(line.leaf)]
 
-    def _place(self, gang: Gang, spot: Spot, plan: Plan, promises: Promises) -> None:
-        promises.placed(gang)
+    def _place(self, gang: Gang, spot: Spot, plan: Plan, nominations: Nominations) -> None:
+        nominations.placed(gang)
         self.places.hold_all(spot.promises(gang))
         plan.placed.append(Placed(gang, spot))
         self._left_line(gang.job_id)
@@ -313,25 +315,25 @@ class Scheduler:
             self.places.keep(None)
             plan.more = True
 
-    def _ask(self, line: Line, promises: Promises, now: datetime) -> None:
+    def _ask(self, line: EquivalenceClass, nominations: Nominations, now: datetime) -> None:
         """Whether one of them could start now, if it were next: whoever could not does not hold up its queue."""
         gang = line.sample
         unit = self._lines.unit[line.members[0][1]]
         if gang.asks_quota and self.quota is not None:
-            no = admission_pass.ask(self.quota.ledger, unit) or promises.forbid(unit, gang)
+            no = admission_pass.ask(self.quota.ledger, unit) or nominations.check(unit, gang)
             if no is not None:
                 self._refuse(line, no)
                 return
-        promises.turn_of(gang)
+        nominations.lift_own_reservation(gang)
         with self._turn_of(gang.job_id):
             found = self.places.find(line.key[1], gang, line.only, now)
         if found is None:
             self._shut_out(line)
-        promises.turn_over(gang)
+        nominations.restore_own_reservation(gang)
 
     def _turn_of(self, job: int) -> AbstractContextManager[None]:
         """For one that others leave for nodes are kept before all: it may have those that are kept for a big gang."""
-        return self.places.beside_kept() if job in self._claimants else self.places.turn_of(job)
+        return self.places.without_reservation() if job in self._claimants else self.places.turn_of(job)
 
     def comes_before_kept(self, gang: Gang) -> bool:
         """Whether it may have the nodes that are kept for a big gang, by the quota or since others leave for it."""
@@ -340,17 +342,17 @@ class Scheduler:
             return kept is not None
         return backfill_reservation.is_promised_before(kept, gang, self.quota)
 
-    def _refuse(self, line: Line, no: Refused) -> None:
+    def _refuse(self, line: EquivalenceClass, no: Refused) -> None:
         line.refusal, line.nowhere = no, False
         self._full.setdefault(no.path, {})[line] = None
         self._close(line)
 
-    def _shut_out(self, line: Line) -> None:
+    def _shut_out(self, line: EquivalenceClass) -> None:
         line.refusal, line.nowhere = None, True
         self._shut.setdefault(line.key[1], {})[line] = None
         self._close(line)
 
-    def _close(self, line: Line) -> None:
+    def _close(self, line: EquivalenceClass) -> None:
         self._open.pop(line, None)
         self._lines.news[line] = None
         if self._blocks(line.leaf):
@@ -367,7 +369,7 @@ class Scheduler:
             return [
                 job
                 for line in lines
-                for _, job in line.members[: admission_pass.worth_asking(ledger, line.sample, AT_ONCE)]
+                for _, job in line.members[: admission_pass.max_candidates(ledger, line.sample, AT_ONCE)]
             ]
         found: list[int] = []
         for _, job in self._lines.in_order(leaf):
@@ -386,7 +388,7 @@ class Scheduler:
     def _preempts(self, leaf: str) -> bool:
         return self._rules(leaf).preempt_policy is not PreemptPolicy.NEVER
 
-    def _is_blocked(self, line: Line) -> bool:
+    def _is_blocked(self, line: EquivalenceClass) -> bool:
         return self._blocks(line.leaf) and self._lines.of[self._lines.first(line.leaf)].refused
 
     # what is told
@@ -418,7 +420,7 @@ class Scheduler:
             clusters = self.places.look(line.key[1], line.sample, line.only, now)
             plan.waits.append(Waits(self.gangs[job], Reason(told.code, told.message, clusters, told)))
 
-    def _reason(self, line: Line, now: datetime) -> Reason:
+    def _reason(self, line: EquivalenceClass, now: datetime) -> Reason:
         clusters = self.places.look(line.key[1], line.sample, line.only, now)
         line.crowded = any(verdict.is_crowded for verdict in clusters)
         if line.refusal is not None:
@@ -442,11 +444,11 @@ class Scheduler:
         found = [job for line in lines for job in self._heads(line, ALIKE)]
         return [self.gangs[job] for job in sorted(found, key=lambda job: self._lines.unit[job].place)]
 
-    def _may_claim(self, line: Line, *, preempts: bool) -> bool:
+    def _may_claim(self, line: EquivalenceClass, *, preempts: bool) -> bool:
         if line.refusal is None or self.quota is None:
             return line.nowhere and line.crowded and line.sample.asks_quota
         by_promise = not (preempts or self.leaving or self._claimants or self._preempts(line.leaf))
-        return admission_pass.may_claim(self.quota.ledger, line.sample, line.refusal, by_promise=by_promise)
+        return admission_pass.may_preempt(self.quota.ledger, line.sample, line.refusal, by_promise=by_promise)
 
     # bookkeeping
 
@@ -468,7 +470,7 @@ class Scheduler:
         claim = gang.job_id if gang.job_id in self._claimants or self.places.is_kept_for(gang.job_id) else 0
         barred = (tuple(sorted(gang.excluded.items())), gang.bound_to)
         shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), barred, only, claim)
-        line = Line((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
+        line = EquivalenceClass((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
         self._lines.put(gang.job_id, unit, line)
         line = self._lines.of[gang.job_id]
         if not line.refused:

@@ -16,7 +16,7 @@ from fleet.models import Cluster, Hold, Node, Pod
 from jobs import snapshot
 from jobs.core import reasons
 from jobs.core.admission import divided_placement
-from jobs.core.admission.placement_cache import Kept
+from jobs.core.admission.placement_cache import Reservation
 from jobs.core.division import shares as parts
 from jobs.core.explain.changes import Occupant
 from jobs.core.explain.remedies import Change
@@ -182,7 +182,7 @@ def _with_verdict(look: Look, verdict: Verdict) -> Look:
     return replace(look, code=verdict.code, message=verdict.message, cause=cause)
 
 
-def _kept(kept: Kept, sees: Sees) -> Claim:
+def _kept(kept: Reservation, sees: Sees) -> Claim:
     amounts: Counter[str] = Counter()
     for each, names in kept.promise.nodes:
         amounts.update({resource: amount * len(names) for resource, amount in each.items()})
@@ -239,7 +239,7 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
 def _scheduler_of_now(now: datetime) -> Scheduler:
     """A scheduler loaded from rows, with the nodes reserved that its next cycle would reserve."""
     scheduler = Scheduler.of(snapshot.load(now))
-    scheduler.keep_nodes(now, runtimes.load)
+    scheduler.reserve_nodes(now, runtimes.load)
     return scheduler
 
 

@@ -24,7 +24,7 @@ from jobs.core.division import shares as parts
 from jobs.core.explain import timeline
 from jobs.core.gang.types import Gang
 from jobs.core.placement import placed_topology
-from jobs.core.preemption.planner import Takeback
+from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, job_event, record_event
 from jobs.models import Attempt, Binding, Job, Work
@@ -43,7 +43,7 @@ _LOCKED = (
 _PLACED = ("state", "cluster", "attempt", "charge", "reason", "status", "reclaim", "unhealthy_since")
 
 
-def apply_plan(plan: Plan, epoch: int, now: datetime, orders: Takeback | None = None) -> Written | None:
+def apply_plan(plan: Plan, epoch: int, now: datetime, orders: PreemptionPlan | None = None) -> Written | None:
     """Writes the plan without the gangs that the database rejects. Returns None when the lease was lost."""
     written = rejections.write(partial(_write_plan, epoch, now), plan, orders)
     return _reject(written, epoch, now) if written and written.rejected else written
@@ -59,7 +59,7 @@ def _reject(written: Written, epoch: int, now: datetime) -> Written | None:
 
 
 @transaction.atomic
-def _write_plan(epoch: int, now: datetime, plan: Plan, orders: Takeback | None) -> Written | None:
+def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | None) -> Written | None:
     """One guarded transaction; None when the lease was lost and nothing was written."""
     # The lease, the tree and the jobs are locked in this order by every writer, and the journal last: another order deadlocks.
     if not lease.renew(epoch, now):
@@ -90,7 +90,7 @@ def _is_tree_in_force(plan: Plan) -> bool:
     return plan.tree_version == (row.resource_version if row else 0)
 
 
-def changed_reasons(waits: Sequence[Waits], orders: Takeback, now: datetime) -> list[Waits]:
+def changed_reasons(waits: Sequence[Waits], orders: PreemptionPlan, now: datetime) -> list[Waits]:
     """Waits whose reason code changed, or that preemption updates. A changed amount alone is written now and then."""
     preempting = {*orders.content, *(taken.claimant.job_id for taken in orders.taken)}
     stale = _stale_before(now)
@@ -114,7 +114,7 @@ def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
     return old.get("message") != fresh.message and old.get("at", "") <= stale
 
 
-def _lock(plan: Plan, orders: Takeback | None) -> dict[int, Job]:
+def _lock(plan: Plan, orders: PreemptionPlan | None) -> dict[int, Job]:
     """Locks every job of the plan, preemption targets too, at once and by key; returns those that still wait."""
     pks = {placed.gang.job_id for placed in plan.placed} | {wait.gang.job_id for wait in plan.waits}
     return _locked(pks | {taken.runner.job_id for taken in orders.taken} if orders else pks)

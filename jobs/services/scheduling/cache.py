@@ -17,7 +17,7 @@ from fleet import journal
 from fleet.db.repeatable_read import one_moment
 from fleet.models import Cluster, Hold, Node
 from jobs import snapshot, snapshot_topology
-from jobs.core.admission.placement_cache import Places
+from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed
 from jobs.core.gang.types import Promise, Runner
 from jobs.core.policies.propagation import PolicySpec
@@ -137,7 +137,7 @@ class SchedulerCache:
         charges = {pk: Charge(leaf, amounts or {}, preemptible) for pk, _, leaf, amounts, preemptible in charged}
         found = snapshot.load_quota(charges.values())
         self._topology, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
-        scheduler = Scheduler(found, Places(sites))
+        scheduler = Scheduler(found, PlacementCache(sites))
         scheduler.places.engine.expect(snapshot.usual_pods())
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
         if found:

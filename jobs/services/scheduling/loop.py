@@ -22,7 +22,7 @@ from jobs import snapshot
 from jobs.core.admission.plans import Plan
 from jobs.core.gang.types import Runner
 from jobs.core.preemption import lending, planner
-from jobs.core.preemption.planner import Takeback
+from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.services.lifecycle import cycle_requests, returns
 from jobs.services.scheduling import apply, entitlements, lease, preemption
@@ -130,7 +130,7 @@ class _Cycles:
         before, self.served = self.served, cycle_requests.requests()
         return plan.more or orders.again or before != self.served
 
-    def _preemption_planner(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Callable[[Plan], Takeback]:
+    def _preemption_planner(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Callable[[Plan], PreemptionPlan]:
         """None new while requests are unserved, for a while: capacity freed meanwhile may make preemption needless."""
         postpone = (
             plan.claimants
@@ -141,16 +141,16 @@ class _Cycles:
         return partial(_postpone if postpone else _find_targets, cache, now)
 
 
-def _postpone(cache: SchedulerCache, now: datetime, plan: Plan) -> Takeback:
+def _postpone(cache: SchedulerCache, now: datetime, plan: Plan) -> PreemptionPlan:
     """No preemption of running gangs in this cycle, and no placement that would be preempted in the next one."""
     scheduler = cache.scheduler
     if not planner.lends(scheduler, plan):
-        return planner.put_off(scheduler)
+        return planner.postpone(scheduler)
     orders = planner.plan(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)
-    return replace(planner.put_off(scheduler), withdrawn=orders.withdrawn)
+    return replace(planner.postpone(scheduler), withdrawn=orders.withdrawn)
 
 
-def _find_targets(cache: SchedulerCache, now: datetime, plan: Plan) -> Takeback:
+def _find_targets(cache: SchedulerCache, now: datetime, plan: Plan) -> PreemptionPlan:
     """Preemption targets among the cached running gangs; when there are any, they are chosen again from fresh rows."""
     scheduler = cache.scheduler
     orders = planner.plan(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)

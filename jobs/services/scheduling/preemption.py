@@ -26,7 +26,7 @@ from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
 from jobs.core.failover.rules import Outcome
 from jobs.core.preemption.cost import Loss
-from jobs.core.preemption.planner import Takeback, Taken
+from jobs.core.preemption.planner import Eviction, PreemptionPlan
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.events import announce_jobs, job_event, record_event
 from jobs.kinds import registry
@@ -52,7 +52,7 @@ def costs() -> dict[int, Loss]:
     return demand_provider.losses_of(snapshot.running_jobs())
 
 
-def order(takeback: Takeback, now: datetime) -> dict[int, list[Evicting]]:
+def order(takeback: PreemptionPlan, now: datetime) -> dict[int, list[Evicting]]:
     """Evicts the targets, whose rows are locked; returns, by preemptor, the jobs being evicted for it.
 
     All targets of a preemptor are evicted, or none if one of them is not as it was planned for.
@@ -73,11 +73,11 @@ def order(takeback: Takeback, now: datetime) -> dict[int, list[Evicting]]:
     return waits
 
 
-def _is_unchanged(job: Job | None, taken: Taken) -> bool:
+def _is_unchanged(job: Job | None, taken: Eviction) -> bool:
     return job is not None and job.attempt == taken.runner.attempt
 
 
-def _reclaim_of(taken: Taken) -> dict[str, Any]:
+def _reclaim_of(taken: Eviction) -> dict[str, Any]:
     """The stored form (`Job.reclaim`): for which job the target makes room, where that one goes, and why."""
     preemptor = taken.claimant
     return {

@@ -19,7 +19,7 @@ from fleet.models import Hold
 from jobs import metrics
 from jobs.core.admission.plans import Plan
 from jobs.core.explain import timeline
-from jobs.core.preemption.planner import Takeback
+from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, job_event
 from jobs.models import Attempt, Job, Work
@@ -44,10 +44,10 @@ class Written:
         )
 
 
-Write = Callable[[Plan, Takeback | None], Written | None]
+Write = Callable[[Plan, PreemptionPlan | None], Written | None]
 
 
-def write(once: Write, plan: Plan, orders: Takeback | None) -> Written | None:
+def write(once: Write, plan: Plan, orders: PreemptionPlan | None) -> Written | None:
     """Writes a plan without the gangs that the database refuses. None when the lease was lost on the way."""
     try:
         return once(plan, orders)
@@ -64,7 +64,7 @@ def write(once: Write, plan: Plan, orders: Takeback | None) -> Written | None:
     return written
 
 
-def _parts(plan: Plan, orders: Takeback | None) -> list[tuple[Plan, Takeback | None]]:
+def _parts(plan: Plan, orders: PreemptionPlan | None) -> list[tuple[Plan, PreemptionPlan | None]]:
     """The plan in two parts; preemptions last, as they make room for gangs that were not placed. Empty: one gang is left."""
     placed, waits = plan.placed, plan.waits
     if placed and (waits or orders):

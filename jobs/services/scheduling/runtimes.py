@@ -59,7 +59,7 @@ def read_again(runs: Runs, pks: Iterable[int]) -> None:
 
 def _learn(runs: Runs, namespace: str, gpus: int, started_at: datetime | None, finished_at: datetime | None) -> None:
     if started_at and finished_at:
-        runs.guesses.learn(namespace, gpus, (finished_at - started_at).total_seconds())
+        runs.estimates.learn(namespace, gpus, (finished_at - started_at).total_seconds())
 
 
 def _runs(rows: QuerySet[Job]) -> dict[int, Run]:

@@ -108,7 +108,7 @@ class VirtualFleet:
         self.cycles += 1
         runners = list(self.running.values())
 
-        def preempt(plan: Plan) -> planner.Takeback:
+        def preempt(plan: Plan) -> planner.PreemptionPlan:
             for _ in range(2):  # by what is known, and by what is read anew
                 orders = planner.plan(self.scheduler, plan, lambda: runners, self.time)
             self.scheduler.mark_no_targets(orders.no_targets)
@@ -166,7 +166,7 @@ class VirtualFleet:
         self._vacate(runner)
         self.runs.guesses.learn(self.gangs[job].leaf, self.gangs[job].devices, self._lasting[job])
 
-    def _evict(self, taken: planner.Taken) -> None:
+    def _evict(self, taken: planner.Eviction) -> None:
         runner = self.running.pop(taken.runner.job_id)
         until = self.time + timedelta(seconds=self.grace)
         order = {"leaves_for": taken.claimant.job_id, "goes_to": taken.goes_to, "ordered_at": self.time, "until": until}

@@ -5,7 +5,7 @@ docs/proposals/0003-reclaim.md.
 """
 
 from quotas.core.admission import Refused
-from quotas.core.fair_share import Turns, plan
+from quotas.core.fair_share import FairShareIterator, plan
 from quotas.core.ledger import Charge
 from tests.quotas.core.builders import cpu, ledger, names, quota, unit
 
@@ -109,19 +109,19 @@ def test_it_takes_turns_where_the_policy_is_round():
 def test_it_goes_on_taking_turns_in_the_next_pass():
     found = ledger(20, quota("a"), quota("b"), attributes={"queue-policy": "Round"})
     found.charge(Charge("root/a", {**cpu(1), "kube-queue/max-jobs": 1}))
-    assert Turns(found, [unit("a1", "a", priority=9), unit("b1", "b")]).next().name == "b1"
+    assert FairShareIterator(found, [unit("a1", "a", priority=9), unit("b1", "b")]).next().name == "b1"
 
 
 def test_it_offers_the_same_job_until_it_is_told():
-    turns = Turns(ledger(9, quota("a")), [unit("x"), unit("y", after_s=1)])
-    first = turns.next()
-    assert turns.next() is first
-    turns.passed(first)
-    assert turns.next().name == "y"
+    iterator = FairShareIterator(ledger(9, quota("a")), [unit("x"), unit("y", after_s=1)])
+    first = iterator.next()
+    assert iterator.next() is first
+    iterator.passed(first)
+    assert iterator.next().name == "y"
 
 
 def test_it_is_done_when_nobody_waits():
-    assert Turns(ledger(9, quota("a")), []).next() is None
+    assert FairShareIterator(ledger(9, quota("a")), []).next() is None
     assert plan(ledger(9, namespaces=["default"]), []).admitted == []
 
 

@@ -153,7 +153,7 @@ def test_it_orders_as_the_slow_tournament_does(data):
     tree = data.draw(forests.trees())
     waiting = data.draw(forests.units(tree))
     ledger, running = Ledger(tree), []
-    given_out = fair_share.Turns(ledger, waiting)
+    given_out = fair_share.FairShareIterator(ledger, waiting)
     left = [
         unit
         for unit in waiting

@@ -1,4 +1,4 @@
-"""Drain reservation through the scheduler: what is kept, who may use it meanwhile, and that a big gang is never delayed."""
+"""The reservation for a big gang: what is kept, who may use it meanwhile, and that the gang is never delayed."""
 
 import heapq
 from dataclasses import dataclass, field, replace
@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.core.admission import backfill_policy
-from jobs.core.admission.backfill_policy import Guesses
-from jobs.core.admission.placement_cache import Places
+from jobs.core.admission.backfill_policy import RuntimeEstimates
+from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.gang.types import Gang, Promise
 from jobs.core.reasons import Code
 from jobs.core.scheduling.backfill_reservation import LINGER, Run, Runs
@@ -47,7 +47,7 @@ class Yard:
 
     def fresh(self) -> Scheduler:
         sites = [cluster(f"c{i}", [node(GPUS)] * nodes) for i, nodes in enumerate(self.sizes)]
-        made = Scheduler(places=Places(sites))
+        made = Scheduler(places=PlacementCache(sites))
         for promise in self.promises.values():
             made.places.hold(promise)
         for each in self.waiting.values():
@@ -155,7 +155,7 @@ def test_it_lets_only_those_onto_kept_nodes_who_are_gone_in_time():
 def test_it_believes_guesses_only_for_so_long():
     late = backfill_policy.TRUST / MINUTE
     yard = Yard([2])
-    yard.runs.guesses.learn("default", 2, 60.0)
+    yard.runs.estimates.learn("default", 2, 60.0)
     starts = yard.play([(0, 4, 2 * late), (1, 8, 5), (20, 2, 1), (late + 30, 2, 1)], known=False)
     assert starts[3] == 20 and starts[4] > 2 * late
 
@@ -234,11 +234,15 @@ def test_it_does_not_keep_nodes_for_ever_when_it_is_no_longer_known_when_they_ar
 
 
 def test_it_guesses_a_run_by_the_last_one_alike():
-    guesses = Guesses()
-    assert guesses.of("ann", 8) == backfill_policy.UNKNOWN
-    guesses.learn("ann", 8, 50.0)
-    guesses.learn("ann", 16, 70.0)
-    assert (guesses.of("ann", 8), guesses.of("ann", 1), guesses.of("bob", 8)) == (50.0, 70.0, backfill_policy.UNKNOWN)
+    estimates = RuntimeEstimates()
+    assert estimates.of("ann", 8) == backfill_policy.UNKNOWN
+    estimates.learn("ann", 8, 50.0)
+    estimates.learn("ann", 16, 70.0)
+    assert (estimates.of("ann", 8), estimates.of("ann", 1), estimates.of("bob", 8)) == (
+        50.0,
+        70.0,
+        backfill_policy.UNKNOWN,
+    )
 
 
 def test_it_expects_an_overdue_run_to_go_on_by_half_of_what_it_ran():

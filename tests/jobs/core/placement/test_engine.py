@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from fleet.core.prices import Prices
-from jobs.core.admission.placement_cache import Places
+from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.snapshot import Site
 from jobs.core.gang.requirements import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, read
 from jobs.core.gang.types import Promise
@@ -277,7 +277,7 @@ def test_what_others_took_from_a_promise_is_kept_on_the_rest_of_the_cluster_unti
 
 def test_it_knows_a_resource_of_which_no_node_has_anything_left() -> None:
     offered = {"cpu": 1000, "memory": 10, "pods": 10, "ephemeral-storage": 5, "nvidia.com/gpu": 4}
-    places = Places([Site(1, Member("north"), (NodeFacts("n0", offered, {"nvidia.com/gpu": 4}),))])
+    places = PlacementCache([Site(1, Member("north"), (NodeFacts("n0", offered, {"nvidia.com/gpu": 4}),))])
     places.set_node("north", NodeFacts("n0", offered, {}))
     assert places.engine.fleet.capacity.shape[1] >= len(offered)
 

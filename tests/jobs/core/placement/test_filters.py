@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.core.admission.placement_cache import Places
+from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.gang import requirements
 from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.reasons import Code
@@ -18,11 +18,11 @@ DEAD = Taint("cluster.karmada.io/not-ready", "NoExecute")
 def look(asked, site, affinity=None):
     if affinity:
         asked = replace(asked, policy=PolicySpec(affinities=(affinity,)))
-    return Places([site]).look("it", asked, (), NOON)[0]
+    return PlacementCache([site]).look("it", asked, (), NOON)[0]
 
 
 def where(asked, *sites):
-    return Places(sites).spot("it", asked, (), NOON)
+    return PlacementCache(sites).spot("it", asked, (), NOON)
 
 
 def test_it_names_the_resource_and_the_amount_that_is_short():

@@ -19,11 +19,11 @@ from tests.support.examples import examples
 randoms = st.randoms(use_true_random=False)
 
 
-def preempted(preemption: planner.Takeback) -> list[tuple[int, int, str]]:
+def preempted(preemption: planner.PreemptionPlan) -> list[tuple[int, int, str]]:
     return [(each.runner.job_id, each.claimant.job_id, each.goes_to) for each in preemption.taken]
 
 
-def content(preemption: planner.Takeback) -> list[int]:
+def content(preemption: planner.PreemptionPlan) -> list[int]:
     return list(preemption.content)
 
 

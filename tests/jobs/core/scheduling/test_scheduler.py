@@ -6,7 +6,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.core.admission.placement_cache import Places
+from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.types import Promise
 from jobs.core.policies.propagation import PolicySpec
@@ -77,7 +77,7 @@ class Play:
         self.kept.places.set_cluster(site.id, member)
 
     def fresh(self) -> Scheduler:
-        made = Scheduler(Quota(Ledger(TREE), 1), Places(self.sites.values()))
+        made = Scheduler(Quota(Ledger(TREE), 1), PlacementCache(self.sites.values()))
         for job, charge in self.charges.items():
             if charge:
                 made.charge(job, charge)
@@ -130,7 +130,7 @@ def test_it_answers_as_one_that_was_told_everything_just_now(stream):
 
 
 def test_it_tells_only_those_whose_reason_is_news():
-    scheduler = Scheduler(places=Places([cluster("north", [node(2)])]))
+    scheduler = Scheduler(places=PlacementCache([cluster("north", [node(2)])]))
     scheduler.put(gang("one"))
     assert [each.gang.name for each in scheduler.run(NOON).waits] == ["default/one"]
     scheduler.put(gang("two", after_s=1))
@@ -138,7 +138,7 @@ def test_it_tells_only_those_whose_reason_is_news():
 
 
 def test_it_tells_the_first_at_once_of_another_reason_and_everybody_soon():
-    kept = Scheduler(Quota(Ledger(TREE), 1), Places([cluster("north", [node(8)])]))
+    kept = Scheduler(Quota(Ledger(TREE), 1), PlacementCache([cluster("north", [node(8)])]))
     policy = PolicySpec()
     many = [mine(f"j{i:03}", "a", 0, gpus=5, job_id=i, policy=policy) for i in range(1, 61)]
     for each in many:
@@ -158,7 +158,7 @@ def test_it_tells_the_first_at_once_of_another_reason_and_everybody_soon():
 
 
 def test_it_tells_the_first_every_few_seconds_of_a_reason_that_comes_and_goes_and_in_the_end_the_last():
-    kept = Scheduler(Quota(Ledger(TREE), 1), Places([cluster("north", [node(8)])]))
+    kept = Scheduler(Quota(Ledger(TREE), 1), PlacementCache([cluster("north", [node(8)])]))
     policy = PolicySpec()
     for i in range(1, 2001):
         kept.put(mine(f"j{i:04}", "a", 0, gpus=5, job_id=i, policy=policy))
@@ -188,7 +188,7 @@ def test_it_tells_the_first_every_few_seconds_of_a_reason_that_comes_and_goes_an
 
 
 def test_it_tells_many_of_other_amounts_by_and_by():
-    kept = Scheduler(Quota(Ledger(TREE), 1), Places([cluster("north", [node(8)])]))
+    kept = Scheduler(Quota(Ledger(TREE), 1), PlacementCache([cluster("north", [node(8)])]))
     policy = PolicySpec()
     for i in range(1, 252):
         kept.put(mine(f"j{i:03}", "a", 0, gpus=5, job_id=i, policy=policy))
@@ -202,7 +202,7 @@ def test_it_tells_many_of_other_amounts_by_and_by():
 
 
 def test_it_starts_whom_freed_room_fits_and_asks_nobody_else():
-    scheduler = Scheduler(places=Places([cluster("north", [node(4)])]))
+    scheduler = Scheduler(places=PlacementCache([cluster("north", [node(4)])]))
     scheduler.places.hold(Promise("other", "north", {}, (({GPU: 2}, ("north-0",)),)))
     for each in (gang("huge", workers=20), gang("small")):
         scheduler.put(each)
@@ -213,7 +213,7 @@ def test_it_starts_whom_freed_room_fits_and_asks_nobody_else():
 
 
 def test_it_starts_the_next_of_a_leaf_when_a_charge_ends():
-    scheduler = Scheduler(Quota(Ledger(TREE), 1), Places([cluster("north", [node(8)] * 4)]))
+    scheduler = Scheduler(Quota(Ledger(TREE), 1), PlacementCache([cluster("north", [node(8)] * 4)]))
     scheduler.charge(1, Charge("root/a", {GPU: 8}))
     scheduler.put(mine())
     assert scheduler.run(NOON).placed == []
@@ -222,7 +222,7 @@ def test_it_starts_the_next_of_a_leaf_when_a_charge_ends():
 
 
 def test_it_asks_again_when_a_clusters_time_is_served():
-    scheduler = Scheduler(places=Places([cluster("north")]))
+    scheduler = Scheduler(places=PlacementCache([cluster("north")]))
     scheduler.put(gang(excluded={"north": NOON + timedelta(seconds=9)}))
     assert scheduler.run(NOON).placed == []
     assert len(scheduler.run(NOON + timedelta(seconds=9)).placed) == 1
