@@ -1,7 +1,7 @@
 """Who is asking, for as long as their request lasts, and the audit lines of what they change.
 
 A line is written in the transaction of the change itself, by the one function every change goes through
-(`fleet.events.announce`). What the fleet does of its own accord has nobody asking, and leaves no line.
+(`fleet.events.announce`). What the fleet does of its own accord has no caller, and leaves no line.
 """
 
 from collections.abc import Callable, Iterable

@@ -77,9 +77,9 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
     async def changes(self, message: dict[str, Any]) -> None:
         """From the channel layer, under the name `fleet.events` sends it by."""
-        await self.tell(message["changes"])
+        await self.send_changes(message["changes"])
 
-    async def tell(self, changes: list[Change]) -> None:
+    async def send_changes(self, changes: list[Change]) -> None:
         for change in changes:
             if _hears(self.allowed, change):
                 await self.send(json.dumps(change))
@@ -102,7 +102,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         if missed is None:
             await self.send(json.dumps({"type": "reset"}))
         else:
-            await self.tell(missed)
+            await self.send_changes(missed)
 
     async def _who(self) -> Any:
         """The user now, with the namespaces this user may read now; None when the socket has to go."""
@@ -155,7 +155,7 @@ class Tailer(Follower):
                 if found:
                     version = found[-1].version
                     changes = [_told(entry) for entry in found]
-                    await asyncio.gather(*(each.tell(changes) for each in self.sockets), return_exceptions=True)
+                    await asyncio.gather(*(each.send_changes(changes) for each in self.sockets), return_exceptions=True)
 
 
 def _hears(allowed: frozenset[str] | None, change: Change) -> bool:

@@ -1,4 +1,4 @@
-"""News of a change: into the journal with it, to websockets and task queues once it is committed.
+"""Publishes a change: to the journal with it, to websockets and task queues once it is committed.
 
 A service calls `announce` in the same function, and the same transaction, that changes the state. What is lost on the way
 (a broker that is down, a process that dies after the commit) is found again by the sweeps.
@@ -31,7 +31,7 @@ CHANGES_GROUP = "changes"
 
 
 def announce(changes: Sequence[journal.Change], now: datetime, said: Sequence["Line"] = ()) -> Sequence[int]:
-    """Journals the changes and, on commit, tells the websockets; returns the new resource versions.
+    """Journals the changes and, on commit, notifies the websockets; returns the new resource versions.
 
     ``said`` are lines of timelines that cannot have been said before: added with the changes, in the same few statements.
     """
@@ -114,8 +114,8 @@ def _said(event: Event) -> tuple[str, ...]:
 
 def _say(lines: Iterable[Line], now: datetime) -> list[journal.Change]:
     """Adds lines; what is to be journalled of them."""
-    told = [line.event(now) for line in lines]
-    made, added = zip(told, bulk.store(Event, told), strict=True), journal.Action.ADDED
+    rows = [line.event(now) for line in lines]
+    made, added = zip(rows, bulk.store(Event, rows), strict=True), journal.Action.ADDED
     return [
         journal.Change(
             "Event", event_space(e["regarding_namespace"]), event_name(e["regarding_name"], pk), str(e["uid"]), added
@@ -164,10 +164,10 @@ async def _push(changes: Iterable[tuple[journal.Change, int]]) -> None:
     try:
         try:
             await layer.group_send(CHANGES_GROUP, message)
-        except RedisError:  # the connection may have ended since it told the last news: the next one is new
+        except RedisError:  # the connection may have ended since the last message: the next one is new
             await layer.group_send(CHANGES_GROUP, message)
     except (OSError, RedisError) as e:
-        log.warning("websockets were not told of %d changes: %s", len(body), e)
+        log.warning("websockets were not notified of %d changes: %s", len(body), e)
 
 
 def _send(task: str, args: tuple[object, ...], countdown_s: float) -> None:

@@ -1,4 +1,4 @@
-"""News of supply for the apps above, which the fleet does not know. Sent after the commit; receivers only enqueue tasks."""
+"""Signals of supply for the apps above, which the fleet does not know. Sent after the commit; receivers only enqueue tasks."""
 
 from django.dispatch import Signal
 

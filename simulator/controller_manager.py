@@ -1,4 +1,4 @@
-"""All controllers of one cluster, put on one API server: any API server, reached by a client like everybody else's."""
+"""All controllers of one cluster, run against one API server, real or simulated, which they reach by a client."""
 
 import zlib
 from dataclasses import dataclass, field
@@ -87,7 +87,7 @@ class ControllerManager:
             show_scheduler(self._client, self._shape.scheduler, self._cluster.clock.now())
 
     def leave(self) -> None:
-        """Tells the caches to end with their next word from the server: call before the server stops."""
+        """Asks the caches to end with their next word from the server: call before the server stops."""
         self._cluster.stop.set()
 
     def stop(self) -> None:

@@ -52,10 +52,10 @@ def _door(request: HttpRequest) -> str:
 
 def _said(answer: HttpResponse) -> str:
     try:
-        told = json.loads(answer.content)["detail"]
+        detail = json.loads(answer.content)["detail"]
     except (ValueError, KeyError, TypeError, AttributeError):
-        told = f"answered {answer.status_code}"
-    return str(told)
+        detail = f"answered {answer.status_code}"
+    return str(detail)
 
 
 def _object(request: HttpRequest) -> dict[str, str]:

@@ -73,7 +73,7 @@ class Ledger:
             self._add(*before, -1)
 
     def requested(self, node: str) -> Amounts:
-        """What the pods on this node ask together; resources nobody asks for are absent."""
+        """The sum of what the pods on this node request; resources that none requests are absent."""
         return dict(self._requested.get(node) or {})
 
     def remember(self, stands: dict[str, Stand]) -> None:

@@ -42,8 +42,8 @@ class Offer:
             return f"runs Kubernetes {self.version}: holding reservations takes 1.28 or later"
         number = self._number
         if number is not None and number < _LEAST_SCHEDULER:
-            told = ".".join(map(str, number))
-            return f"runs scheduler {told}: holding reservations takes 6.8.0 or later"
+            dotted = ".".join(map(str, number))
+            return f"runs scheduler {dotted}: holding reservations takes 6.8.0 or later"
         return ""
 
     @property
@@ -73,7 +73,7 @@ def fault(fit: str) -> str:
 def faults(labels: Mapping[str, str], offer: Offer) -> list[tuple[str, str]]:
     """What is wrong with the label of a cluster that offers this: (field, detail)."""
     fit = labels.get(FIT, AUTO)
-    if told := fault(fit):
-        return [(f"labels.{FIT}", told)]
+    if detail := fault(fit):
+        return [(f"labels.{FIT}", detail)]
     why = offer.refusal if fit == RESERVATION else ""
     return [(f"labels.{FIT}", f"cannot be {RESERVATION}: the cluster {why}")] if why else []

@@ -1,6 +1,6 @@
 """What the fleet needs to know of a member's node or pod, read out of the manifest its API gave.
 
-A sighting is small and comparable: the rest of the manifest is dropped at once, and equal sightings cause no write. A
+An observed object is small and comparable: the rest of the manifest is dropped at once, and equal objects cause no write. A
 member's answer is not trusted to be sound: what cannot be read counts as absent, and never as an error.
 """
 
@@ -44,7 +44,7 @@ class ObservedNode:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Whose pod it is: which attempt of which of our jobs."""
+    """The attempt of one of our jobs that a pod belongs to."""
 
     job_uid: UUID
     attempt: int
@@ -126,7 +126,7 @@ def pod(manifest: Manifest, role_of: RoleReader, proves: Proof) -> ObservedPod:
 
 
 def mark_of(labels: Mapping[str, str]) -> Mark | None:
-    """Whose object these labels say it is; None when it is not, or not soundly, marked as ours."""
+    """The attempt that these labels claim to belong to; None when they are not, or not soundly, labels of ours."""
     try:
         mark = Mark(UUID(labels[marks.JOB_UID]), int(labels[marks.ATTEMPT]))
     except (KeyError, ValueError, AttributeError, TypeError):
@@ -158,7 +158,7 @@ def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
 
 
 def _why(status: Manifest, containers: list[dict[str, Any]]) -> tuple[str, str]:
-    """The most telling reason: the pod's own, then a container that waits or died, then why it is not scheduled."""
+    """The most specific reason: the pod's own, then a container that waits or died, then why it is not scheduled."""
     if status.get("reason"):
         return status["reason"], status.get("message") or ""
     for container in containers:

@@ -1,7 +1,7 @@
-"""As of when a member's picture is true, and how long something in it has been seen.
+"""As of when the rows of a member are true, and for how long something in it has been observed.
 
 A picture is current while the watches of the member stand and what they delivered is written. What was not seen is not judged:
-time that passes while nobody watches, because the watcher or all of Convoy was away, counts for nothing. Knows no database.
+time that passes unobserved, because the watcher or all of Convoy was away, counts for nothing. Knows no database.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LOOKS_PAUSE = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """An unbroken time in which the picture was current; without an end, nobody keeps account of it."""
+    """An unbroken time in which the picture was current; without an end, no watcher keeps account of it."""
 
     since: datetime | None = None
     until: datetime | None = None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 DRAIN = ("convoy.dev/drained", "NoExecute")
-"""Key and effect of the taint that is the drain, whoever puts it there: the fleet's own verb, or somebody by kubectl."""
+"""Key and effect of the taint that is the drain, put there by the fleet's own verb or with kubectl."""
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 _CLUSTER = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

@@ -41,22 +41,22 @@ def insert(rows: Sequence[M]) -> Sequence[M]:
 
 @transaction.atomic(savepoint=False)
 def store(model: type[models.Model], rows: Sequence[Values], *, keyless: bool = False) -> Sequence[int]:
-    """Stores new rows told as their values by field, all of the same fields, for what nobody needs as objects.
+    """Stores new rows, each given as its values by field, all of the same fields; makes no objects of them.
 
-    Returns their keys, on which nobody may count if ``keyless``: then many are stored without asking for them.
+    Returns their keys. With ``keyless`` the keys may be missing: many rows are then stored without fetching them.
     """
     if connection.vendor != "postgresql" or len(rows) <= _FEW:
         return [made.pk for made in insert([model(**row) for row in rows])]
     fields = _written(model, keyless=keyless)
     with connection.cursor() as cursor:
         keys = [] if keyless else _keys(cursor, model, len(rows))
-        told = zip(*(_column(field, rows, keys) for field in fields), strict=True)
-        _stream(cursor, fields, map(list, told))
+        values = zip(*(_column(field, rows, keys) for field in fields), strict=True)
+        _stream(cursor, fields, map(list, values))
     return keys
 
 
 def _column(field: Any, rows: Sequence[Values], keys: Sequence[int]) -> Iterable[Any]:
-    """What all rows say of a field: its default, where they say nothing."""
+    """The value of a field in each row: its default where the rows do not have it."""
     if field.primary_key:
         return keys
     for name in (field.name, field.attname):
@@ -73,12 +73,12 @@ def _written(model: type[models.Model], *, keyless: bool) -> list[Any]:
 def _stream(cursor: Any, fields: Sequence[Any], rows: Iterable[list[Any]]) -> None:
     quote = connection.ops.quote_name
     table, columns = quote(fields[0].model._meta.db_table), ", ".join(quote(field.column) for field in fields)
-    told = [(at, tell) for at, tell in enumerate(map(_telling, fields)) if tell is not None]
+    encoders = [(at, encode) for at, encode in enumerate(map(_encoder, fields)) if encode is not None]
     fencing.verify()
     with connection.wrap_database_errors, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
         for row in rows:
-            for at, tell in told:
-                row[at] = tell(row[at])
+            for at, encode in encoders:
+                row[at] = encode(row[at])
             copy.write_row(row)
 
 
@@ -89,8 +89,8 @@ def _keys(cursor: Any, model: type[models.Model], count: int) -> list[int]:
     return [key for (key,) in cursor.fetchall()]
 
 
-def _telling(field: Any) -> Callable[[Any], Any] | None:
-    """How a value of the field is told; None: as it is, which is most."""
+def _encoder(field: Any) -> Callable[[Any], Any] | None:
+    """What makes of a value of the field what PostgreSQL reads; None for most fields, whose values are written as they are."""
     if type(field) is models.JSONField:
         return lambda value: None if value is None else json.dumps(value, cls=field.encoder)
     if type(field) in _AS_IT_IS:
@@ -120,8 +120,8 @@ def _update_from_json(rows: Sequence[M], fields: Sequence[Any]) -> None:
     quote = connection.ops.quote_name
     given = [{field.column: getattr(row, field.attname) for field in fields} for row in rows]
     types = ", ".join(f"{quote(field.column)} {field.cast_db_type(connection)}" for field in fields)
-    told = json.dumps(given, cls=_Exact)
-    _execute(rows, fields, f"SELECT * FROM jsonb_to_recordset(%s) AS told ({types})", [told])  # noqa: S608
+    text = json.dumps(given, cls=_Exact)
+    _execute(rows, fields, f"SELECT * FROM jsonb_to_recordset(%s) AS r ({types})", [text])  # noqa: S608
 
 
 class _Exact(DjangoJSONEncoder):
@@ -133,15 +133,15 @@ class _Exact(DjangoJSONEncoder):
 
 def _update_from_values(rows: Sequence[M], fields: Sequence[Any]) -> None:
     values = ", ".join([f"({', '.join(['%s'] * len(fields))})"] * len(rows))
-    told = ([field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows)
-    _execute(rows, fields, f"VALUES {values}", list(chain.from_iterable(told)))
+    parameters = ([field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows)
+    _execute(rows, fields, f"VALUES {values}", list(chain.from_iterable(parameters)))
 
 
-def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, told: Sequence[Any]) -> None:
+def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, parameters: Sequence[Any]) -> None:
     quote = connection.ops.quote_name
     table, names = quote(rows[0]._meta.db_table), [quote(field.column) for field in fields]
     sets = ", ".join(f"{name} = given.{name}" for name in names[1:])
     same = f"{table}.{names[0]} = given.{names[0]}"
     with_ = f"WITH given ({', '.join(names)}) AS ({given})"
     with connection.cursor() as cursor:
-        cursor.execute(f"{with_} UPDATE {table} SET {sets} FROM given WHERE {same}", told)  # noqa: S608
+        cursor.execute(f"{with_} UPDATE {table} SET {sets} FROM given WHERE {same}", parameters)  # noqa: S608

@@ -102,10 +102,10 @@ def _document(name: str, words: list[str]) -> dict[str, Any]:
 
 
 def _described(document: dict[str, Any], name: str) -> dict[str, Any]:
-    told = {"description": DOCS[name]} if name in DOCS else {}
+    described = {"description": DOCS[name]} if name in DOCS else {}
     if "$ref" in document:
-        return {**told, "allOf": [document]}
-    return {**document, **told}
+        return {**described, "allOf": [document]}
+    return {**document, **described}
 
 
 def _field(token: str) -> dict[str, Any]:

@@ -59,13 +59,13 @@ def _unfit(document: Mapping[str, Any], path: str) -> Iterator[Cause]:
     if kind == "array" and "items" not in document:
         yield cause(REQUIRED, f"{path}.items", "Required value: must be specified")
     if listed not in (ATOMIC, SET, MAP):
-        told = f'Unsupported value: "{listed}": supported values: "atomic", "map", "set"'
-        yield cause(UNSUPPORTED, f"{path}.x-kubernetes-list-type", told)
+        message = f'Unsupported value: "{listed}": supported values: "atomic", "map", "set"'
+        yield cause(UNSUPPORTED, f"{path}.x-kubernetes-list-type", message)
     if listed == MAP and not document.get("x-kubernetes-list-map-keys"):
-        told = "Required value: must not be empty if x-kubernetes-list-type is map"
-        yield cause(REQUIRED, f"{path}.x-kubernetes-list-map-keys", told)
+        message = "Required value: must not be empty if x-kubernetes-list-type is map"
+        yield cause(REQUIRED, f"{path}.x-kubernetes-list-map-keys", message)
     try:
         re.compile(document.get("pattern") or "")
     except re.error as e:
-        told = f'Invalid value: "{document["pattern"]}": must be a valid regular expression, but isn\'t: {e}'
-        yield cause(INVALID, f"{path}.pattern", told)
+        message = f'Invalid value: "{document["pattern"]}": must be a valid regular expression, but isn\'t: {e}'
+        yield cause(INVALID, f"{path}.pattern", message)

@@ -50,10 +50,10 @@ def at(document: Document, components: Mapping[str, Document], path: Sequence[st
 
 def _resolved(document: Document, components: Mapping[str, Document]) -> Document:
     """With the words of who refers, where it has some."""
-    told = {"description": document["description"]} if document.get("description") else {}
+    described = {"description": document["description"]} if document.get("description") else {}
     while reference := (document.get("allOf") or [document])[0].get("$ref"):
         document = components[reference.rpartition("/")[2]]
-    return {**document, **told}
+    return {**document, **described}
 
 
 def _below(document: Document, step: str) -> Document | None:
@@ -77,8 +77,8 @@ def _type(document: Document) -> str:
 
 
 def _told(document: Document) -> str:
-    told = str(document.get("description") or "")
-    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 1]}…"
+    text = str(document.get("description") or "")
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _choices(document: Document) -> tuple[str, ...]:

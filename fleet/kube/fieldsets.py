@@ -72,10 +72,10 @@ def doubled(schema: Schema, value: Any, path: Path = ()) -> Path | None:
 
 def compared(schema: Schema, old: Any, new: Any) -> Comparison:
     """What an update changes."""
-    told: dict[str, set[Path]] = {"added": set(), "modified": set(), "removed": set()}
+    paths_by_kind: dict[str, set[Path]] = {"added": set(), "modified": set(), "removed": set()}
     for kind, path in _differences(schema, old, new, ()):
-        told[kind].add(path)
-    return Comparison(**{kind: frozenset(paths) for kind, paths in told.items()})
+        paths_by_kind[kind].add(path)
+    return Comparison(**{kind: frozenset(paths) for kind, paths in paths_by_kind.items()})
 
 
 def _differences(schema: Schema, old: Any, new: Any, path: Path) -> Iterator[tuple[str, Path]]:
@@ -130,17 +130,17 @@ def merged(schema: Schema, live: Any, applied: Any) -> Any:
 
 def _order(live: list[str], applied: list[str]) -> list[str]:
     """Those applied in their order; what only lives stays before the entry it stood before."""
-    told, ordered, shared = set(applied), [], [each for each in applied if each in set(live)]
+    applied_set, ordered, shared = set(applied), [], [each for each in applied if each in set(live)]
     position = 0
     for each in applied:
         while position < len(live) and live[position] not in shared[:1]:
-            ordered += [live[position]] if live[position] not in told else []
+            ordered += [live[position]] if live[position] not in applied_set else []
             position += 1
         if shared[:1] == [each]:
             shared.pop(0)
             position += 1
         ordered.append(each)
-    return ordered + [each for each in live[position:] if each not in told]
+    return ordered + [each for each in live[position:] if each not in applied_set]
 
 
 def without(schema: Schema, value: Any, gone: FieldSet) -> Any:
@@ -228,11 +228,11 @@ def _canonical(element: str) -> str:
     if kind == "f:":
         return element
     try:
-        told = json.loads(element[2:]) if kind in ("k:", "v:", "i:") else None
+        value = json.loads(element[2:]) if kind in ("k:", "v:", "i:") else None
     except (ValueError, RecursionError):
         return ""
-    fits = isinstance(told, dict) if kind == "k:" else told is not None
-    return f"{kind}{compact(told)}" if fits else ""
+    fits = isinstance(value, dict) if kind == "k:" else value is not None
+    return f"{kind}{compact(value)}" if fits else ""
 
 
 def spelled(path: Path) -> str:

@@ -140,8 +140,8 @@ def applied(schema: Schema, live: Object, config: Object, manager: Manager, now:
     if config["metadata"].get("managedFields"):
         raise KubeError(400, "metadata.managedFields must be nil")
     if twice := fieldsets.doubled(schema, config):
-        told = f"{fieldsets.spelled(twice[:-1])}: duplicate entries for key {fieldsets.spelled(twice[-1:])}"
-        raise KubeError(400, f"failed to create typed patch object: {told}")
+        message = f"{fieldsets.spelled(twice[:-1])}: duplicate entries for key {fieldsets.spelled(twice[-1:])}"
+        raise KubeError(400, f"failed to create typed patch object: {message}")
     claims = read(live.get("metadata") or {})
     standing, bare, asked = bool(live.get("metadata", {}).get("uid")), _bare(live), _bare(config)
     if not claims and standing:
@@ -179,8 +179,8 @@ def checked(body: Any, resource: Resource, name: str, *, new: bool) -> Object:
     if not isinstance(body, dict):
         raise KubeError(400, "error decoding YAML: the body is not an object")
     if (version := body.get("apiVersion") or "") != resource.api_version:
-        told = f"Specified patch version: {version}, expected: {resource.api_version}"
-        raise KubeError(400, f"Incorrect version specified in apply patch. {told}")
+        message = f"Specified patch version: {version}, expected: {resource.api_version}"
+        raise KubeError(400, f"Incorrect version specified in apply patch. {message}")
     if (kind := body.get("kind")) != resource.kind:
         raise invalid(resource, name, "kind", f'Invalid value: "{kind}": must be {resource.kind}')
     metadata = body.get("metadata") or {}

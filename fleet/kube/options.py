@@ -27,19 +27,19 @@ def read(method: str, query: Mapping[str, str], content_type: str, user_agent: s
     if len(manager.encode()) > _LONGEST:
         raise _fault(kind, "FieldValueTooLong", "fieldManager", f"Too long: must have at most {_LONGEST} bytes")
     if not manager.isprintable():
-        told = f'Invalid value: "{manager!a}": should only contain printable characters'
-        raise _fault(kind, "FieldValueInvalid", "fieldManager", told)
+        message = f'Invalid value: "{manager!a}": should only contain printable characters'
+        raise _fault(kind, "FieldValueInvalid", "fieldManager", message)
     if applies and not manager:
         raise _fault(kind, "FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
     if "force" in query and not applies:
-        told = "Forbidden: may not be specified for non-apply patch"
-        raise _fault(kind, "FieldValueForbidden", "force", told)
+        message = "Forbidden: may not be specified for non-apply patch"
+        raise _fault(kind, "FieldValueForbidden", "force", message)
     if (dry := query.get("dryRun", "")) not in ("", "All"):
-        told = f'Unsupported value: "{dry}": supported values: "All"'
-        raise _fault(kind, "FieldValueNotSupported", "dryRun", told)
+        message = f'Unsupported value: "{dry}": supported values: "All"'
+        raise _fault(kind, "FieldValueNotSupported", "dryRun", message)
     if (validation := query.get("fieldValidation") or WARN) not in (IGNORE, WARN, STRICT):
-        told = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
-        raise _fault(kind, "FieldValueNotSupported", "fieldValidation", told)
+        message = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
+        raise _fault(kind, "FieldValueNotSupported", "fieldValidation", message)
     return WriteOptions(manager or _program(user_agent), bool(dry), force, validation)
 
 
@@ -48,7 +48,7 @@ def _program(user_agent: str) -> str:
     return name if name.isprintable() and name else "unknown"
 
 
-def _fault(options: str, reason: str, field: str, told: str) -> KubeError:
-    causes = [{"reason": reason, "message": told, "field": field}]
+def _fault(options: str, reason: str, field: str, message: str) -> KubeError:
+    causes = [{"reason": reason, "message": message, "field": field}]
     details = {"group": "meta.k8s.io", "kind": options, "causes": causes}
-    return KubeError(422, f'{options}.meta.k8s.io "" is invalid: {field}: {told}', details=details)
+    return KubeError(422, f'{options}.meta.k8s.io "" is invalid: {field}: {message}', details=details)

@@ -35,8 +35,8 @@ def scaled(paths: Mapping[str, str], found: Object, wanted: Any, resource: Resou
         raise KubeError(400, "a Scale has a spec with replicas, and metadata")
     replicas, name = spec.get("replicas", 0), found["metadata"]["name"]
     if metadata.get("name", name) != name:
-        told = f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-        raise KubeError(400, told)
+        message = f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        raise KubeError(400, message)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
         raise KubeError(400, "Scale: spec.replicas must be a whole number")
     if replicas < 0:

@@ -130,8 +130,8 @@ def entry_key(schema: Schema, entry: Any) -> str:
         return ""
     inner = schema.items or ANY
     found = {name: entry.get(name, inner.fields.get(name, ANY).default) for name in schema.keys}
-    told = {name: value for name, value in found.items() if value is not UNSET and value is not None}
-    return f"k:{compact(told)}" if told else ""
+    key = {name: value for name, value in found.items() if value is not UNSET and value is not None}
+    return f"k:{compact(key)}" if key else ""
 
 
 def compact(value: Any) -> str:

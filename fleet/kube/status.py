@@ -77,13 +77,13 @@ def unknown_path() -> KubeError:
 
 
 def already_exists(resource: Resource, name: str) -> KubeError:
-    told = f'{qualified(resource)} "{name}" already exists'
-    return KubeError(409, told, reason="AlreadyExists", details=_details(resource, name))
+    message = f'{qualified(resource)} "{name}" already exists'
+    return KubeError(409, message, reason="AlreadyExists", details=_details(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str) -> KubeError:
-    told = f'Operation cannot be fulfilled on {qualified(resource)} "{name}": {why}'
-    return KubeError(409, told, details=_details(resource, name))
+    message = f'Operation cannot be fulfilled on {qualified(resource)} "{name}": {why}'
+    return KubeError(409, message, details=_details(resource, name))
 
 
 def changed(resource: Resource, name: str) -> KubeError:
@@ -93,14 +93,14 @@ def changed(resource: Resource, name: str) -> KubeError:
 
 def invalid(resource: Resource, name: str, field: str, why: str) -> KubeError:
     """One field at fault; clients show ``details.causes``."""
-    reason = next((reason for told, reason in _CAUSES.items() if why.startswith(told)), "FieldValueInvalid")
+    reason = next((reason for prefix, reason in _CAUSES.items() if why.startswith(prefix)), "FieldValueInvalid")
     return faulty(resource, name, [{"reason": reason, "message": why, "field": field}])
 
 
 def faulty(resource: Resource, name: str, causes: Sequence[Mapping[str, str]]) -> KubeError:
     """Every field at fault at once."""
-    told = [f"{each['field']}: {each['message']}" for each in causes]
-    listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    messages = [f"{each['field']}: {each['message']}" for each in causes]
+    listed = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = {**_details(resource, name), "kind": resource.kind, "causes": [dict(each) for each in causes]}
     return KubeError(422, f'{kind} "{name}" is invalid: {listed}', details=details)

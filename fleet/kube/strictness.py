@@ -19,17 +19,17 @@ def checked(body: Body, schema: Schema, resource: Resource, how: str) -> list[st
     """What to warn of; raises BadRequest when the client wants it strict."""
     if how == IGNORE:
         return []
-    told = [f'unknown field "{path}"' for path in structural.unknown_fields(schema, body.value)]
-    told += [f'duplicate field "{path}"' for path in body.duplicates]
-    if told and how == STRICT:
-        raise refusal(resource, told)
-    return told
+    faults = [f'unknown field "{path}"' for path in structural.unknown_fields(schema, body.value)]
+    faults += [f'duplicate field "{path}"' for path in body.duplicates]
+    if faults and how == STRICT:
+        raise refusal(resource, faults)
+    return faults
 
 
-def refusal(resource: Resource, told: Iterable[str]) -> KubeError:
+def refusal(resource: Resource, faults: Iterable[str]) -> KubeError:
     kind = resource.kind
     why = f'{kind} in version "{resource.version}" cannot be handled as a {kind}'
-    return KubeError(400, f"{why}: strict decoding error: {', '.join(told)}")
+    return KubeError(400, f"{why}: strict decoding error: {', '.join(faults)}")
 
 
 def headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:

@@ -120,8 +120,8 @@ def _pod_status(pod: Object) -> str:
     status = pod.get("status") or {}
     reason = str(status.get("reason") or status.get("phase") or "Unknown")
     for state in _states(pod):
-        told = state.get("state") or {}
-        inner = told.get("waiting") or told.get("terminated") or {}
+        current = state.get("state") or {}
+        inner = current.get("waiting") or current.get("terminated") or {}
         reason = inner.get("reason") or reason
     return "Terminating" if "deletionTimestamp" in pod["metadata"] else reason
 
@@ -132,8 +132,8 @@ def _restarts(pod: Object) -> int:
 
 def _node_status(node: Object) -> str:
     ready = at('.status.conditions[?(@.type=="Ready")].status')(node)
-    told = {"True": "Ready", "False": "NotReady"}.get(str(ready), "Unknown" if ready is None else "NotReady")
-    return f"{told},SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else told
+    readiness = {"True": "Ready", "False": "NotReady"}.get(str(ready), "Unknown" if ready is None else "NotReady")
+    return f"{readiness},SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else readiness
 
 
 def _completions(job: Object) -> str:

@@ -45,8 +45,8 @@ def _faults(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
     if schema.choices and value not in schema.choices:
         listed = ", ".join(compact(each) for each in schema.choices)
         yield cause(UNSUPPORTED, path, f"Unsupported value: {compact(value)}: supported values: {listed}")
-    for shown, told in _limit_faults(schema, value):
-        yield cause(INVALID, path, f"Invalid value: {compact(shown)}: {path} in body should {told}")
+    for shown, message in _limit_faults(schema, value):
+        yield cause(INVALID, path, f"Invalid value: {compact(shown)}: {path} in body should {message}")
     if isinstance(value, dict):
         yield from _missing(schema, value, path)
     if isinstance(value, list):
@@ -104,9 +104,9 @@ def _limit_faults(schema: Schema, value: Any) -> Iterator[tuple[Any, str]]:
     if isinstance(value, bool):
         return
     if isinstance(value, (int, float)):
-        yield from ((value, told) for told in _number_faults(schema.limits, value))
+        yield from ((value, message) for message in _number_faults(schema.limits, value))
     elif isinstance(value, str):
-        yield from ((value, told) for told in _text_faults(schema.limits, value))
+        yield from ((value, message) for message in _text_faults(schema.limits, value))
     elif isinstance(value, list):
         yield from _size_faults(schema.limits, len(value), "Items", "items")
     elif isinstance(value, dict):

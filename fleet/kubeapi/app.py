@@ -182,5 +182,5 @@ def _unforeseen(scope: Scope, e: Exception) -> KubeError:
             log.warning("request %s: %s: %s", ident, what, e)
             return KubeError(400, "the request holds a value the database cannot keep")
     log.error("request %s: %s", ident, what, exc_info=e)
-    told = "the database refused" if isinstance(e, DatabaseError) else "an unforeseen error"
-    return KubeError(500, f"Internal error occurred: {told}; the log has it as request {ident}")
+    message = "the database refused" if isinstance(e, DatabaseError) else "an unforeseen error"
+    return KubeError(500, f"Internal error occurred: {message}; the log has it as request {ident}")

@@ -28,8 +28,8 @@ _HEALTH = (health.NOT_READY_TAINT, health.UNREACHABLE_TAINT)
 _JOIN = "joining takes credentials: use `convoy cluster join NAME --kubeconfig FILE`, or POST /api/v1/clusters/"
 
 
-def _text(told: str) -> Object:
-    return {"type": "string", "description": told}
+def _text(message: str) -> Object:
+    return {"type": "string", "description": message}
 
 
 _TAINT: Object = {
@@ -161,7 +161,7 @@ def _checked(document: Object, known: Object) -> Object:
     if not isinstance(taints, list) or not all(isinstance(each, dict) for each in taints):
         faults.append(FieldFault("spec.taints", "must be a list of objects with key and effect"))
     else:
-        faults += [FieldFault(f"spec.{field}", told) for field, told in tags.taint_faults(taints)]
+        faults += [FieldFault(f"spec.{field}", message) for field, message in tags.taint_faults(taints)]
     if faults:
         raise InvalidInput("; ".join(f"{each.field}: {each.detail}" for each in faults), tuple(faults))
     return spec

@@ -18,8 +18,8 @@ def options(body: Any) -> Object:
     policy = body.get("propagationPolicy")
     if policy and policy not in _PROPAGATION:
         known = ", ".join(f'"{each}"' for each in _PROPAGATION)
-        told = f'propagationPolicy: Unsupported value: "{policy}": supported values: {known}'
-        raise KubeError(422, f'DeleteOptions.meta.k8s.io "" is invalid: {told}')
+        message = f'propagationPolicy: Unsupported value: "{policy}": supported values: {known}'
+        raise KubeError(422, f'DeleteOptions.meta.k8s.io "" is invalid: {message}')
     return dict(body)
 
 

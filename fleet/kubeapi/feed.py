@@ -118,5 +118,5 @@ def changes_after(version: int, kinds: Sequence[Kind]) -> tuple[dict[Kind, list[
     entries = journal.after(version, _BATCH)
     if entries and entries[0].version != version + 1 and 0 < version < journal.floor():
         raise Compacted
-    told = {kind: [change.versioned() for change in kind.told(entries)] for kind in kinds}
-    return told, entries[-1].version if entries else version
+    changes = {kind: [change.versioned() for change in kind.changes_in(entries)] for kind in kinds}
+    return changes, entries[-1].version if entries else version

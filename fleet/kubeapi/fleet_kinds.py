@@ -37,7 +37,7 @@ class Namespaces(Kind):
     def home(self, namespace: str, name: str) -> str:
         return name
 
-    def told(self, entries: Sequence[Entry]) -> list[Change]:
+    def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
         """Whatever changes in a namespace may be the first or the last thing that is in it."""
         last = {each.namespace: each for each in entries if each.namespace}
         there = {each["metadata"]["name"]: each for each in self.objects(None, None, {})} if last else {}
@@ -73,7 +73,7 @@ class Services(Kind):
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         return iter(())
 
-    def told(self, entries: Sequence[Entry]) -> list[Change]:
+    def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
         return []
 
 

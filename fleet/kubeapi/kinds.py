@@ -137,7 +137,7 @@ class Kind(ABC):
         """The objects with these uids that are there now: what a watch shows of a change."""
         raise NOT_ALLOWED
 
-    def told(self, entries: Sequence[journal.Entry]) -> list[Change]:
+    def changes_in(self, entries: Sequence[journal.Entry]) -> list[Change]:
         """What these lines of the journal mean for objects of this kind, oldest first: each once, as it is now."""
         groups = ("", f"{self.served.resource.group}/")
         last = {each.object_uid: each for each in entries if each.kind == self.name and each.group in groups}

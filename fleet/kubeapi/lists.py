@@ -103,29 +103,29 @@ def check_version(asked: Request, head: int) -> None:
     """Refuses what is older, or newer, than what there is; every list and object is of now, which serves all others."""
     match, version = asked.query.get("resourceVersionMatch", ""), asked.number("resourceVersion")
     if match and (match not in _MATCHES or "resourceVersion" not in asked.query or "continue" in asked.query):
-        told = f'Invalid value: "{match}": must be Exact or NotOlderThan, beside a resourceVersion and no continue'
-        raise _match_fault("FieldValueInvalid", told)
+        message = f'Invalid value: "{match}": must be Exact or NotOlderThan, beside a resourceVersion and no continue'
+        raise _match_fault("FieldValueInvalid", message)
     if match == "Exact" and not version:
-        told = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
-        raise _match_fault("FieldValueForbidden", told)
+        message = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        raise _match_fault("FieldValueForbidden", message)
     if version > head:
         raise too_large(version, head)
     if match == "Exact" and version != head:
         raise expired(f"The resourceVersion for the provided list is too old: {version} ({head})")
 
 
-def _match_fault(reason: str, told: str) -> KubeError:
-    cause = {"reason": reason, "message": told, "field": "resourceVersionMatch"}
+def _match_fault(reason: str, message: str) -> KubeError:
+    cause = {"reason": reason, "message": message, "field": "resourceVersionMatch"}
     details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause]}
-    return KubeError(422, f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {told}', details=details)
+    return KubeError(422, f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {message}', details=details)
 
 
 def too_large(version: int, head: int) -> KubeError:
     """From another life of the database, or from a copy that was ahead: clients ask again, and then without it."""
-    told = f"Too large resource version: {version}, current: {head}"
+    message = f"Too large resource version: {version}, current: {head}"
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     details = {"causes": [cause], "retryAfterSeconds": 1}
-    return KubeError(504, f"Timeout: {told}", reason="Timeout", details=details)
+    return KubeError(504, f"Timeout: {message}", reason="Timeout", details=details)
 
 
 def document(kind: Kind, items: list[Object], metadata: dict[str, Any]) -> Object:

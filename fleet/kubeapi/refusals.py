@@ -32,16 +32,16 @@ def of(error: ConvoyError, target: Target, meant: Object) -> KubeError:
         what = f'{status.qualified(resource)} "{name}"' if name else status.qualified(resource)
         return KubeError(403, f"{what} is forbidden: {error.message}", details=details)
     if error.status == 409:
-        told = f'Operation cannot be fulfilled on {status.qualified(resource)} "{name}": {error.message}'
-        return KubeError(409, told, details=details)
+        message = f'Operation cannot be fulfilled on {status.qualified(resource)} "{name}": {error.message}'
+        return KubeError(409, message, details=details)
     return KubeError(error.status, error.message, details=details)
 
 
 def invalid(resource: Resource, name: str, faults: tuple[FieldFault, ...], meant: Object) -> KubeError:
     """422 with a cause for every fault."""
     causes = [_cause(fault, meant) for fault in faults]
-    told = [f"{each['field']}: {each['message']}" for each in causes]
-    listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    messages = [f"{each['field']}: {each['message']}" for each in causes]
+    listed = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details = {"name": name, "group": resource.group, "kind": resource.kind, "causes": causes}
     details = {key: value for key, value in details.items() if value}

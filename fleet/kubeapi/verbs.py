@@ -173,8 +173,8 @@ class Verbs:
         if given and (not _VERSION.fullmatch(given) or int(given) < int(_version(current))):
             raise status.changed(self._resource, name)
         if metadata.get("uid", current["metadata"]["uid"]) != current["metadata"]["uid"]:
-            told = "Precondition failed: UID in the object sent is that of another object"
-            raise status.conflict(self._resource, name, told)
+            message = "Precondition failed: UID in the object sent is that of another object"
+            raise status.conflict(self._resource, name, message)
         self._asked.meant = document
         self._kind.update(document, self._write)
         return self._current()

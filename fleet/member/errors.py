@@ -38,7 +38,7 @@ class MemberMissing(MemberRefused):
 
 
 class MemberExists(MemberRefused):
-    """409 AlreadyExists: somebody, perhaps we ourselves, created it before."""
+    """409 AlreadyExists: it was created before, perhaps by ourselves."""
 
 
 class MemberChanged(MemberError):

@@ -54,7 +54,7 @@ class Cluster(models.Model):
 
     watched_since = models.DateTimeField(null=True, blank=True)
     watched_until = models.DateTimeField(null=True, blank=True)
-    """The latest unbroken time in which rows were what the member shows, as its watcher confirms; null: nobody has yet."""
+    """The latest unbroken time in which rows were what the member shows, as its watcher confirms; null: not confirmed yet."""
     looked_at = models.DateTimeField(null=True, blank=True)
     """When the heartbeat last looked at it, whatever it found; null: not yet."""
     stale_since = models.DateTimeField(null=True, blank=True)

@@ -18,7 +18,7 @@ class Node(models.Model):
     taints = models.JSONField(default=list)
     allocatable = models.JSONField(default=dict)
     requested = models.JSONField(default=dict)
-    """The sum of what all bound, unfinished pods of the node ask, whoever made them; ``pods`` counts them."""
+    """The sum of what all bound, unfinished pods of the node ask, those of other users included; ``pods`` counts them."""
 
     class Meta:
         ordering = ["cluster", "name"]

@@ -1,4 +1,4 @@
-"""The pods of the fleet's own jobs, mirrored from the members so that nobody has to ask them to see one."""
+"""The pods of the fleet's own jobs, mirrored from the members, so that showing one takes no request to its member."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""Which of our processes are alive, and who of them holds a task that only one may do at a time."""
+"""Which of our processes are alive, and which of them holds a task that only one may do at a time."""
 
 from django.db import models
 

@@ -74,8 +74,8 @@ def refused(this: Asking, status: int, message: str, **about: str) -> None:
     """A write that was not done, by somebody we know: what strangers try is for the log, not for the database."""
     if this.actor():
         outcome = Outcome.FAILED if status >= 500 else Outcome.REFUSED
-        told = _short({**this.about, **about})
-        this.line(timezone.now(), outcome, message=message[:500], **told).save(force_insert=True)
+        fields = _short({**this.about, **about})
+        this.line(timezone.now(), outcome, message=message[:500], **fields).save(force_insert=True)
 
 
 def done(this: Asking, **about: str) -> None:

@@ -100,7 +100,7 @@ def take(cluster: Cluster, findings: Findings, now: datetime) -> list[str]:
 
 
 def detach(cluster: Cluster, *, by: str, now: datetime, force: bool = False) -> None:
-    """The fleet forgets the cluster. Refused while somebody still has something there, unless forced."""
+    """Removes the cluster from the fleet. Refused while jobs or other objects are still there, unless forced."""
     with transaction.atomic():
         row = _locked(cluster)
         vetoes = [str(answer) for _, answer in signals.detaching.send(sender=Cluster, cluster=row) if answer]
@@ -200,14 +200,14 @@ def change(cluster: Cluster, action: journal.Action = journal.Action.MODIFIED) -
 
 
 def announce(cluster: Cluster, fields: Iterable[str], now: datetime) -> None:
-    """Saves the fields with a journal entry, and tells the apps above on commit; call inside the transaction."""
+    """Saves the fields with a journal entry, and signals the apps above on commit; call inside the transaction."""
     [cluster.resource_version] = events.announce([change(cluster)], now)
     cluster.save(update_fields=[*fields, "resource_version"])
     transaction.on_commit(partial(signals.cluster_changed.send, sender=Cluster, cluster_id=cluster.pk), robust=True)
 
 
 def freed(cluster_id: int) -> None:
-    """Tells the apps above, on commit, that something may fit now that did not before."""
+    """Signals the apps above, on commit, that something may fit now that did not before."""
     transaction.on_commit(partial(signals.capacity_freed.send, sender=Cluster, cluster_id=cluster_id), robust=True)
 
 
@@ -236,8 +236,8 @@ def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], 
         with transaction.atomic():
             [row.resource_version] = events.announce([change(row, journal.Action.ADDED)], now)
             row.save(force_insert=True)
-            told = f"{by} joined {name} ({findings.version or 'version unknown'}) at {access.server}"
-            events.record(change(row), "ClusterJoined", told, now)
+            message = f"{by} joined {name} ({findings.version or 'version unknown'}) at {access.server}"
+            events.record(change(row), "ClusterJoined", message, now)
             _warn_of_missing_rights(row, now)
             transaction.on_commit(partial(signals.cluster_changed.send, sender=Cluster, cluster_id=row.pk), robust=True)
     except IntegrityError as e:
@@ -249,8 +249,8 @@ def _add(name: str, access: Access, findings: Findings, labels: dict[str, str], 
 def _warn_of_missing_rights(cluster: Cluster, now: datetime) -> None:
     lacking = [f"{p['verb']} {p['resource']} ({p['needed_for']})" for p in cluster.permissions if not p["allowed"]]
     if lacking:
-        told = f"Missing rights: {', '.join(lacking)}"
-        events.record(change(cluster), "RightsMissing", told, now, warning=True)
+        message = f"Missing rights: {', '.join(lacking)}"
+        events.record(change(cluster), "RightsMissing", message, now, warning=True)
 
 
 def refuse_known(member_uid: str) -> None:

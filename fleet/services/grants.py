@@ -50,9 +50,9 @@ def take_back(grant_id: int) -> None:
             raise NotFound(f"there is no grant {grant_id}")
         if row.role == Role.FLEET_ADMIN and not _other_admins(~Q(grants__pk=row.pk)).exists():
             raise Conflict(f"{row.user} is the last fleet admin: make another one first")
-        told = Grant(user=row.user, role=row.role, namespace=row.namespace)
+        revoked = Grant(user=row.user, role=row.role, namespace=row.namespace)
         row.delete()
-    noted("revoke", told)
+    noted("revoke", revoked)
 
 
 def require_another_admin(user: Any) -> None:

@@ -1,4 +1,4 @@
-"""Looks at a cluster that somebody would join, one check after the other, and says how each went. Writes nothing.
+"""Checks a cluster before it joins, one check after the other, and returns the result of each. Writes nothing.
 
 `clusters.join` asks the same questions and refuses at the first no; here a person sees how far it got and what to mend.
 """
@@ -52,8 +52,8 @@ def _checks(name: str, text: str, context: str) -> Iterator[Check]:
 
 def _of_findings(findings: Findings) -> Iterator[Check]:
     kinds = [kind for kind in event_handlers.resources() if member_facts.serves(findings.apis, kind)]
-    told = ", ".join(f"{kind.kind} ({kind.api_version})" for kind in kinds)
-    yield Check("kinds", bool(kinds), told or "it serves no kind of training job that the fleet knows")
+    listed = ", ".join(f"{kind.kind} ({kind.api_version})" for kind in kinds)
+    yield Check("kinds", bool(kinds), listed or "it serves no kind of training job that the fleet knows")
     lacking = member_facts.missing_essentials(findings)
     refused = [f"{each['verb']} {each['resource']}" for each in findings.permissions if not each["allowed"]]
     some = f"without {', '.join(refused)}" if refused else "everything that is needed"

@@ -16,7 +16,7 @@ _lock = threading.Lock()
 
 
 def client(cluster: Cluster, *, timeout_s: float = 10.0) -> MemberClient:
-    """The shared client of this cluster; whoever has it may go on using it after the credentials changed."""
+    """The shared client of this cluster. One that was handed out before goes on working after the credentials changed."""
     key, access = (cluster.uid, timeout_s), access_of(cluster)
     fresh = digest(access)
     with _lock:
@@ -43,5 +43,5 @@ def stored(access: Access) -> dict[str, str]:
 
 
 def digest(access: Access) -> str:
-    """Differs when anything of the access differs, and tells nothing of it."""
+    """Differs when anything of the access differs, and reveals nothing of it."""
     return hashlib.sha256(json.dumps(asdict(access), sort_keys=True).encode()).hexdigest()

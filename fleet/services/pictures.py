@@ -30,7 +30,7 @@ def confirm(cluster_ids: Collection[int], now: datetime) -> None:
 
 
 def resume(now: datetime) -> None:
-    """After a pause of our own, a member that was lost before is lost since now: nobody saw whether it was, meanwhile."""
+    """After a pause of our own, a member that was lost before counts as lost from now on: it was not observed meanwhile."""
     for row in Cluster.objects.exclude(taints=[]).filter(looked_at__lt=now - LOOKS_PAUSE).defer("access"):
         _renew_taints(row.pk, now)
 

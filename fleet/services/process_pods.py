@@ -1,4 +1,4 @@
-"""Tells the simulators of this machine which clusters of the fleet are real: beside those, pods do not run as processes.
+"""Publishes to the simulators of this machine which clusters of the fleet are real: beside those, pods do not run as processes.
 
 A simulator runs beside the control plane only where ``manage.py up`` started it, and knows the fleet only by this file.
 """
@@ -38,7 +38,7 @@ def publish(clusters: Iterable[Cluster]) -> None:
 
 
 def namespaces(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Where pods may run as processes of this machine now, as whoever signs in is told; the simulator decides by itself."""
+    """Namespaces whose pods may run as processes of this machine now, for display; the simulator decides by itself."""
     if not (Path(settings.CONVOY_HOME) / "simulator").is_dir():
         return []
     asked = environ.get("CONVOY_PROCESS_PODS")

@@ -28,7 +28,7 @@ def beat_from_worker(now: datetime) -> None:
 
 
 def tidy(now: datetime) -> None:
-    """Forgets what nobody needs any more."""
+    """Deletes history beyond its retention, used links and dead processes."""
     FieldOwners.objects.filter(object_uid__in=journal.gone()).delete()
     journal.compact(settings.CONVOY_RETENTION.journal_lines)
     events.forget_old(now - timedelta(seconds=settings.CONVOY_RETENTION.events_s), now)

@@ -48,7 +48,7 @@ _SAFE = ":@!$&'()*+,;=-._~"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request as its path and method tell it; ``path`` is what the member is sent."""
+    """One request by its path and method; ``path`` is what the member is sent."""
 
     method: str
     path: str

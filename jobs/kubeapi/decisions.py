@@ -56,7 +56,7 @@ class _OfJobs(RowKind):
     follows = True
     job_field: str
 
-    def told(self, entries: Sequence[Entry]) -> list[Change]:
+    def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
         kinds = {each.resource.kind for each in registry.everything()}
         last = {each.object_uid: each for each in entries if each.kind in kinds}
         rows: dict[str, list[Any]] = {uid: [] for uid in last}
@@ -175,9 +175,9 @@ class Works(_OfJobs):
         rows = Work.objects.select_related("cluster").annotate(shown_name=Concat(*parts, "cluster__name"))
         return rows.defer("cluster__access", "cluster__apis")
 
-    def told(self, entries: Sequence[Entry]) -> list[Change]:
+    def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
         """With its job, or alone."""
-        found = super().told(entries)
+        found = super().changes_in(entries)
         known = {each.uid for each in found}
         alone = {(each.object_uid, each.name): each for each in entries if each.kind == WORK}
         for row in self.rows().filter(job_uid__in={uid for uid, _ in alone}) if alone else ():

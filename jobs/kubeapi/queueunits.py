@@ -56,7 +56,7 @@ class QueueUnits(RowKind):
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         return {each["metadata"]["uid"]: each for each in _shown(self.rows().filter(uid__in=list(uids)))}
 
-    def told(self, entries: Sequence[Entry]) -> list[Change]:
+    def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
         """News of a job is news of its unit; the places of others are told with news of their own.
 
         A job that has no unit may have had one when its reader listed them, unless the job itself is newer than that.

@@ -47,11 +47,11 @@ def check_pod_update(old: Object, new: Object) -> None:
         spec.setdefault(field, value)
         before.setdefault(field, value)
     if _lasting(spec) != _lasting(before):
-        told = (
+        message = (
             "Forbidden: pod updates may not change fields other than `spec.containers[*].image`, "
             "`spec.initContainers[*].image`, `spec.activeDeadlineSeconds` or `spec.tolerations`"
         )
-        raise invalid(PODS, name, "spec", told)
+        raise invalid(PODS, name, "spec", message)
 
 
 def _lasting(spec: Object) -> Object:
@@ -80,13 +80,13 @@ def _default_pod_spec(spec: Object, resource: Resource, name: str, field: str) -
         if not isinstance(container, dict) or not container.get("name"):
             raise invalid(resource, name, f"{field}.containers[{index}].name", "Required value")
         if fault := names.label_fault(container["name"]):
-            told = f"Invalid value: {container['name']!r}: {fault}"
-            raise invalid(resource, name, f"{field}.containers[{index}].name", told)
+            message = f"Invalid value: {container['name']!r}: {fault}"
+            raise invalid(resource, name, f"{field}.containers[{index}].name", message)
     for container in [*containers, *(spec.get("initContainers") or [])]:
         _default_container(container)
     if spec.get("restartPolicy", "Always") not in ("Always", "OnFailure", "Never"):
-        told = f"Unsupported value: {spec['restartPolicy']!r}: supported values: Always, Never, OnFailure"
-        raise invalid(resource, name, f"{field}.restartPolicy", told)
+        message = f"Unsupported value: {spec['restartPolicy']!r}: supported values: Always, Never, OnFailure"
+        raise invalid(resource, name, f"{field}.restartPolicy", message)
     for key, value in _POD.items():
         spec.setdefault(key, value)
     spec.setdefault("securityContext", {})
@@ -120,13 +120,13 @@ def _default_job(job: Object) -> None:
     for count in _COUNTS:
         value = spec.get(count)
         if value is not None and (not isinstance(value, int) or value < 0):
-            told = f"Invalid value: {value}: must be greater than or equal to 0"
-            raise invalid(JOBS, metadata["name"], f"spec.{count}", told)
+            message = f"Invalid value: {value}: must be greater than or equal to 0"
+            raise invalid(JOBS, metadata["name"], f"spec.{count}", message)
     template = spec["template"] = {**(spec.get("template") or {})}
     pods = template["spec"] = {**(template.get("spec") or {})}
     if pods.get("restartPolicy") not in ("OnFailure", "Never"):
-        told = f"Unsupported value: {pods.get('restartPolicy') or 'Always'!r}: supported values: OnFailure, Never"
-        raise invalid(JOBS, metadata["name"], "spec.template.spec.restartPolicy", told)
+        message = f"Unsupported value: {pods.get('restartPolicy') or 'Always'!r}: supported values: OnFailure, Never"
+        raise invalid(JOBS, metadata["name"], "spec.template.spec.restartPolicy", message)
     _default_pod_spec(pods, JOBS, metadata["name"], "spec.template.spec")
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1

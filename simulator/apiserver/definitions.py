@@ -22,11 +22,11 @@ def established(definition: Object) -> Object:
     except (KeyError, TypeError) as e:
         raise status.invalid(CRDS, name, "spec", f"Required value: {e}") from e
     if not complete or name != wanted:
-        told = f'Invalid value: must be spec.names.plural+"."+spec.group, which is {wanted!r}'
-        raise status.invalid(CRDS, name, "metadata.name", told)
+        message = f'Invalid value: must be spec.names.plural+"."+spec.group, which is {wanted!r}'
+        raise status.invalid(CRDS, name, "metadata.name", message)
     if len(stored) != 1 or not all(version.get("name") for version in spec["versions"]):
-        told = "Invalid value: each version must have a name, and exactly one must be the storage version"
-        raise status.invalid(CRDS, name, "spec.versions", told)
+        message = "Invalid value: each version must have a name, and exactly one must be the storage version"
+        raise status.invalid(CRDS, name, "spec.versions", message)
     if causes := list(_version_faults(spec["versions"])):
         raise status.faulty(CRDS, name, causes)
     now = rules.timestamp()

@@ -201,11 +201,11 @@ class Operations:
         if not node:
             raise KubeError(422, 'Binding "" is invalid: target.name: Required value')
         if pod["spec"].get("nodeName"):
-            told = f"pod {name} is already assigned to node {pod['spec']['nodeName']!r}"
-            raise KubeError(409, f'Operation cannot be fulfilled on pods/binding "{name}": {told}')
+            message = f"pod {name} is already assigned to node {pod['spec']['nodeName']!r}"
+            raise KubeError(409, f'Operation cannot be fulfilled on pods/binding "{name}": {message}')
         if "deletionTimestamp" in pod["metadata"]:
-            told = f"pod {name} is being deleted, cannot be assigned to a host"
-            raise KubeError(409, f'Operation cannot be fulfilled on pods/binding "{name}": {told}')
+            message = f"pod {name} is being deleted, cannot be assigned to a host"
+            raise KubeError(409, f'Operation cannot be fulfilled on pods/binding "{name}": {message}')
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": rules.timestamp()}
         rest = [c for c in pod["status"].get("conditions") or [] if c.get("type") != "PodScheduled"]
         bound = {

@@ -27,9 +27,9 @@ def timestamp(now: datetime | None = None) -> str:
 
 def checked(body: Any, resource: Resource, namespace: str) -> Object:
     """The request's body, if it is an object of the kind, the version and the namespace of the path."""
-    told = f"{resource.kind} in version {resource.api_version!r} cannot be handled as a {resource.kind}"
+    message = f"{resource.kind} in version {resource.api_version!r} cannot be handled as a {resource.kind}"
     if fault := "the body must be an object" if body is None else shapes.fault(body, resource):
-        raise KubeError(400, f"{told}: {fault}")
+        raise KubeError(400, f"{message}: {fault}")
     body = {field: value for field, value in body.items() if value is not None}
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         if body.get(field, wanted) != wanted:
@@ -71,23 +71,25 @@ def _check_names(metadata: Object, resource: Resource) -> None:
     name = metadata.get("name")
     strict = resource in (NAMESPACES, SERVICES)
     if fault := (names.label_fault(name) if strict else names.subdomain_fault(name)):
-        told = "Required value: name or generateName is required" if not name else f'Invalid value: "{name}": {fault}'
-        raise invalid(resource, str(name or ""), "metadata.name", told)
+        message = (
+            "Required value: name or generateName is required" if not name else f'Invalid value: "{name}": {fault}'
+        )
+        raise invalid(resource, str(name or ""), "metadata.name", message)
     for key, value in (metadata.get("labels") or {}).items():
         if fault := names.pair_fault(key, value):
             raise invalid(resource, str(name), "metadata.labels", f'Invalid value: "{value}": {fault}')
     for index, owner in enumerate(metadata.get("ownerReferences") or []):
         for field in shapes.OWNER:
             if not owner.get(field):
-                told = 'Invalid value: "": must not be empty'
-                raise invalid(resource, str(name), f"metadata.ownerReferences[{index}].{field}", told)
+                message = 'Invalid value: "": must not be empty'
+                raise invalid(resource, str(name), f"metadata.ownerReferences[{index}].{field}", message)
 
 
 def _check_finalizers(old: Object, new: Object, resource: Resource) -> None:
     added = [each for each in new.get("finalizers") or [] if each not in (old.get("finalizers") or [])]
     if added and "deletionTimestamp" in old:
-        told = f"Forbidden: no new finalizers can be added if the object is being deleted, found {added}"
-        raise invalid(resource, old["name"], "metadata.finalizers", told)
+        message = f"Forbidden: no new finalizers can be added if the object is being deleted, found {added}"
+        raise invalid(resource, old["name"], "metadata.finalizers", message)
 
 
 def _has_generation(served: Served) -> bool:
@@ -103,8 +105,8 @@ def updated(old: Object, new: Object, served: Served, subresource: str) -> Objec
     if metadata.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
         raise changed(resource, name)
     if (uid := metadata.get("uid")) not in (None, "", old["metadata"]["uid"]):
-        told = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
-        raise conflict(resource, name, told)
+        message = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
+        raise conflict(resource, name, message)
     if subresource == "status":
         made = {**old, "status": new.get("status", {})}
         kept = old["metadata"]

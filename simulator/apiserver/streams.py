@@ -17,7 +17,7 @@ _WATCH_S = 1800.0
 
 
 class LogSource(Protocol):
-    """Whoever runs the pods knows what they printed."""
+    """The output of pods, from the component that runs them."""
 
     def read(self, namespace: str, name: str, offset: int) -> tuple[bytes, bool] | None:
         """What was printed from ``offset`` on, and whether no more will come; None: no log of this pod."""
@@ -72,8 +72,8 @@ async def log(
 
 
 def _shown(request: Request, target: Target, found: Object) -> Object:
-    told = lists.in_version(found, target.served.resource.api_version)
-    return lists.printed(target.served, told, whole=request.wants_objects) if request.wants_table else told
+    shown = lists.in_version(found, target.served.resource.api_version)
+    return lists.printed(target.served, shown, whole=request.wants_objects) if request.wants_table else shown
 
 
 def _not_started(pod: Object) -> str:

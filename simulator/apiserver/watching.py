@@ -30,7 +30,7 @@ class Watch:
     bookmarks: bool
     timeout_s: float
     shown: Callable[[Object], Object]
-    """How an object is told."""
+    """How an object is rendered in an event."""
     tells_all_first: bool = False
     """Everything there is comes first, and a bookmark that says so: what newer clients ask for instead of a list."""
 

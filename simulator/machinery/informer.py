@@ -1,4 +1,4 @@
-"""A cache of one kind in one API server, kept by list + watch, that tells its listeners what changed.
+"""A cache of one kind in one API server, kept by list + watch, that notifies its listeners of changes.
 
 Survives an API server that goes away (it lists again), a compacted watch (410) and its own writes racing the watch
 (`learn` takes the newer of the two, and never brings back what was deleted). Knows no kind's meaning.
@@ -80,9 +80,9 @@ class Informer:
     def _list(self) -> str:
         answer = self._client.list(self._resource.path())
         version = str((answer.get("metadata") or {}).get("resourceVersion") or "0")
-        news = list(self._replace(answer["items"], int(version)))
+        updates = list(self._replace(answer["items"], int(version)))
         self.synced.set()
-        for kind, obj in news:
+        for kind, obj in updates:
             self._tell(kind, obj)
         return version
 

@@ -1,4 +1,4 @@
-"""The life of one pod as its kubelet tells it: what the annotations ask for, and the status documents of each step. Pure.
+"""The life of one pod as its kubelet reports it: what the annotations ask for, and the status documents of each step. Pure.
 
 Annotations of a pod: ``convoy.dev/duration`` ("90s", simulated), ``convoy.dev/exit-code`` ("1"),
 ``convoy.dev/exit-code-times`` ("2": fails that often, then ends with 0), ``convoy.dev/run`` ("process": a real process).

@@ -28,7 +28,7 @@ from simulator.scheduler.fit import first_untolerated, tolerates
 POWER = "convoy.dev/power"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"
-"""A real API server taints every new node with it until somebody finds the node ready."""
+"""A real API server taints every new node with it until the node is found ready."""
 TOLERATED_S = 300.0
 
 

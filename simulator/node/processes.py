@@ -317,7 +317,7 @@ def _value_from(pod: Object, source: Object, fetch: FetchData) -> str:
 
 
 def _localise(env: dict[str, str], ports: Ports, job: str) -> None:
-    """Nobody resolves the names of pods here: the pods of one job meet on the loopback."""
+    """No DNS resolves the names of pods here: the pods of one job meet on the loopback."""
     if "MASTER_PORT" not in env and "PET_RDZV_ENDPOINT" not in env:
         return
     port = str(ports.of(job))

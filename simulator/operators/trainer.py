@@ -183,13 +183,17 @@ def _variables(job: Object, policy: Object, nodes: int) -> list[Object]:
     name = name_of(job)
     host, processes = f"{name}-node-0-0.{name}", (job["spec"].get("trainer") or {}).get("numProcPerNode")
     if "torch" in policy:
-        told = {"PET_NNODES": str(nodes), "PET_NPROC_PER_NODE": str(processes or "auto"), "PET_NODE_RANK": _INDEX}
-        told |= {"PET_MASTER_ADDR": host, "PET_MASTER_PORT": PORT}
+        variables = {"PET_NNODES": str(nodes), "PET_NPROC_PER_NODE": str(processes or "auto"), "PET_NODE_RANK": _INDEX}
+        variables |= {"PET_MASTER_ADDR": host, "PET_MASTER_PORT": PORT}
     elif "jax" in policy:
-        told = {"JAX_NUM_PROCESSES": str(nodes), "JAX_PROCESS_ID": _INDEX, "JAX_COORDINATOR_ADDRESS": f"{host}:{PORT}"}
+        variables = {
+            "JAX_NUM_PROCESSES": str(nodes),
+            "JAX_PROCESS_ID": _INDEX,
+            "JAX_COORDINATOR_ADDRESS": f"{host}:{PORT}",
+        }
     elif "xgboost" in policy:
-        told = {"DMLC_TRACKER_URI": host, "DMLC_TRACKER_PORT": PORT, "DMLC_TASK_ID": _INDEX}
-        told["DMLC_NUM_WORKER"] = str(nodes)
+        variables = {"DMLC_TRACKER_URI": host, "DMLC_TRACKER_PORT": PORT, "DMLC_TASK_ID": _INDEX}
+        variables["DMLC_NUM_WORKER"] = str(nodes)
     else:
-        told = {}
-    return [{"name": key, "value" if isinstance(said, str) else "valueFrom": said} for key, said in told.items()]
+        variables = {}
+    return [{"name": key, "value" if isinstance(said, str) else "valueFrom": said} for key, said in variables.items()]

@@ -120,8 +120,8 @@ class Volcano(Operator):
                 f"VC_{word}_NUM": str(len(known)),
             }
         for container in pod["spec"]["containers"]:
-            told = [{"name": key, "value": value} for key, value in env.items()]
-            container["env"] = [*(container.get("env") or []), *told]
+            variables = [{"name": key, "value": value} for key, value in env.items()]
+            container["env"] = [*(container.get("env") or []), *variables]
         return pod
 
     def _name(self, job: Object, task: Object, number: int, index: int) -> str:

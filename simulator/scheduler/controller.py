@@ -90,8 +90,8 @@ class Scheduler(Controller):
             doubts = list(self._doubts.values())
         settled = [self._pool.submit(self._settle, placed) for placed in doubts]
         bound: list[Future[bool]] = [self._pool.submit(self._bind, placed) for placed in verdict.bindings]
-        told = [self._pool.submit(self._tell, pod, words) for pod, words in verdict.refusals.items()]
-        failed = [future for future in [*settled, *bound, *told] if not future.result()]
+        reported = [self._pool.submit(self._tell, pod, words) for pod, words in verdict.refusals.items()]
+        failed = [future for future in [*settled, *bound, *reported] if not future.result()]
         return 0.2 if failed else None
 
     def _expected(self) -> list[Placed]:

@@ -1,4 +1,4 @@
-"""Koordinator's reservations: room on a node kept for a pod that is to come, taken by it, or given back when nobody comes.
+"""Koordinator's reservations: room on a node kept for a pod that is to come, taken by it, or given back when none comes.
 
 The scheduler's ledger is the only one: a reservation holds there under its own uid, as a bound pod does.
 """

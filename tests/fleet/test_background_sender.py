@@ -1,4 +1,4 @@
-"""News goes out in order, one piece's fault is nobody else's, and whoever has news is not held up by it."""
+"""Messages are sent in order, an error of one does not concern the next, and no caller waits."""
 
 import asyncio
 import logging
@@ -17,32 +17,32 @@ def sender(caplog):
     made.stop()
 
 
-def test_it_tells_news_in_the_order_it_was_given_before_the_process_ends(sender):
-    told = []
+def test_it_sends_messages_in_their_order_before_the_process_ends(sender):
+    sent = []
     for number in range(3):
-        sender.send(lambda number=number: told.append(number))
+        sender.send(lambda number=number: sent.append(number))
     sender.stop()
-    assert told == [0, 1, 2]
+    assert sent == [0, 1, 2]
 
 
-def test_it_does_not_hold_up_who_has_news(sender):
+def test_it_does_not_make_its_callers_wait(sender):
     may_go_on, here = threading.Event(), threading.get_ident()
     sender.send(may_go_on.wait)
-    tellers = []
-    sender.send(lambda: tellers.append(threading.get_ident()))
-    assert tellers == []
+    threads = []
+    sender.send(lambda: threads.append(threading.get_ident()))
+    assert threads == []
     may_go_on.set()
     sender.stop()
-    assert tellers and here not in tellers
+    assert threads and here not in threads
 
 
-def test_it_goes_on_after_news_that_cannot_be_told(sender, caplog):
-    told = []
+def test_it_goes_on_after_a_message_that_cannot_be_sent(sender, caplog):
+    sent = []
     sender.send(lambda: 1 / 0)
-    sender.send(lambda: told.append("next"))
+    sender.send(lambda: sent.append("next"))
     sender.stop()
-    assert told == ["next"]
-    assert "news could not be told" in caplog.text
+    assert sent == ["next"]
+    assert "message could not be sent" in caplog.text
 
 
 def test_it_leaves_to_the_sweeps_what_is_too_much(sender, caplog):
@@ -55,7 +55,7 @@ def test_it_leaves_to_the_sweeps_what_is_too_much(sender, caplog):
     may_go_on.set()
 
 
-def test_its_connections_last_from_one_piece_of_news_to_the_next(sender):
+def test_its_connections_last_from_one_message_to_the_next(sender):
     loops = []
 
     async def tell():

@@ -41,8 +41,8 @@ def test_it_tells_websockets_though_the_last_connection_has_ended(fails, monkeyp
     ]
 
 
-def test_it_says_in_a_line_that_nobody_was_told_when_redis_is_away(monkeypatch, caplog):
+def test_it_logs_one_line_when_redis_is_away(monkeypatch, caplog):
     caplog.set_level(logging.WARNING, "fleet")
     tell(Layer(9), monkeypatch)
     [record] = caplog.records
-    assert record.getMessage() == "websockets were not told of 1 changes: Connection closed by server."
+    assert record.getMessage() == "websockets were not notified of 1 changes: Connection closed by server."

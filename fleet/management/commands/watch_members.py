@@ -1,4 +1,4 @@
-"""The watcher process: follows every member's nodes, pods and jobs until it is told to stop."""
+"""The watcher process: follows nodes, pods and jobs of the members that it owns until it is stopped."""
 
 import random
 import signal

@@ -81,7 +81,7 @@ def leave(watcher: str) -> None:
 
 
 def still_owned(epochs: Mapping[int, int]) -> set[int]:
-    """The clusters whose lease has this epoch still; nobody takes them over before the current transaction ends."""
+    """The clusters whose lease has this epoch still; none is taken over before the current transaction ends."""
     uids = dict(Cluster.objects.filter(pk__in=epochs).values_list("uid", "pk"))
     clusters = {_name(uid): pk for uid, pk in uids.items()}
     rows = Lease.objects.filter(name__in=clusters).order_by("name").select_for_update(no_key=True, skip_locked=True)

@@ -175,7 +175,7 @@ class NodePodSync:
 
 
 def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
-    """The first time is news: the cluster's capacity, and where it is, are known from here on."""
+    """Records the time of the list. The first one is announced: only then are capacity and place of the cluster known."""
     before = (cluster.synced_at is None, cluster.region, cluster.zone)
     cluster.synced_at = now
     cluster.region = ledger.place("topology.kubernetes.io/region")
