@@ -26,6 +26,8 @@ from fleet.models.event import event_name, event_space
 
 log = logging.getLogger(__name__)
 
+LONGEST_COUNTDOWN_S = 60.0
+"""Well below the broker's visibility timeout; the sweeps, which run every 2 s, find what is due later."""
 CHANGES_GROUP = "changes"
 """The channel-layer group every open websocket listens to."""
 
@@ -46,7 +48,13 @@ def announce(changes: Sequence[journal.Change], now: datetime, said: Sequence["L
 
 
 def enqueue(task: str, *args: object, countdown_s: float = 0.0) -> None:
-    """Sends a task by name once the transaction commits. A broker that is away costs nothing but time: sweeps follow."""
+    """Sends a task by name once the transaction commits. A broker that is away costs nothing but time: sweeps follow.
+
+    A task due later than `LONGEST_COUNTDOWN_S` is left to the sweeps, which find it in the rows: a broker delivers a task again
+    that it has kept for longer than its visibility timeout, every time anew.
+    """
+    if countdown_s > LONGEST_COUNTDOWN_S:
+        return
     transaction.on_commit(partial(background_sender.send, partial(_send, task, args, countdown_s)), robust=True)
 
 

@@ -17,7 +17,7 @@ from fleet.models import Cluster, Hold, Node, Pod
 from jobs.core.admission.snapshot import Closed, Quota, Site, World
 from jobs.core.division import shares
 from jobs.core.division.replicas import Division
-from jobs.core.failover.rules import BLAMED, Past, excluded_until
+from jobs.core.failover.rules import BLAMED, NOT_THE_CLUSTERS, Past, excluded_until
 from jobs.core.gang import requirements
 from jobs.core.gang.requirements import Ask
 from jobs.core.gang.types import Gang, Promise, Runner
@@ -81,6 +81,7 @@ def failures(now: datetime) -> dict[str, float]:
     """Jobs that lately failed on each cluster, for the score: each counts once a cluster, half as much a half-life later."""
     half_life = timedelta(seconds=settings.CONVOY_SCHEDULER.failure_half_life_s)
     recent = Attempt.objects.filter(ended_at__gt=now - _HALF_LIVES * half_life, outcome__in=BLAMED).order_by()
+    recent = recent.exclude(cause__in=NOT_THE_CLUSTERS)
     faded: dict[str, float] = defaultdict(float)
     for cluster, at in (
         recent.values("job", "cluster_name").annotate(at=Max("ended_at")).values_list("cluster_name", "at")
@@ -315,9 +316,11 @@ def taints_of(entries: Iterable[Mapping[str, Any]]) -> tuple[Taint, ...]:
 def _past(job_ids: Iterable[int]) -> dict[int, list[Past]]:
     found: dict[int, list[Past]] = defaultdict(list)
     ended = Attempt.objects.filter(job_id__in=list(job_ids), ended_at__isnull=False)
-    for job_id, cluster, outcome, at in ended.values_list("job_id", "cluster_name", "outcome", "ended_at"):
+    for job_id, cluster, outcome, at, cause in ended.values_list(
+        "job_id", "cluster_name", "outcome", "ended_at", "cause"
+    ):
         if at:
-            found[job_id].append(Past(cluster, outcome, at))
+            found[job_id].append(Past(cluster, outcome, at, cause))
     return found
 
 

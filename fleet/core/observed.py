@@ -70,6 +70,9 @@ class OwnPod:
     message: str
     created_at: datetime
     started_at: datetime | None
+    exit_code: int | None = None
+    disruption: str = ""
+    running_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,32 @@ def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
         message=message[:1000],
         created_at=_time(meta.get("creationTimestamp")) or _LONG_AGO,
         started_at=_time(status.get("startTime")),
+        exit_code=_exit_code(containers),
+        disruption=_disruption(status)[:64],
+        running_since=_running_since(containers),
     )
+
+
+def _exit_code(containers: list[dict[str, Any]]) -> int | None:
+    for state in ("state", "lastState"):
+        for container in containers:
+            code = ((container.get(state) or {}).get("terminated") or {}).get("exitCode")
+            if isinstance(code, int) and code and abs(code) <= _MOST:
+                return code
+    return None
+
+
+def _disruption(status: Manifest) -> str:
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return str(condition.get("reason") or "DisruptionTarget")
+    return ""
+
+
+def _running_since(containers: list[dict[str, Any]]) -> datetime | None:
+    starts = [_time(((each.get("state") or {}).get("running") or {}).get("startedAt")) for each in containers]
+    known = [start for start in starts if start]
+    return max(known) if known and len(known) == len(starts) else None
 
 
 def _why(status: Manifest, containers: list[dict[str, Any]]) -> tuple[str, str]:

@@ -24,6 +24,12 @@ class Pod(models.Model):
     restarts = models.PositiveIntegerField(default=0)
     reason = models.CharField(max_length=128, blank=True)
     message = models.CharField(max_length=1000, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    """The first code other than 0 with which a container ended, now or before its last restart."""
+    disruption = models.CharField(max_length=64, blank=True, default="", db_default="")
+    """Reason of the condition DisruptionTarget: the member takes the pod away."""
+    running_since = models.DateTimeField(null=True, blank=True)
+    """When the container started last that did; empty while one of them does not run."""
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
 

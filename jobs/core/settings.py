@@ -128,3 +128,32 @@ class FailoverSettings:
         least=1,
         most=1000,
     )
+    max_code_errors: int = setting(
+        2,
+        "CONVOY_MAX_CODE_ERRORS",
+        "failures by an error of the program itself (exit codes 1 to 127) before a job fails for good; "
+        "a policy's `convoy.dev/failure-budgets: CodeError=N` goes before it",
+        least=1,
+        most=1000,
+    )
+    max_out_of_memory: int = setting(
+        2,
+        "CONVOY_MAX_OUT_OF_MEMORY",
+        "times that a job may run out of memory before it fails for good; a policy's `OutOfMemory=N` goes before it",
+        least=1,
+        most=1000,
+    )
+    crash_loop_restarts: int = setting(
+        3,
+        "CONVOY_CRASH_LOOP_RESTARTS",
+        "restarts of a pod in place from which on a job counts as unhealthy while that pod does not keep running",
+        least=1,
+        most=1000,
+    )
+    crash_loop_s: float = setting(
+        600.0,
+        "CONVOY_CRASH_LOOP_S",
+        "seconds that pods may restart again and again before a job fails whose policy says nothing of application failover",
+        least=1,
+        most=30 * _DAY_S,
+    )

@@ -105,6 +105,10 @@ class Attempt(models.Model):
     outcome = models.CharField(max_length=32, blank=True)
     """Empty while it lasts; Succeeded, Failed, Moved, Suspended, Deleted, Lost or Refused."""
     message = models.CharField(max_length=500, blank=True)
+    cause = models.CharField(max_length=32, blank=True, default="", db_default="")
+    """Why a failed attempt failed, as `jobs.core.failover.causes.Cause`; empty: it did not, or it is not known yet."""
+    evidence = models.JSONField(null=True, blank=True)
+    """The pods that show the cause, as they were: ``[{pod, phase, reason, exit_code, node, ...}]``."""
 
     class Meta:
         ordering = ["number"]

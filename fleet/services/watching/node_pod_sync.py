@@ -25,7 +25,7 @@ from fleet.services import clusters
 _NODE_FIELDS = ("ready", "unschedulable", "address", "labels", "taints", "allocatable", "requested")
 _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
-    "message", "created_at", "started_at",
+    "message", "created_at", "started_at", "exit_code", "disruption", "running_since",
 )  # fmt: skip
 _AT_ONCE = 200
 """Rows of one statement: SQLite bounds the number of its parameters."""
@@ -277,6 +277,9 @@ def _pod_row(cluster_id: int, pod: ObservedPod, own: OwnPod) -> Pod:
         message=own.message,
         created_at=own.created_at,
         started_at=own.started_at,
+        exit_code=own.exit_code,
+        disruption=own.disruption,
+        running_since=own.running_since,
     )
 
 
@@ -294,6 +297,9 @@ def _pod_seen(row: Pod) -> ObservedPod:
         message=row.message,
         created_at=row.created_at,
         started_at=row.started_at,
+        exit_code=row.exit_code,
+        disruption=row.disruption,
+        running_since=row.running_since,
     )
     return ObservedPod(row.namespace, row.name, row.node, counts=False, request={}, own=own)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from jobs.core.failover.causes import Cause
 from jobs.core.taints import Taint, Toleration, tolerated_for
 
 
@@ -37,7 +38,9 @@ class Outcome(StrEnum):
 
 
 BLAMED = frozenset({Outcome.FAILED, Outcome.REFUSED})
-"""Outcomes of the job's own doing or the member's: those of class `APPLICATION`."""
+"""Outcomes of the job's own doing or the member's: those of class `APPLICATION`, unless a cause is known."""
+NOT_THE_CLUSTERS = frozenset({Cause.CODE_ERROR, Cause.OUT_OF_MEMORY})
+"""Causes that say nothing about the cluster where the attempt ran."""
 
 COOL_OFF = timedelta(minutes=5)
 """How long a cluster is excluded for a job after its first failure there; doubled by each further one."""
@@ -47,7 +50,7 @@ _MOST_DOUBLINGS = 8
 
 @dataclass(frozen=True, slots=True)
 class FailureClass:
-    """Outcomes that count together: how many end the job, and how long their cluster is excluded."""
+    """Failures that count together: how many end the job, and how long their cluster is excluded."""
 
     name: str
     cool_off: timedelta
@@ -63,11 +66,32 @@ APPLICATION = FailureClass("failed", COOL_OFF)
 """The job itself failed, or a member refused it."""
 REMOVED = FailureClass("lost its copy to somebody else's deletion", timedelta(seconds=30), free=1, window=_DAY)
 INFRASTRUCTURE = FailureClass("lost its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
+NODES = FailureClass("lost its nodes", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
+EVICTED = FailureClass("was evicted in its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
+CODE_ERROR = FailureClass("failed by an error of its own program", COOL_OFF)
+OUT_OF_MEMORY = FailureClass("ran out of memory", COOL_OFF)
 _CLASS_OF: Mapping[str, FailureClass] = {
     **dict.fromkeys(BLAMED, APPLICATION),
     Outcome.VANISHED: REMOVED,
     Outcome.LOST: INFRASTRUCTURE,
 }
+_CLASS_OF_CAUSE: Mapping[str, FailureClass] = {
+    Cause.CODE_ERROR: CODE_ERROR,
+    Cause.OUT_OF_MEMORY: OUT_OF_MEMORY,
+    Cause.INFRASTRUCTURE: NODES,
+    Cause.EVICTED: EVICTED,
+}
+_BUDGET_OF: Mapping[Cause, tuple[FailureClass, ...]] = {
+    Cause.CODE_ERROR: (CODE_ERROR,),
+    Cause.OUT_OF_MEMORY: (OUT_OF_MEMORY,),
+    Cause.INFRASTRUCTURE: (INFRASTRUCTURE, NODES),
+    Cause.EVICTED: (EVICTED,),
+    Cause.REMOVED: (REMOVED,),
+    Cause.REFUSED: (APPLICATION,),
+    Cause.UNKNOWN: (APPLICATION,),
+}
+_ENDING = (CODE_ERROR, OUT_OF_MEMORY, APPLICATION, REMOVED, EVICTED, NODES, INFRASTRUCTURE)
+"""In the order in which they are named when several are spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +101,8 @@ class Past:
     cluster: str
     outcome: str
     ended_at: datetime
+    cause: str = ""
+    """Of class `Cause`, where the attempt failed and that is known."""
 
 
 def excluded_until(past: Sequence[Past]) -> dict[str, datetime]:
@@ -94,17 +120,26 @@ def excluded_until(past: Sequence[Past]) -> dict[str, datetime]:
     return until
 
 
-def budget_spent(past: Sequence[Past], max_attempts: int) -> str:
-    """What a job with this history did too often to be tried again, as a verb with a count; empty: it may be tried."""
-    for kind in (APPLICATION, REMOVED, INFRASTRUCTURE):
+def budget_spent(past: Sequence[Past], max_attempts: int, budgets: Mapping[Cause, int] | None = None) -> str:
+    """What a job with this history did too often to be tried again, as a verb with a count; empty: it may be tried.
+
+    ``budgets`` go before ``max_attempts`` for their causes. Failures of the job itself, of whatever cause, end it after
+    ``max_attempts`` together, so that causes that take turns do not go on for ever.
+    """
+    limits = {kind: max_attempts * kind.budgets for kind in _ENDING}
+    limits |= {kind: limit for cause, limit in (budgets or {}).items() for kind in _BUDGET_OF[cause]}
+    for kind in _ENDING:
         count = len(_counting([attempt.ended_at for attempt in past if _class_of(attempt) is kind], kind))
-        if count >= max_attempts * kind.budgets:
+        if count and count >= limits[kind]:
             return f"{kind.name} {count} times" + (" within a day" if kind.window else "")
-    return ""
+    count = sum(_class_of(attempt) in (APPLICATION, CODE_ERROR, OUT_OF_MEMORY) for attempt in past)
+    most = max(max_attempts, limits[CODE_ERROR], limits[OUT_OF_MEMORY], limits[APPLICATION])
+    return f"failed {count} times" if count >= most else ""
 
 
 def _class_of(attempt: Past) -> FailureClass | None:
-    return _CLASS_OF.get(attempt.outcome)
+    of_outcome = _CLASS_OF.get(attempt.outcome)
+    return _CLASS_OF_CAUSE.get(attempt.cause, of_outcome) if of_outcome is APPLICATION else of_outcome
 
 
 def _counting(ends: Sequence[datetime], kind: FailureClass) -> list[datetime]:

@@ -14,6 +14,7 @@ from fleet.errors import FieldFault
 from fleet.kube import selectors
 from jobs.core.division import parsing
 from jobs.core.division.replicas import Strategy
+from jobs.core.failover.causes import BUDGETED, Cause
 from jobs.core.failover.rules import PurgeMode
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement, preferences
@@ -29,6 +30,7 @@ _WITHOUT_EFFECT = (
     "failover.cluster.statePreservation",
 )  # fmt: skip
 MAX_ATTEMPTS = "convoy.dev/max-attempts"
+FAILURE_BUDGETS = "convoy.dev/failure-budgets"
 """Annotation: how many failures end a job of this policy."""
 _ATTEMPTS = re.compile(r"[1-9][0-9]{0,2}")
 _OLD_MODES = {"Immediately": PurgeMode.DIRECTLY, "Graciously": PurgeMode.GRACEFULLY}
@@ -108,6 +110,8 @@ class PolicySpec:
     """How clusters that fit are ranked; None: by the default weights."""
     max_attempts: int | None = None
     """How many failures end a job; None: as many as the fleet says."""
+    failure_budgets: Mapping[Cause, int] = field(default_factory=dict)
+    """How many failures of a cause end a job; of the others as many as the fleet says."""
     data_anywhere: bool = False
     """Jobs may run where the data of their volume claims is not."""
     faults: tuple[FieldFault, ...] = field(default=())
@@ -153,6 +157,7 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
         fit=_fit(manifest.get("metadata"), faults),
         score_weights=preferences.weights(_annotations(manifest.get("metadata")), faults),
         max_attempts=_max_attempts(_annotations(manifest.get("metadata")), faults),
+        failure_budgets=_failure_budgets(_annotations(manifest.get("metadata")), faults),
         data_anywhere=data_placement.is_anywhere(_annotations(manifest.get("metadata")), faults),
         faults=tuple(faults.found),
     )
@@ -288,6 +293,21 @@ def _max_attempts(annotations: Mapping[str, Any], faults: Faults) -> int | None:
         faults.add(f"metadata.annotations.{MAX_ATTEMPTS}", "must be a whole number from 1 to 999")
         return None
     return int(value)
+
+
+def _failure_budgets(annotations: Mapping[str, Any], faults: Faults) -> Mapping[Cause, int]:
+    """``CodeError=1,Infrastructure=50``"""
+    budgets: dict[Cause, int] = {}
+    for part in str(annotations.get(FAILURE_BUDGETS) or "").split(","):
+        name, _, count = part.strip().partition("=")
+        if name in BUDGETED and _ATTEMPTS.fullmatch(count):
+            budgets[BUDGETED[name]] = int(count)
+        elif part.strip():
+            detail = (
+                f"{part.strip()!r} is not CAUSE=COUNT with a cause of {', '.join(BUDGETED)} and a count from 1 to 999"
+            )
+            faults.add(f"metadata.annotations.{FAILURE_BUDGETS}", detail)
+    return budgets
 
 
 def _purge(body: Mapping[str, Any], path: str, faults: Faults) -> PurgeMode:

@@ -6,15 +6,20 @@ Called by a countdown for the moment it matters, and by the sweep for when the c
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db import transaction
 
 from fleet import events
 from fleet.core.sight import Sight
-from fleet.models import Cluster
+from fleet.models import Cluster, Pod
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs
+from jobs.kinds import registry
+from jobs.kinds.base import Phase
 from jobs.models import Job, Work
 from jobs.services.follow import division_health
-from jobs.services.lifecycle import eviction_rate, failover, returns, works
+from jobs.services.lifecycle import crash_loops, eviction_rate, failover, returns, works
+from jobs.services.lifecycle.crash_loops import CrashLoop
 from jobs.snapshot import spec_of, taints_of
 
 
@@ -25,9 +30,9 @@ def tolerance(job: Job) -> float | None:
 
 def due(job: Job) -> datetime | None:
     """When an unhealthy job has to move; None: it does not."""
-    wait = tolerance(job)
-    if wait is None or job.unhealthy_since is None:
+    if job.unhealthy_since is None:
         return None
+    wait = crash_loops.tolerated_s(job)
     return job.unhealthy_since + timedelta(seconds=wait)
 
 
@@ -56,12 +61,37 @@ def _unhealthy(now: datetime) -> int:
     )
     moved = 0
     for job in rows.select_related("policy", "cluster"):
-        wait, since = tolerance(job), job.unhealthy_since
-        if wait is not None and since and seen_for(job.cluster, since, now) >= wait:
-            message = f"unhealthy on {job.cluster} since {since:%H:%M:%S} UTC"
-            reason = Reason(Code.APPLICATION_UNHEALTHY, message)
-            moved += failover.leave(job, Outcome.FAILED, reason, now, purge=_purge(job))
+        loop, since = crash_loops.find(job, crash_loops.rows([job.uid]), now), job.unhealthy_since
+        wait = crash_loops.tolerated_s(job) if loop else tolerance(job)
+        if loop is None and _keeps_running(job):
+            _recover(job, now)
+        elif wait is not None and since and seen_for(job.cluster, since, now) >= wait:
+            moved += _end_unhealthy(job, f"unhealthy on {job.cluster} since {since:%H:%M:%S} UTC", loop, now)
     return moved
+
+
+def _end_unhealthy(job: Job, message: str, loop: CrashLoop | None, now: datetime) -> bool:
+    message = f"{message}: {loop}" if loop else message
+    if tolerance(job) is None:
+        return failover.fail(job, Reason(Code.FAILED, message), now)
+    reason = Reason(Code.APPLICATION_UNHEALTHY, message)
+    return failover.leave(job, Outcome.FAILED, reason, now, purge=_purge(job))
+
+
+def _keeps_running(job: Job) -> bool:
+    """Whether the job is unhealthy because of a crash loop that is over: no report of its member comes to say so."""
+    if job.state != Job.State.RUNNING:
+        return False
+    pods = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase="Running").count()
+    return registry.of(job.api_version, job.kind).read_status(job.status, pods).phase is Phase.RUNNING
+
+
+@transaction.atomic
+def _recover(job: Job, now: datetime) -> None:
+    unhealthy = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=job.state, unhealthy_since=job.unhealthy_since)
+    if unhealthy.update(unhealthy_since=None, reason=None):
+        job.refresh_from_db()
+        announce_jobs([job], now)
 
 
 def _purge(job: Job) -> PurgeMode:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Prefetch, QuerySet, prefetch_related_objects
+from django.db.models import Count, Max, Prefetch, Q, QuerySet, prefetch_related_objects
 
 from fleet import events
 from fleet.core.observed import Mark
@@ -21,6 +22,7 @@ from fleet.models import Cluster, Pod
 from fleet.services import event_handlers
 from jobs import tracing
 from jobs.core.division import shares as parts
+from jobs.core.failover.causes import Failure
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, job_event
@@ -29,7 +31,17 @@ from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services.dispatch import service_accounts
 from jobs.services.follow import health, member_copies
-from jobs.services.lifecycle import charges, cycle_requests, division, failover, provenance, returns, works
+from jobs.services.lifecycle import (
+    charges,
+    crash_loops,
+    cycle_requests,
+    division,
+    evidence,
+    failover,
+    provenance,
+    returns,
+    works,
+)
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.scheduling import loop
 
@@ -47,6 +59,11 @@ class StatusBatch:
     """The changes of one batch of reports, collected and then written in a fixed number of statements."""
 
     now: datetime
+    failures: dict[Key, Failure] = field(default_factory=dict)
+    """Why attempts failed that are reported as failed."""
+    restarting: list[Pod] = field(default_factory=list)
+    """Pods that have restarted too often."""
+    failed: list[tuple[Job, Failure]] = field(default_factory=list)
     changed: list[Job] = field(default_factory=list)
     started: list[Job] = field(default_factory=list)
     ended_attempts: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
@@ -54,6 +71,13 @@ class StatusBatch:
     timeline: list[events.Line] = field(default_factory=list)
     final_timeline: list[events.Line] = field(default_factory=list)
     """Recorded once for a job, when it ends."""
+
+    def failure_of(self, job: Job) -> Failure:
+        """Why the current attempt failed; kept with it."""
+        key = (job.uid, job.attempt)
+        failure = self.failures.get(key) or evidence.failures([key])[key]
+        self.failed.append((job, failure))
+        return failure
 
     def record(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
         self.timeline.append(job_event(job, reason, message, warning=warning))
@@ -66,6 +90,8 @@ class StatusBatch:
             tracing.started(self.started, self.now)
         for (outcome, message), jobs in self.ended_attempts.items():
             works.end_attempts(jobs, outcome, message, self.now)
+        for job, failure in self.failed:
+            evidence.record(job, job.attempt, failure)
         if self.timeline:
             events.record_all(self.timeline, self.now)
         announce_jobs(self.changed, self.now, _REPORTED, self.final_timeline)
@@ -95,8 +121,9 @@ class JobEventHandler:
         jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in (*copies, *newer))}
         copies += member_copies.adopt(cluster_id, resource, jobs, newer, now)
         running = _running(cluster_id, jobs)
+        failed = {key for key, found in copies if key[0] in jobs and _fails(jobs[key[0]], found)}
         _read_beside(jobs[uid] for (uid, _), found in copies if uid in jobs and not _has_succeeded(jobs[uid], found))
-        batch = StatusBatch(now)
+        batch = StatusBatch(now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting))
         for (uid, attempt), found in copies:
             job = jobs.get(uid)
             if job is not None and _must_stop(job, found):
@@ -142,7 +169,7 @@ class JobEventHandler:
         jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
         running = _running(cluster_id, jobs)
         _read_beside(jobs.values())
-        batch = StatusBatch(now)
+        batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting))
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
             reported = [number for number in numbers if (job.uid, number) in keys]
@@ -176,11 +203,35 @@ def _has_succeeded(job: Job, found: Manifest) -> bool:
     return _phase(job, found.get("status") or {}) is Phase.SUCCEEDED
 
 
-def _running(cluster_id: int, uids: Iterable[UUID]) -> Counter[Key]:
-    """The number of running pods of each attempt in that member."""
-    pods = Pod.objects.filter(cluster_id=cluster_id, job_uid__in=list(uids), phase="Running").order_by()
-    counts = pods.values_list("job_uid", "attempt").annotate(count=Count("pk"))
-    return Counter({(uid, attempt): count for uid, attempt, count in counts})
+class _Running(Counter[Key]):
+    """The number of running pods of each attempt in one member, and the jobs with pods that restarted too often."""
+
+    restarting: frozenset[UUID] = frozenset()
+
+
+def _running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
+    pods = (
+        Pod.objects.filter(cluster_id=cluster_id, job_uid__in=list(uids))
+        .exclude(phase__in=["Succeeded", "Failed"])
+        .order_by()
+    )
+    counts = pods.values_list("job_uid", "attempt").annotate(
+        count=Count("pk", filter=Q(phase="Running")), most=Max("restarts")
+    )
+    rows = list(counts)
+    running = _Running({(uid, attempt): count for uid, attempt, count, _ in rows})
+    least = settings.CONVOY_FAILOVER.crash_loop_restarts
+    running.restarting = frozenset(uid for uid, _, _, most in rows if most >= least)
+    return running
+
+
+def _fails(job: Job, found: Manifest) -> bool:
+    """Whether the report is the first that says that the job has failed."""
+    return (
+        job.state in Job.ON_MEMBER
+        and job.state != Job.State.BACKOFF
+        and _phase(job, found.get("status") or {}) is Phase.FAILED
+    )
 
 
 def _stands(job: Job, attempt: int, cluster_id: int) -> bool:
@@ -222,6 +273,7 @@ def _take(job: Job, status: Manifest, running: int, batch: StatusBatch) -> None:
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     job.status = status
     _advance(job, state, running, batch)
+    _follow_crash_loop(job, before[3], batch)
     if before != (job.state, job.status, job.reason, job.unhealthy_since):
         batch.changed.append(job)
 
@@ -242,8 +294,9 @@ def _advance(job: Job, state: State, running: int, batch: StatusBatch) -> None:
     elif state.phase is Phase.RUNNING:
         _run(job, batch)
     elif state.phase is Phase.RESTARTING:
-        job.unhealthy_since = job.unhealthy_since or batch.now
-        health.check_later(job, batch.now)
+        if job.unhealthy_since is None:
+            job.unhealthy_since = batch.now
+            health.check_later(job, batch.now)
     elif job.state in (Job.State.PLACED, Job.State.DISPATCHED):
         pods = sum(role["replicas"] for role in job.roles)
         where = job.cluster.name if job.cluster else "the member"
@@ -262,17 +315,38 @@ def _run(job: Job, batch: StatusBatch) -> None:
     batch.record(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
 
 
+def _follow_crash_loop(job: Job, since: datetime | None, batch: StatusBatch) -> None:
+    """A job that reports that it runs is unhealthy, since ``since``, while its pods only restart."""
+    if job.state not in (Job.State.DISPATCHED, Job.State.RUNNING):
+        return
+    loop = crash_loops.find(job, batch.restarting, batch.now)
+    if loop is None:
+        if since is not None and job.unhealthy_since is None and job.state == Job.State.RUNNING:
+            job.reason = None
+        return
+    job.unhealthy_since = since or batch.now
+    then = "fails" if health.tolerance(job) is None else "moves"
+    message = f"{loop}; the job {then} unless it keeps running within {crash_loops.tolerated_s(job):g} s"
+    job.reason = Reason(Code.APPLICATION_UNHEALTHY, message).as_json()
+    if since is None:
+        batch.record(job, "CrashLoop", message, warning=True)
+        health.check_later(job, batch.now)
+
+
 def _fail(job: Job, state: State, batch: StatusBatch) -> None:
     """Ends the job, unless its policy has application failover: then it waits out its toleration and moves."""
     tolerance = health.tolerance(job)
     if tolerance is None:
+        failure = batch.failure_of(job).summary
         _finish(job, Job.State.FAILED, Outcome.FAILED, state.message, batch)
-        job.reason = Reason(Code.FAILED, state.message or "the job failed in its member").as_json()
+        message = "; ".join(part for part in (state.message or "the job failed in its member", failure) if part)
+        job.reason = Reason(Code.FAILED, message).as_json()
         return
     if job.unhealthy_since is None or job.state != Job.State.BACKOFF:
         job.unhealthy_since = job.unhealthy_since or batch.now
         job.state = Job.State.BACKOFF
-        message = f"failed on {job.cluster}: {state.message or 'no message'}; moves after {tolerance:g} s"
+        causes = [part for part in (state.message, batch.failure_of(job).summary) if part]
+        message = f"failed on {job.cluster}: {'; '.join(causes) or 'no message'}; moves after {tolerance:g} s"
         job.reason = Reason(Code.APPLICATION_UNHEALTHY, message).as_json()
         batch.record(job, "InterpretHealth", message, warning=True)
         health.check_later(job, batch.now)

@@ -19,7 +19,7 @@ from jobs.events import announce_jobs, record_event
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job, Work
-from jobs.services.lifecycle import charges, cycle_requests, failover, returns, shares, works
+from jobs.services.lifecycle import charges, cycle_requests, evidence, failover, returns, shares, works
 from jobs.snapshot import spec_of
 
 _MAY_LEAVE = (*Job.ON_MEMBER, Job.State.MOVING)
@@ -115,6 +115,7 @@ def leave(
     share = share_of(fresh, attempt) if fresh else None
     if fresh is None or share is None or fresh.state not in _MAY_LEAVE or fresh.suspended or fresh.deleting_at:
         return False
+    evidence.note(fresh, attempt, outcome)
     _end(fresh, [attempt], outcome, reason.message, now, holds=False)
     if spent := failover.budget_spent(fresh):
         _fail(fresh, share, failover.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
@@ -150,6 +151,7 @@ def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: 
     others = [n for n in parts.counting(job.shares, job.attempt) if n != share.attempt]
     ended = [each.attempt for each in stored if each.state in (ShareState.SUCCEEDED, ShareState.BACKOFF)]
     ended = [n for n in ended if n != share.attempt] + ([share.attempt] if copy_ended else [])
+    evidence.note(job, share.attempt, Outcome.FAILED)
     _end(job, [share.attempt], Outcome.FAILED, reason.message, now, holds=False)
     _end(job, others, Outcome.FAILED, f"the share on {share.cluster} failed", now, holds=False)
     works.withdraw_live(job, now, ended=ended)

@@ -18,12 +18,13 @@ from fleet import events, journal
 from fleet.models import Hold
 from jobs import metrics, snapshot
 from jobs.core.failover import rules
+from jobs.core.failover.causes import Cause
 from jobs.core.failover.rules import Outcome, Past, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, record_event
 from jobs.models import Attempt, DeletedJob, Job, Work
-from jobs.services.lifecycle import charges, cycle_requests, works
-from jobs.services.lifecycle.locks import lock_owners
+from jobs.services.lifecycle import charges, cycle_requests, evidence, works
+from jobs.services.lifecycle.locks import lock_jobs, lock_owners
 
 log = get_logger(__name__)
 
@@ -48,6 +49,7 @@ def leave(
         return False
     copy_ended = state == Job.State.BACKOFF
     standing.update(state=Job.State.MOVING, reason=reason.as_json(), cluster=None, unhealthy_since=None)
+    evidence.note(job, job.attempt, outcome)
     works.end_attempt(job, outcome, reason.message, now)
     job.refresh_from_db()
     if spent := budget_spent(job):
@@ -65,6 +67,21 @@ def leave(
     return True
 
 
+@transaction.atomic
+def fail(job: Job, reason: Reason, now: datetime) -> bool:
+    """Ends a job that runs and cannot succeed, and has its copy removed; False when it had left its cluster already."""
+    standing = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
+    if not lock_jobs(standing):
+        return False
+    evidence.note(job, job.attempt, Outcome.FAILED)
+    works.end_attempt(job, Outcome.FAILED, reason.message, now)
+    job.refresh_from_db()
+    _give_up(job, reason, now, [], event="Failed")
+    announce_jobs([job], now)
+    cycle_requests.request()
+    return True
+
+
 def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
     metrics.EVICTED.labels(job.leaf, outcome).inc()
     log.warning(
@@ -75,17 +92,22 @@ def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
 def budget_spent(job: Job) -> str:
     """What the job did too often to be tried again; empty: it may be."""
     rows = Attempt.objects.filter(job=job, ended_at__isnull=False)
-    past = [Past(c, o, at) for c, o, at in rows.values_list("cluster_name", "outcome", "ended_at") if at]
-    return rules.budget_spent(past, snapshot.spec_of(job).max_attempts or settings.CONVOY_FAILOVER.max_attempts)
+    known = rows.values_list("cluster_name", "outcome", "ended_at", "cause")
+    past = [Past(cluster, outcome, at, cause) for cluster, outcome, at, cause in known if at]
+    spec, limits = snapshot.spec_of(job), settings.CONVOY_FAILOVER
+    most = spec.max_attempts or limits.max_attempts
+    budgets = {Cause.CODE_ERROR: limits.max_code_errors, Cause.OUT_OF_MEMORY: limits.max_out_of_memory}
+    budgets = {cause: min(count, most) for cause, count in budgets.items()} | dict(spec.failure_budgets)
+    return rules.budget_spent(past, most, budgets)
 
 
-def _give_up(job: Job, final: Reason, now: datetime, ended: Sequence[int]) -> None:
+def _give_up(job: Job, final: Reason, now: datetime, ended: Sequence[int], *, event: str = "AttemptsExhausted") -> None:
     """The job is over, its copy may not be: quota and hold are free once its pods are gone (invariants I2, I6)."""
     job.state, job.reason = Job.State.FAILED, final.as_json()
     job.reclaim, job.finished_at = None, now
     job.save(update_fields=["state", "reason", "reclaim", "finished_at"])
     works.withdraw_live(job, now, ended=ended)
-    record_event(job, "AttemptsExhausted", final.message, now, warning=True)
+    record_event(job, event, final.message, now, warning=True)
     charges.release(now, [job.uid])
 
 
