@@ -141,6 +141,19 @@ def test_it_ends_a_job_that_failed_too_often(world, settings):
     assert world.expect("llama", "Failed").reason["code"] == "AttemptsExhausted"
 
 
+def test_it_moves_a_job_whose_pods_only_restart_and_fails_it_when_that_helps_nothing(world, settings):
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, crash_loop_restarts=2)
+    for name in ("north", "south"):
+        world.member(name, 4)
+    crashing = pytorch_job("llama", workers=0, duration="1s", **{"convoy.dev/exit-code": "1"})
+    world.apply(FAILOVER, crashing.replace("template:", "restartPolicy: OnFailure\n      template:"))
+    assert world.expect("llama", "Failed").reason["code"] == "AttemptsExhausted"
+    first, second = Attempt.objects.filter(job__name="llama").order_by("number")
+    assert second.cluster_name == other(first.cluster_name)
+    assert {first.cause, second.cause} == {"CodeError"} and first.evidence[0]["exit_code"] == 1
+    world.until(lambda: world.copies() == {"north": [], "south": []}, "its copies are gone")
+
+
 def test_it_stops_a_copy_that_restarts_for_ever_when_the_attempts_are_spent(world, settings):
     settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, max_attempts=1)
     world.member("north", 4, time_scale=1.0)
