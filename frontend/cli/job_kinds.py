@@ -86,8 +86,11 @@ def _remember(url: str, entries: Sequence[Item]) -> None:
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps({"format": FORMAT, "servers": {**_servers(), url: entries}}))
-    draft.replace(path)
+    try:
+        draft.write_text(json.dumps({"format": FORMAT, "servers": {**_servers(), url: entries}}))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _entry(listed: Item) -> Item:

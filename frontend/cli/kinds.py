@@ -30,7 +30,7 @@ class Kind:
         return self.words[0]
 
     def row(self, item: Item, now: datetime, *, wide: bool, namespace: bool) -> list[str]:
-        return [_told(cell(item, now)) for cell in self.cells(wide=wide, namespace=namespace).values()]
+        return [_shown(cell(item, now)) for cell in self.cells(wide=wide, namespace=namespace).values()]
 
     def cells(self, *, wide: bool, namespace: bool) -> dict[str, Cell]:
         first: dict[str, Cell] = {NAMESPACE: value("namespace")} if namespace and self.namespaced else {}
@@ -51,7 +51,7 @@ def age(field: str) -> Cell:
     return lambda item, now: human.age(item.get(field), now)
 
 
-def _told(content: object) -> str:
+def _shown(content: object) -> str:
     return human.NONE if content in (None, "", [], {}) else str(content)
 
 
@@ -101,12 +101,12 @@ def _node_state(item: Item, now: datetime) -> str:
 
 
 def _node_amount(resource: str) -> Cell:
-    def told(item: Item, now: datetime) -> str:
+    def used_of_total(item: Item, now: datetime) -> str:
         total = (item.get("allocatable") or {}).get(resource, 0)
         used = (item.get("requested") or {}).get(resource, 0)
         return f"{human.amount(resource, used)}/{human.amount(resource, total)}"
 
-    return told
+    return used_of_total
 
 
 def regarding(item: Item, now: datetime) -> str:

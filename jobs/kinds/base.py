@@ -1,4 +1,4 @@
-"""What every kind of job can tell the fleet about its manifests, and the values it tells it in.
+"""What every kind of job can answer about its manifests, and the values that it answers with.
 
 A kind turns a manifest into roles (the gang), reads a member's status into a phase, and knows where its pod templates
 and its suspend switch are. It decides nothing: quota, placement and failover see only the values below.
@@ -45,7 +45,7 @@ SUSPEND_ANNOTATION = "scheduling.x-k8s.io/suspend"
 
 
 class Phase(StrEnum):
-    """How a copy stands in its member."""
+    """The phase of a copy in its member."""
 
     CREATED = "Created"
     RUNNING = "Running"
@@ -100,7 +100,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A member's status, read: the phase and the member's own words for it."""
+    """A member's status, read: the phase, and the message that the member gives with it."""
 
     phase: Phase
     message: str = ""
@@ -183,7 +183,7 @@ class Kind(Protocol):
         return self.templates(manifest)
 
     def set_defaults(self, manifest: Manifest) -> None:
-        """Writes into a copy to be sent what the kind's operator would fill in unseen, or what its schema would drop."""
+        """Writes into a copy to be sent what the kind's operator would fill in unseen, and moves what its schema would drop."""
         return
 
     def ttl_s(self, manifest: Manifest) -> int | None:
@@ -192,7 +192,7 @@ class Kind(Protocol):
         return min(value, LONGEST_TTL_S) if isinstance(value, int) and not isinstance(value, bool) else None
 
     def drop_ttl(self, manifest: Manifest) -> None:
-        """Takes it out in place: a member that deletes its copy at once would delete the news of its end with it."""
+        """Removes it in place: a member that deletes its copy at once would delete the report of its end with it."""
         _parent(manifest, self.ttl_path).pop(self.ttl_path[-1], None)
 
     def scheduler(self, manifest: Manifest) -> str:
@@ -202,11 +202,11 @@ class Kind(Protocol):
     def read_status(self, status: Manifest, running_pods: int) -> State: ...
 
     def set_replicas(self, manifest: Manifest, replicas: int, completions: int) -> None:
-        """Makes of the manifest, in place, the share that one cluster gets; asked of kinds that divide only."""
+        """Reduces the manifest, in place, to the share of one cluster; of kinds that divide only."""
         return
 
     def merge_statuses(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
-        """One status of those of all shares, and the counts of those that have left; asked of kinds that divide only."""
+        """One status made of those of all shares and the counts of shares that have left; of kinds that divide only."""
         return {}
 
     def suspend(self, manifest: Manifest, on: bool) -> None:

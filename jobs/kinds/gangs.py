@@ -1,4 +1,4 @@
-"""How a member is told that a job's pods start min_available or not at all, by what that member serves. Pure.
+"""Gang scheduling in a member: what makes a job's pods start together or not at all, by what the member serves. Pure.
 
 Three ways are known: a PodGroup of scheduler-plugins and a label, a PodGroup of Volcano and annotations, annotations alone for
 Koordinator. Pods that ask for Volcano by name get its way; else the first that is served. Says nothing about whether it fits.

@@ -89,14 +89,14 @@ class ReplicaKind(Kind):
 
 
 def _apart(spec: Manifest, roles: tuple[Role, ...], min_available: int) -> tuple[str, ...]:
-    """A warning to who lets some of the pods start without the others."""
+    """A warning for a job that lets some of its pods start without the others."""
     pods = sum(role.replicas for role in roles)
     if not 0 < min_available < pods or "minAvailable" not in (
         (spec.get("runPolicy") or {}).get("schedulingPolicy") or {}
     ):
         return ()
-    told = f"{min_available} of {pods} pods may start and hold their GPUs while they wait for the others"
-    return (f"spec.runPolicy.schedulingPolicy.minAvailable: {told}",)
+    detail = f"{min_available} of {pods} pods may start and hold their GPUs while they wait for the others"
+    return (f"spec.runPolicy.schedulingPolicy.minAvailable: {detail}",)
 
 
 def exactly_one(roles: tuple[Role, ...], name: str, path: str, faults: Faults) -> None:

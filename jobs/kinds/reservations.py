@@ -24,7 +24,7 @@ class Progress(StrEnum):
 
 
 def bind(kind: Kind, made: Manifest, scheduler: str = "") -> None:
-    """Marks the pods with their role, in place: by it they are told from those of other roles.
+    """Labels the pods with their role, in place, so that a reservation can name the pods it is for.
 
     Pods that name no scheduler get the one that holds their room, where it is not the member's usual one.
     """
@@ -79,16 +79,16 @@ def _asking(role: Role, template: Manifest) -> Manifest:
 
 
 def _short(marks: Mapping[str, str]) -> str:
-    """Of the job's uid and the attempt: what tells two gangs of one name apart."""
+    """Part of the job's uid, and the attempt: names of two gangs of one name differ by it."""
     return f"{marks[JOB_UID][:8]}-{marks[ATTEMPT]}"
 
 
 def progress(wanted: Sequence[Manifest], found: Iterable[Mapping[str, Any]]) -> tuple[Progress, str]:
-    """How far the member is; a reservation that a pod has taken already counts as held."""
+    """The progress of a gang's reservations; one that a pod has taken already counts as held."""
     phases = {each["metadata"]["name"]: (each.get("status") or {}).get("phase") or "Pending" for each in found}
     mine = [phases.get(each["metadata"]["name"], "Pending") for each in wanted]
     if "Failed" in mine:
         return Progress.LOST, f"{mine.count('Failed')} of {len(mine)} reservations have failed or ended"
     held = mine.count("Available") + mine.count("Succeeded")
-    told = f"{held} of {len(mine)} reservations are available"
-    return (Progress.HELD if held == len(mine) else Progress.PENDING), told
+    message = f"{held} of {len(mine)} reservations are available"
+    return (Progress.HELD if held == len(mine) else Progress.PENDING), message

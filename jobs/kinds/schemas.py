@@ -1,4 +1,4 @@
-"""What the kinds of demand are made of, as OpenAPI documents: `kubectl explain` shows them, unknown fields are told by them.
+"""OpenAPI documents of the kinds that people write: `kubectl explain` shows them, and unknown fields are found by them.
 
 Only shapes and words: values are judged by the kinds themselves. A kind that is not here is taken as it is.
 """
@@ -19,41 +19,41 @@ _STATUS = {
 }
 
 
-def _a(kind: str, told: str, **more: Any) -> Document:
-    return {"type": kind, "description": told, **more}
+def _a(kind: str, description: str, **more: Any) -> Document:
+    return {"type": kind, "description": description, **more}
 
 
-def _object(told: str, **fields: Document) -> Document:
-    return _a("object", told, properties=fields)
+def _object(description: str, **fields: Document) -> Document:
+    return _a("object", description, properties=fields)
 
 
-def _list(told: str, item: Document | None = None) -> Document:
-    return _a("array", told, items=item or {"type": "string"})
+def _list(description: str, item: Document | None = None) -> Document:
+    return _a("array", description, items=item or {"type": "string"})
 
 
-def _map(told: str, value: Document | None = None) -> Document:
-    return _a("object", told, additionalProperties=value or {"type": "string"})
+def _map(description: str, value: Document | None = None) -> Document:
+    return _a("object", description, additionalProperties=value or {"type": "string"})
 
 
-def _text(told: str, *choices: str) -> Document:
+def _text(description: str, *choices: str) -> Document:
     """The choices are named, not enforced: the kind refuses others in its own words."""
-    return _a("string", f"{told} One of {', '.join(choices)}." if choices else told)
+    return _a("string", f"{description} One of {', '.join(choices)}." if choices else description)
 
 
-def _whole(told: str) -> Document:
-    return _a("integer", told)
+def _whole(description: str) -> Document:
+    return _a("integer", description)
 
 
-def _flag(told: str) -> Document:
-    return _a("boolean", told)
+def _flag(description: str) -> Document:
+    return _a("boolean", description)
 
 
-def _open(told: str) -> Document:
-    return {"type": "object", "description": told, "x-kubernetes-preserve-unknown-fields": True}
+def _open(description: str) -> Document:
+    return {"type": "object", "description": description, "x-kubernetes-preserve-unknown-fields": True}
 
 
-def _quantities(told: str) -> Document:
-    return _map(told, {"x-kubernetes-int-or-string": True})
+def _quantities(description: str) -> Document:
+    return _map(description, {"x-kubernetes-int-or-string": True})
 
 
 _REQUIREMENT = _object(
@@ -208,7 +208,7 @@ def _override() -> Document:
 
 
 _TRAINING, _SCHEDULER = "kubeflow.org", "schedulerName"
-_OF_PODS = "Who places its pods that name nobody; the fleet writes it into them."
+_OF_PODS = "The scheduler of its pods that name none; the fleet writes it into them."
 
 
 @cache
@@ -216,11 +216,13 @@ def policy(kind: str) -> Document | None:
     """None for what is no policy."""
     kind = kind.removeprefix("Cluster")
     if kind == "PropagationPolicy":
-        told = "A policy that claims jobs and says where they may run, and when they move."
-        return _a("object", told, properties={"spec": _policy(), "status": _open("Nothing yet.")}, required=["spec"])
+        description = "A policy that claims jobs and says where they may run, and when they move."
+        return _a(
+            "object", description, properties={"spec": _policy(), "status": _open("Nothing yet.")}, required=["spec"]
+        )
     if kind == "OverridePolicy":
-        told = "What is written otherwise in the copies of jobs that go to some clusters."
-        return _a("object", told, properties={"spec": _override()}, required=["spec"])
+        description = "What is written otherwise in the copies of jobs that go to some clusters."
+        return _a("object", description, properties={"spec": _override()}, required=["spec"])
     return None
 
 
@@ -241,14 +243,14 @@ def document(resource: Resource) -> Document | None:
 
 @cache
 def schema(resource: Resource) -> Schema | None:
-    """By this, fields nobody knows are told."""
+    """The schema by which unknown fields are reported."""
     if found := policy(resource.kind):
         return schemas.of_kind(found)
     return _taking(resource, crds.schema(resource)) or builtin.schema(resource)
 
 
 def kept(resource: Resource) -> Schema | None:
-    """By this, they are dropped."""
+    """The schema by which unknown fields are dropped."""
     return schema(resource) if policy(resource.kind) else _taking(resource, crds.kept(resource))
 
 

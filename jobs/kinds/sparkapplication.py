@@ -156,7 +156,7 @@ def _metadata(body: Manifest) -> Manifest:
 
 
 def _bytes(given: object, path: str, faults: Faults) -> int:
-    """Memory as a JVM is told it: ``512m``, ``4g``."""
+    """Bytes of an amount of memory as a JVM takes it: ``512m``, ``4g``."""
     match = _MEMORY.match(str(given))
     if not match:
         faults.add(path, f"must be memory as Spark writes it, like 512m or 4g, not {given!r}")

@@ -1,6 +1,6 @@
 """What the fleet decided as Kubernetes objects: the binding of each job, and the works that carry it to members.
 
-Both are read only, and news of a job is news of its binding and its works. What a worker does to a work is told as well.
+Both are read only. A change of a job is a change of its binding and its works; a change of a work alone is sent as well.
 """
 
 import uuid

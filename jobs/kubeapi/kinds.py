@@ -102,16 +102,16 @@ def _status(row: Any, cluster: str | None) -> Object:
         registry.of(row.api_version, row.kind), {} if row.state in Job.OFF_MEMBER else row.status, phase
     )
     conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
-    told = {each.get("type") for each in conditions if each.get("status") == "True"}
+    true_types = {each.get("type") for each in conditions if each.get("status") == "True"}
     final = _FLEET_SAYS.get(Job.State(row.state))
     if not conditions:
         conditions = [_condition("Created", "the fleet has the job", stamp(row.created_at))]
-    if phase in _GOES_ON and not told & _GOES_ON[phase]:
+    if phase in _GOES_ON and not true_types & _GOES_ON[phase]:
         conditions = [
             *conditions,
             _condition(phase.value, f"attempt {row.attempt} on {cluster}", stamp(row.created_at)),
         ]
-    if final and final not in told and not (final == "Succeeded" and "Complete" in told):
+    if final and final not in true_types and not (final == "Succeeded" and "Complete" in true_types):
         since = row.finished_at or row.created_at
         conditions = [*conditions, _condition(final, (row.reason or {}).get("message", ""), stamp(since))]
     convoy = {
@@ -128,7 +128,7 @@ def _condition(kind: str, message: str, since: str) -> Object:
 
 
 def state(shown: Object) -> str:
-    """What the seeds call STATE: the most telling condition that is true."""
+    """The column STATE: of the conditions that are true, the one that says most."""
     conditions = shown.get("status", {}).get("conditions") or []
     true = {each.get("type") for each in conditions if each.get("status") == "True"}
     return next((each for each in _ORDER if each in true), "")
@@ -166,7 +166,7 @@ def _suspension(shown: Object) -> str:
 
 
 class Dependents(ManifestKind):
-    """What is in them is for those who may write them: reading takes the same right."""
+    """Reading their contents takes the right to write them: a ConfigMap may hold a secret as well."""
 
     read_verb = "apply"
 

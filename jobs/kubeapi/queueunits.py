@@ -24,7 +24,7 @@ QUEUE_UNITS = Resource("scheduling.x-k8s.io", "v1alpha1", "queueunits", "QueueUn
 
 
 class QueueUnits(RowKind):
-    """Made with its job and gone with it; ``spec.queue`` is anybody's to change who may change the job."""
+    """Made with its job and gone with it; ``spec.queue`` may be changed with the right to change the job."""
 
     served = Served(QUEUE_UNITS, ("qu",))
     verbs = ("get", "list", "patch", "update", "watch")
@@ -57,7 +57,7 @@ class QueueUnits(RowKind):
         return {each["metadata"]["uid"]: each for each in _shown(self.rows().filter(uid__in=list(uids)))}
 
     def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
-        """News of a job is news of its unit; the places of others are told with news of their own.
+        """A change of a job is a change of its unit; units of other jobs are sent when those jobs change.
 
         A job that has no unit may have had one when its reader listed them, unless the job itself is newer than that.
         """

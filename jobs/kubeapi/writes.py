@@ -28,7 +28,7 @@ class ManifestKind(RowKind):
 
     @cached_property
     def defaults(self) -> Schema | None:
-        """Shown where nobody wrote anything else; stored they are not."""
+        """Defaults of the definition: shown for fields that are not written, and never stored."""
         return crds.defaults(self.served.resource)
 
     def create(self, document: Object, write: Write) -> None:

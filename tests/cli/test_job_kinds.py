@@ -82,9 +82,11 @@ def test_it_replaces_a_file_that_it_cannot_use(server, convoy, content):
 
 def test_it_works_where_nothing_can_be_remembered(server, convoy):
     server.page("jobs/")
-    (convoy.home / ".config").write_text("a file, where a directory should be")
-    assert [convoy("get", "pytorchjobs").code for _ in range(2)] == [0, 0]
+    cache(convoy).mkdir(parents=True)
+    said = [convoy("get", "pytorchjobs") for _ in range(2)]
+    assert [each.code for each in said] == [0, 0], said
     assert asked(server) == 2
+    assert list(cache(convoy).parent.iterdir()) == [cache(convoy)]
 
 
 def test_it_knows_the_kinds_of_a_server_that_names_no_plurals(server, convoy):

@@ -65,7 +65,7 @@ def missing(replicas: int, completions: int, shares: Sequence[Share]) -> tuple[i
 
 
 def dealt(pods: Mapping[str, int], completions: int, first_attempt: int) -> list[Share]:
-    """New shares: completions are divided as the pods are, nobody getting fewer than pods; the largest share comes first."""
+    """New shares: completions are divided as the pods are, none less than its pods; the largest share comes first."""
     order = sorted(pods, key=lambda name: (-pods[name], name))
     done = webster(completions, pods, pods) if completions else dict.fromkeys(pods, 0)
     return [Share(first_attempt + i, name, pods[name], done[name]) for i, name in enumerate(order)]
@@ -117,7 +117,7 @@ def put(shares: Iterable[Share], changed: Share) -> list[Share]:
     return [changed if share.attempt == changed.attempt else share for share in shares]
 
 
-def told(shares: Iterable[Share]) -> str:
+def summary(shares: Iterable[Share]) -> str:
     """``4 on north (Running), 2 on south (Placed)``."""
     named = (f"{s.replicas} on {s.cluster} ({s.state.value})" for s in shares if s.state is not ShareState.LOST)
     return ", ".join(named)

@@ -1,4 +1,4 @@
-"""The nearest changes that would let a waiting gang start: each was tried on the engine before it is told.
+"""The nearest changes that would let a waiting gang start: each was tried on the engine before it is offered.
 
 A change is something a person can do or wait for: take a cordon away, tolerate a taint, add nodes, let jobs end. The engine
 given is changed for the trial and put back; it must be the caller's own. Quotas are not known here, and which of the changes
@@ -100,10 +100,10 @@ def _most(engine: Engine, cluster: str, resource: str, *, one: bool) -> int:
 def ending(names: Sequence[str], count: int, hidden: int = 0) -> str:
     """``wait until a/b ends``; of more than have to end, ``wait until 1 of these ends: a/b, c/d and 2 of other teams``."""
     others = f"{hidden} of other teams" if hidden else ""
-    told = " and ".join(part for part in (", ".join(names), others) if part)
+    text = " and ".join(part for part in (", ".join(names), others) if part)
     if count < len(names) + hidden:
-        return f"wait until {count} of these {'ends' if count == 1 else 'end'}: {told}"
-    return f"wait until {told} {'ends' if count == 1 else 'end'}"
+        return f"wait until {count} of these {'ends' if count == 1 else 'end'}: {text}"
+    return f"wait until {text} {'ends' if count == 1 else 'end'}"
 
 
 class _Trial:
@@ -153,12 +153,12 @@ class _Trial:
             tolerations = (*tolerations, Toleration(taint.key, "Exists", "", taint.effect, None))
         if not self.fits(member.name, replace(self.gang, policy=replace(policy, tolerations=tolerations))):
             return None
-        told = ", ".join(str(taint) for taint in missing)
+        text = ", ".join(str(taint) for taint in missing)
         return Change(
             Kind.TOLERATE,
-            f"remove the taint {told} of {member.name}, or tolerate it in the policy",
+            f"remove the taint {text} of {member.name}, or tolerate it in the policy",
             member.name,
-            comment=told,
+            comment=text,
         )
 
     def without(self, cluster: str, running: Sequence[Occupant]) -> Change | None:
@@ -166,9 +166,9 @@ class _Trial:
         ordered = sorted(running, key=lambda each: (self._weight(each), each.name))[:_TRIED]
         for some in (*([each] for each in ordered), *(ordered[:n] for n in range(2, len(ordered) + 1))):
             if self._fits_after(cluster, some):
-                told = ending([each.name for each in some], len(some)) + f" on {cluster}"
+                text = ending([each.name for each in some], len(some)) + f" on {cluster}"
                 jobs = tuple(each.ref for each in some)
-                return Change(Kind.WAIT_FOR_JOBS, told, cluster, jobs=jobs, count=len(some))
+                return Change(Kind.WAIT_FOR_JOBS, text, cluster, jobs=jobs, count=len(some))
         return None
 
     def wider(self, look: Look) -> Change | None:
@@ -178,9 +178,9 @@ class _Trial:
             return None
         count, model = min(found, key=lambda each: each[0])
         devices = {name: amount for name, amount in model.allocatable.items() if "/" in name}
-        told = f"{count} node{'s' if count > 1 else ''} with {reasons.amounts(devices or model.allocatable)}"
+        text = f"{count} node{'s' if count > 1 else ''} with {reasons.amounts(devices or model.allocatable)}"
         amounts = dict(model.allocatable)
-        return Change(Kind.ADD_NODES, f"add {told} to {look.cluster}", look.cluster, count=count, amounts=amounts)
+        return Change(Kind.ADD_NODES, f"add {text} to {look.cluster}", look.cluster, count=count, amounts=amounts)
 
     def enlarged(self, look: Look, nodes: Sequence[NodeFacts]) -> Change | None:
         """As `wider`, on the cluster without its jobs, and how many it takes beside them."""

@@ -1,6 +1,6 @@
 """Who had the job in hand, and how long: one bar from submitted to done, and the gates it has to pass. Pure.
 
-A job that waits is in somebody's hands: its queue's, its quota's, the placement's. Those turns are kept with the job as they
+A job that waits is held up by one stage: its queue, its quota, or the placement. Those turns are kept with the job as they
 change; everything else is read from its attempts. What the reasons say in words is not repeated here.
 """
 
@@ -168,7 +168,7 @@ def slices(
 def _marks(submitted: datetime, waited: Sequence[Turn], runs: Sequence[Run]) -> Iterator[tuple[Slice, bool]]:
     """Where a slice begins, and whether anybody has the job from then on."""
     yield Slice(Owner.QUEUE, submitted, submitted), True
-    # A cycle that began before the job was written down tells of it with its own time: nothing is older than the job.
+    # A cycle that began before the job was written down reports it with its own time: nothing is older than the job.
     for turn in (replace(turn, at=max(turn.at, submitted)) for turn in waited):
         if not any(run.placed_at <= turn.at and (run.ended_at is None or turn.at < run.ended_at) for run in runs):
             moving = turn.owner is Owner.PLACEMENT and any(run.placed_at < turn.at for run in runs)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 CHECKPOINT_GRACE = "convoy.dev/checkpoint-grace"
-"""Annotation of a job: how many seconds its pods may take to save their work once they are told to stop."""
+"""Annotation of a job: how many seconds its pods may take to save their work once they are to stop."""
 _GRACE_S = 30.0
 _LONGEST_GRACE_S = 3600.0
 

@@ -64,7 +64,7 @@ class FailureClass:
 
 APPLICATION = FailureClass("failed", COOL_OFF)
 """The job itself failed, or a member refused it."""
-REMOVED = FailureClass("lost its copy to somebody else's deletion", timedelta(seconds=30), free=1, window=_DAY)
+REMOVED = FailureClass("lost its copy to a deletion in its cluster", timedelta(seconds=30), free=1, window=_DAY)
 INFRASTRUCTURE = FailureClass("lost its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 NODES = FailureClass("lost its nodes", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 EVICTED = FailureClass("was evicted in its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)

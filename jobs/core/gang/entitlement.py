@@ -1,8 +1,8 @@
 """Which leaf of the quota tree a job belongs to, how urgent it is, and whether it may be taken back from.
 
 A label beats the namespace, but only where that is safe: a leaf that lists namespaces is theirs, so a job of another
-namespace cannot help itself there; a leaf that lists none is open to whoever names it. A job that names a leaf it may not
-have waits: going on without quota would be a way around it. Knows nothing of what is in use.
+namespace cannot use it; a leaf that lists none is open to every job that names it. A job that names a leaf it may not have
+waits: going on without quota would be a way around it. Knows nothing of what is in use.
 """
 
 import re
@@ -39,8 +39,10 @@ def belonging(tree: Tree | None, namespace: str, labels: Mapping[str, str], *, p
     if isinstance(found, NoQuota):
         return Belonging(fault=found.message if named else "")
     if named and found.namespaces and namespace not in found.namespaces:
-        told = ", ".join(found.namespaces)
-        return Belonging(fault=f"its label names {found.path}, which is for namespace {told} and not for {namespace}")
+        namespaces = ", ".join(found.namespaces)
+        return Belonging(
+            fault=f"its label names {found.path}, which is for namespace {namespaces} and not for {namespace}"
+        )
     return Belonging(found.path)
 
 
@@ -48,9 +50,9 @@ def no_leaf(namespace: str, fault: str, *, runs_if_stated: bool = True) -> str:
     """Why a job waits that belongs to no leaf, and what changes that."""
     if fault:
         return fault
-    told = f"namespace {namespace} is in no leaf of the quota tree, and the job names none by label"
+    message = f"namespace {namespace} is in no leaf of the quota tree, and the job names none by label"
     choice = ", or state on the root the attribute outside-jobs: Run" if runs_if_stated else ""
-    return f"{told}: list the namespace at a leaf{choice}"
+    return f"{message}: list the namespace at a leaf{choice}"
 
 
 def preemptible(labels: Mapping[str, str]) -> bool:
@@ -63,7 +65,7 @@ def preemptible(labels: Mapping[str, str]) -> bool:
 class Priority:
     value: int = 0
     unknown: tuple[str, ...] = ()
-    """The classes it names that nobody has said the worth of: they count as 0."""
+    """The priority classes it names that have no value in the tree: they count as 0."""
 
 
 def priority(

@@ -18,7 +18,7 @@ NODE_NAME = "metadata.name"
 ADD_ONS = frozenset({"volcano"})
 """Schedulers that not every cluster has, by the name pods ask for them."""
 ANY_NAME = "\0"
-"""Stands for the name of a node that nobody asked for by name: no selector can say it."""
+"""Stands for the name of every node that no selector names; no node can be called so."""
 
 Request = tuple[tuple[str, int], ...]
 """(resource, whole units), sorted by name, zeros left out."""
@@ -60,7 +60,7 @@ class NodeClass:
     """What nodes have in common: nodes of one class differ only in name, place and what is free on them."""
 
     labels: tuple[tuple[str, str], ...]
-    """All but the node's own name, which is `ANY_NAME` unless somebody asked for this node by name."""
+    """The node's labels; its own name is replaced by `ANY_NAME` unless a selector names this node."""
     taints: tuple[Taint, ...]
     allocatable: Request
     usable: bool

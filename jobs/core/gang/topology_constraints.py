@@ -46,8 +46,8 @@ def _level_of_label(given: object, key: str, faults: Faults) -> int | None:
         return LEVELS.index(label)
     if label not in _BY_LABEL:
         known = ", ".join([*LEVELS, *_BY_LABEL])
-        told = f"{label[:60]!r} is no level of the network; known are {known}"
-        faults.add(f"template.metadata.annotations.{key}", told)
+        detail = f"{label[:60]!r} is no level of the network; known are {known}"
+        faults.add(f"template.metadata.annotations.{key}", detail)
     return _BY_LABEL.get(label)
 
 

@@ -114,11 +114,11 @@ class Runner:
     pods: tuple[tuple[str, Amounts], ...] = ()
     """(node, one pod's request) of those that are bound."""
     leaves_for: int = 0
-    """The job that is to have its place; 0: it stays, or leaves for nobody."""
+    """The job that is to have its place; 0: it stays, or leaves for another reason."""
     goes_to: str = ""
     """The cluster where that job is to go."""
     ordered_at: datetime | None = None
-    """When it was told to leave."""
+    """When its eviction was ordered."""
     until: datetime | None = None
     promise: tuple[str, int] | None = None
     """The key of what is held for it still."""

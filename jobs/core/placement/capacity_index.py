@@ -1,6 +1,6 @@
 """The picture of the fleet: nodes in buckets of equal state, sums per cluster and per network domain.
 
-A node is base (what its cluster told) minus held (what the fleet promised). Every change is a move of nodes from one
+A node is base (what its cluster reports) minus held (what the fleet has placed). Every change is a move of nodes from one
 bucket to another and one addition per cluster and domain, whatever the number of nodes. Bucket, state and sums follow from
 bases and holds alone: however the picture came about, equal fleets answer equally. It must not know gangs.
 """
@@ -38,7 +38,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """A site's domains side by side, by name; those without one only as somebody's parent."""
+    """A site's domains side by side, by name; those without one only as parents of others."""
 
     index: NDArray[np.int64]
     depth: NDArray[np.int64]
@@ -180,7 +180,7 @@ class Fleet:
         self._placed = None
 
     def set_node(self, cluster: str, name: str, node: NodeClass, base: Vector, domain: Sequence[str] = ()) -> None:
-        """What the cluster tells of a node; what is held on it stays held."""
+        """Takes what the cluster reports of a node; what is held on it stays held."""
         site, states = self.site(cluster), self.states
         allocatable = states.vector(dict(node.allocatable))
         old = site.where.get(name)

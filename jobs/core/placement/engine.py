@@ -44,9 +44,9 @@ class Engine:
         self._held: dict[Hashable, list[Held]] = {}
         self._sums: dict[Hashable, tuple[str, Vector]] = {}
         self._owed: dict[tuple[str, str], Vector] = {}
-        """By node, what is held there and was taken by others: whoever holds it will take it from the rest of the cluster."""
+        """By node, what is held there and in use by others: the holder will take it from the rest of the cluster."""
         self._waits: dict[Hashable, dict[tuple[str, str], Vector]] = {}
-        """By node, what is held of it for somebody who waits until others leave it: nothing is owed for that."""
+        """By node, what is held for a gang that waits until others leave the node: nothing is owed for that."""
         self._epoch = 0
         self._prepared: dict[Demand, Prepared] = {}
         self._masks: dict[tuple[int, str, str, frozenset[str], frozenset[str] | None], tuple[object, list[Mask]]] = {}
@@ -62,7 +62,7 @@ class Engine:
         """What usually comes, to choose single nodes by; nothing: by what is left on them. Say it anew now and then."""
         self._usual, self._expected = tuple(usual), None
 
-    # the fleet as it is told
+    # inputs
 
     def set_cluster(self, member: Member) -> None:
         self.members[member.name] = member
@@ -86,7 +86,7 @@ class Engine:
         self._masks.clear()
 
     def set_node(self, cluster: str, node: NodeFacts) -> None:
-        """A node as its cluster tells it now. What is held there stays held beside what it tells."""
+        """Takes a node as its cluster reports it now. What is held there stays held."""
         self.fleet.tidy()
         vector = self.fleet.states.vector
         free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}
@@ -171,7 +171,7 @@ class Engine:
         self.fleet.promised[index, : len(vector)] += sign * np.array(vector, dtype=np.int64)
 
     def _site(self, cluster: str) -> Site:
-        """One that nobody told of yet is taken as not ready."""
+        """A node that has not been reported yet counts as not ready."""
         if cluster not in self.members:
             self.set_cluster(Member(cluster, ready=False))
         return self.fleet.sites[cluster]
@@ -315,7 +315,7 @@ class Engine:
         return Assignment(site.name, Mode.NODE_FIT, gang.demand, named, _where(site, loads))
 
     def _name(self, names: set[str]) -> None:
-        """Somebody asks for these nodes by name: from now on they are told apart from others."""
+        """A gang asks for these nodes by name: from now on each is a class of its own."""
         self._by_name |= names
         for cluster, site in self.fleet.sites.items():
             for name in sorted(names & site.where.keys()):
@@ -330,7 +330,7 @@ def _where(site: Site, loads: list[Load]) -> dict[str, tuple[str, ...]]:
 
 
 def _by_bucket(fleet: Fleet, site: Site, names: tuple[str, ...]) -> list[tuple[Bucket, list[str]]]:
-    """The nodes by the bucket they are in now; one that nobody told of yet is made, and takes nothing new."""
+    """The nodes by the bucket they are in now; one that has not been reported yet is added, and takes nothing new."""
     found: dict[int, tuple[Bucket, list[str]]] = {}
     for name in names:
         bucket = site.where.get(name)

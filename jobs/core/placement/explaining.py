@@ -1,6 +1,6 @@
 """Why a gang goes to a cluster, or cannot: per cluster the filter that said no, or what is short, where, and whether ever.
 
-Only looks; asked for gangs that wait and by people, so it may take its time. What is told is computed from the same counts
+Only looks; asked for gangs that wait and by people, so it may take its time. What is text is computed from the same counts
 the decision is made from.
 """
 
@@ -112,8 +112,8 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
             if place(engine.fleet, site, prepared) is None:
                 return _not_together(engine.fleet, site, prepared)
         except Unsure:
-            told = "may hold it, but no way to pack its roles was found in reasonable time"
-            return Look(cluster, Code.NO_NODE_FOR_POD, Cause.UNSURE, told)
+            text = "may hold it, but no way to pack its roles was found in reasonable time"
+            return Look(cluster, Code.NO_NODE_FOR_POD, Cause.UNSURE, text)
     index = np.array([site.index])
     parts = engine.shares(prepared, index)
     each = {name: round(float(np.ravel(part)[0]), 4) for name, part in parts.items()}
@@ -124,8 +124,8 @@ def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: dat
 def _not_together(fleet: Fleet, site: Site, gang: Prepared) -> Look:
     if gang.demand.within.required:
         return _no_domain(fleet, site, gang)
-    told = "holds each of its roles alone, but not all of them together"
-    return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NOT_TOGETHER, told)
+    text = "holds each of its roles alone, but not all of them together"
+    return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NOT_TOGETHER, text)
 
 
 def _no_domain(fleet: Fleet, site: Site, gang: Prepared) -> Look:
@@ -137,22 +137,22 @@ def _no_domain(fleet: Fleet, site: Site, gang: Prepared) -> Look:
     open_to = [(path, domain) for path, domain in site.domains.items() if len(path) > (level or 0) and path[-1]]
     slots = {path: int(fleet.near[domain, 2 * group.column]) for path, domain in open_to}
     if not slots:
-        told = f"holds it, but none of its nodes tells which {wanted} it is in, and its topology is required"
-        return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, told, role=role)
+        text = f"holds it, but none of its nodes has a label that says which {wanted} it is in, and its topology is required"
+        return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, text, role=role)
     best = min(slots, key=lambda path: (-slots[path], path))
     missing = max(group.need - slots[best], 0)
     request = dict(group.shape.ask.request)
     tight = max(request, key=lambda r: (request[r] * fleet.states.weight(r), r))
-    told = (
+    text = (
         f"holds it, but no {wanted} alone: {group.need} {role} pods of {_of(group)} are asked,"
         f" the best one, {best[-1]}, holds {min(slots[best], group.need)}"
     )
     short = {tight: missing * request[tight]} if missing else {}
-    return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, told, short, role)
+    return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, text, short, role)
 
 
 def _obstacles(fleet: Fleet, site: Site, gang: Prepared, *, aggregate: bool) -> Iterator[Look]:
-    """The first is the one to tell."""
+    """Reasons in the order in which they are reported; the first counts."""
     short = _short(fleet, site, gang)
     for group in gang.groups:
         allowed = [b for b in site.buckets if b.names and group.shape.ask.refusal(_kind(fleet, b)) is None]
@@ -162,30 +162,30 @@ def _obstacles(fleet: Fleet, site: Site, gang: Prepared, *, aggregate: bool) -> 
                 site.name,
                 Code.NO_NODE_FOR_POD,
                 Cause.NO_NODE_ALLOWED,
-                _told_refusals(fleet, site, group, role),
+                _text_refusals(fleet, site, group, role),
                 short,
                 role,
             )
             return
         nodes, largest = _frequent(fleet, allowed), _when_empty(fleet, allowed, group)
         if not max(largest.values()):
-            told = f"has no node large enough for one {role} pod of {_of(group)}, even when empty"
-            yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.NODE_TOO_SMALL, told, short, role, nodes, never=True)
+            text = f"has no node large enough for one {role} pod of {_of(group)}, even when empty"
+            yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.NODE_TOO_SMALL, text, short, role, nodes, never=True)
             return
         empty = sum(largest[b.state.kind] * len(b.names) for b in allowed)
         lost = not aggregate and empty < group.need
         if lost or (short and (beyond := _beyond(fleet, site, gang))):
             cause = Cause.SHORT if short else Cause.FRAGMENTED
             code = Code.NOT_ENOUGH_FREE if short else Code.NO_NODE_FOR_POD
-            told, missing = _told_empty_slots(group, role, empty) if lost else _told_beyond(gang, beyond)
-            yield Look(site.name, code, cause, told, missing, role, nodes, never=True)
+            text, missing = _text_empty_slots(group, role, empty) if lost else _text_beyond(gang, beyond)
+            yield Look(site.name, code, cause, text, missing, role, nodes, never=True)
             return
         if short:
-            yield Look(site.name, Code.NOT_ENOUGH_FREE, Cause.SHORT, _told_short(gang, short), short, role, nodes)
+            yield Look(site.name, Code.NOT_ENOUGH_FREE, Cause.SHORT, _text_short(gang, short), short, role, nodes)
         slots = int(fleet.slots[site.index, 2 * group.column])
         if slots < (1 if aggregate else group.need):
-            told, missing = _told_fragments(fleet, allowed, group, role, slots)
-            yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.FRAGMENTED, told, missing, role, nodes)
+            text, missing = _text_fragments(fleet, allowed, group, role, slots)
+            yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.FRAGMENTED, text, missing, role, nodes)
 
 
 def _kind(fleet: Fleet, bucket: Bucket) -> NodeClass:
@@ -210,26 +210,26 @@ def _beyond(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
     return {r: asked - have[r] for r, asked in gang.demand.total.items() if asked > have[r]}
 
 
-def _told_beyond(gang: Prepared, beyond: Amounts) -> tuple[str, Amounts]:
+def _text_beyond(gang: Prepared, beyond: Amounts) -> tuple[str, Amounts]:
     """``is short of 16 nvidia.com/gpu even when empty (asked 48 nvidia.com/gpu, has 32 nvidia.com/gpu)``."""
     total = gang.demand.total
-    told = ", ".join(
+    text = ", ".join(
         f"{reasons.amount(r, missing)} even when empty"
         f" (asked {reasons.amount(r, total[r])}, has {reasons.amount(r, total[r] - missing)})"
         for r, missing in beyond.items()
     )
-    return f"is short of {told}", beyond
+    return f"is short of {text}", beyond
 
 
-def _told_empty_slots(group: Group, role: str, empty: int) -> tuple[str, Amounts]:
+def _text_empty_slots(group: Group, role: str, empty: int) -> tuple[str, Amounts]:
     """``holds 2 of 4 worker pods of 8 nvidia.com/gpu even when empty``."""
     request = dict(group.shape.ask.request)
-    told = f"holds {empty} of {group.need} {role} pods of {_of(group)} even when empty"
+    text = f"holds {empty} of {group.need} {role} pods of {_of(group)} even when empty"
     devices = {r for r in request if "/" in r} or set(request) - {"pods"} or set(request)
-    return told, {r: (group.need - empty) * request[r] for r in sorted(devices)}
+    return text, {r: (group.need - empty) * request[r] for r in sorted(devices)}
 
 
-def _told_short(gang: Prepared, short: Amounts) -> str:
+def _text_short(gang: Prepared, short: Amounts) -> str:
     total = gang.demand.total
     return "is short of " + ", ".join(
         f"{reasons.amount(r, missing)} (asked {reasons.amount(r, total[r])}, free {reasons.amount(r, total[r] - missing)})"
@@ -237,17 +237,17 @@ def _told_short(gang: Prepared, short: Amounts) -> str:
     )
 
 
-def _told_refusals(fleet: Fleet, site: Site, group: Group, role: str) -> str:
+def _text_refusals(fleet: Fleet, site: Site, group: Group, role: str) -> str:
     """``has no node that may run worker pods: they lack the label ... (12 nodes); are not ready or cordoned (1 node)``."""
     counted: Counter[str] = Counter()
     for bucket in site.buckets:
         if bucket.names and (refusal := group.shape.ask.refusal(_kind(fleet, bucket))):
             counted[refusal] += len(bucket.names)
-    told = "; ".join(f"{why} ({n} node{'s' if n > 1 else ''})" for why, n in counted.most_common(3))
-    return f"has no node that may run {role} pods: " + (f"they {told}" if told else "it has no nodes")
+    text = "; ".join(f"{why} ({n} node{'s' if n > 1 else ''})" for why, n in counted.most_common(3))
+    return f"has no node that may run {role} pods: " + (f"they {text}" if text else "it has no nodes")
 
 
-def _told_fragments(
+def _text_fragments(
     fleet: Fleet, allowed: list[Bucket], group: Group, role: str, slots: int
 ) -> tuple[str, dict[str, int]]:
     """``has 12 nvidia.com/gpu free, but at most 3 on a node: 2 worker pods of 8 nvidia.com/gpu are asked, 0 fit``."""
@@ -259,11 +259,11 @@ def _told_fragments(
         free, most = sum(f * n for f, n in each), max(f for f, _ in each)
     else:
         free = most = 0
-    told = (
+    text = (
         f"has {reasons.amount(tight, free)} free, but at most {reasons.amount(tight, most)} on a node:"
         f" {group.need} {role} pods of {_of(group)} are asked, {slots} fit"
     )
-    return told, {tight: (group.need - slots) * request[tight]}
+    return text, {tight: (group.need - slots) * request[tight]}
 
 
 def _when_empty(fleet: Fleet, allowed: list[Bucket], group: Group) -> dict[int, int]:

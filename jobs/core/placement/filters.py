@@ -1,4 +1,4 @@
-"""Which clusters a gang may go to at all: the filters, in their order, with the words people are told.
+"""Which clusters a gang may go to at all: the filters, in their order, with the messages that people read.
 
 What is free is not looked at here: `jobs.core.placement` fits the gang on the clusters that are left.
 """
@@ -81,7 +81,7 @@ def _unavailable(gang: Gang, cluster: Candidate) -> tuple[Code, str] | None:
     if (taint := untolerated(cluster.taints, tolerations)) is not None:
         return Code.UNTOLERATED_TAINT, f"has the taint {taint}, which the policy does not tolerate"
     if not cluster.synced:
-        return Code.CAPACITY_UNKNOWN, "has not told its capacity yet"
+        return Code.CAPACITY_UNKNOWN, "has not reported its capacity yet"
     if cluster.stale:
         return Code.CAPACITY_UNKNOWN, f"is {cluster.stale}"
     return None

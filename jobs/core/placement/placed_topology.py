@@ -1,6 +1,6 @@
 """What is kept of where a gang was placed: its nodes in the order of ranks, which domains they share, what the ring crosses.
 
-A plain value, written with the binding and read by whoever sends or shows the job. It must not know members or manifests.
+A plain value, written with the binding and read where the job is sent or shown. It must not know members or manifests.
 """
 
 from typing import Any
@@ -34,15 +34,17 @@ def ring_of(found: Assignment, nodes: dict[str, list[str]]) -> list[str]:
 
 
 def not_met(found: Assignment) -> str:
-    """What is told when a preference for a domain was passed over; empty when there was none or it was met."""
+    """The message when a preference for a domain was passed over; empty when there was none or it was met."""
     level = found.demand.within.level
     if level is None or not found.loads or kept(found)["met"]:
         return ""
     names = kept(found)
-    told = f"no {network.LEVELS[level]} of {found.cluster} holds it whole"
+    message = f"no {network.LEVELS[level]} of {found.cluster} holds it whole"
     if not names["switches"]:
-        return f"{told}: its nodes do not tell where they are"
-    return f"{told}: it goes over {names['switches']} access switches, its ring leaves one {names['crossings']} times"
+        return f"{message}: its nodes have no labels that say where they are"
+    return (
+        f"{message}: it goes over {names['switches']} access switches, its ring leaves one {names['crossings']} times"
+    )
 
 
 def _is_met(found: Assignment, ring: list[str], shared: dict[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""What the engine is told (clusters, nodes) and what it answers (an assignment): plain values, no logic of placing."""
+"""Inputs of the placement engine (clusters, nodes) and its answer (an assignment): plain values without placement logic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,12 +44,12 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One node as its cluster tells it. Amounts are whole units."""
+    """One node as its cluster reports it. Amounts are whole units."""
 
     name: str
     allocatable: Mapping[str, int]
     requested: Mapping[str, int] = field(default_factory=dict)
-    """By pods that are bound there, whoever made them."""
+    """Requested by all pods that are bound there, ours or not."""
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     usable: bool = True
@@ -57,7 +57,7 @@ class NodeFacts:
     """Its place in the network, widest first: (psw, asw)."""
 
     def kind(self, *, by_name: bool) -> NodeClass:
-        """Its class; with its own name only if somebody asked for it."""
+        """Its class; with its own name only if a gang asks for the node by name."""
         labels = dict(self.labels)
         labels[NODE_NAME] = self.name if by_name else ANY_NAME
         if labels.get(HOSTNAME) == self.name and not by_name:

@@ -280,8 +280,8 @@ def _annotations(metadata: object) -> Mapping[str, Any]:
 
 def _fit(metadata: object, faults: Faults) -> str:
     fit = str(_annotations(metadata).get(fits.FIT, fits.AUTO))
-    if told := fits.fault(fit):
-        faults.add(f"metadata.annotations.{fits.FIT}", told)
+    if detail := fits.fault(fit):
+        faults.add(f"metadata.annotations.{fits.FIT}", detail)
     return "" if fit == fits.AUTO else fit
 
 
@@ -324,19 +324,19 @@ def warnings(manifest: Mapping[str, Any]) -> list[str]:
     """What a person should know of an accepted policy: old spellings, and words of Karmada that do nothing here."""
     spec = manifest["spec"]
     failover = spec.get("failover") or {}
-    told = []
+    messages = []
     for part in ("application", "cluster"):
         value = (failover.get(part) or {}).get("purgeMode")
         if value in _OLD_MODES:
-            told.append(f"spec.failover.{part}.purgeMode: {value} is an old spelling of {_OLD_MODES[value]}")
-    told += parsing.warnings(spec)
+            messages.append(f"spec.failover.{part}.purgeMode: {value} is an old spelling of {_OLD_MODES[value]}")
+    messages += parsing.warnings(spec)
     for path in _WITHOUT_EFFECT:
         value = spec
         for word in path.split("."):
             value = value.get(word) if isinstance(value, dict) else None
         if value:
-            told.append(f"spec.{path} has no effect in Convoy")
-    return told
+            messages.append(f"spec.{path} has no effect in Convoy")
+    return messages
 
 
 @dataclass(frozen=True, slots=True)

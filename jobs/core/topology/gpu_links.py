@@ -1,4 +1,4 @@
-"""A node's GPUs as its device plugin tells of them: the link matrix read into a board, who has which, what is free.
+"""A node's GPUs as its device plugin reports them: the link matrix read into a board, who has which, what is free.
 
 The words are those of the ConfigMap that ACK's device plugin writes and of the annotations it gives to pods. A member's answer
 is not trusted to be sound: what cannot be read counts as absent. It must not know jobs.
@@ -13,7 +13,7 @@ from typing import Any
 from jobs.core.topology.gpu_sets import LINK, Board
 
 SWITCH, ON = "ack.node.gpu.schedule", "topology"
-"""Label of nodes that hand out GPUs by their links, and of the ConfigMaps that tell of them."""
+"""Label of nodes that hand out GPUs by their links, and of the ConfigMaps that describe them."""
 RESOURCE = "aliyun.com/gpu"
 """What such nodes offer in place of plain GPUs."""
 GROUP, VISIBLE = "topology.kubernetes.io/gpu-group", "topology.kubernetes.io/gpu-visible"
@@ -47,15 +47,15 @@ def read(config_map: Mapping[str, Any]) -> Devices | None:
     if not node or not 0 < len(links) <= MOST or any(len(row) != len(links) for row in links):
         return None
     health = _json(data.get("devices"))
-    sick = {int(gpu) for gpu, told in health.items() if gpu.isdigit() and told != "Healthy"} if health else set()
+    sick = {int(gpu) for gpu, state in health.items() if gpu.isdigit() and state != "Healthy"} if health else set()
     try:
         bandwidth = tuple(tuple(map(float, row)) for row in _matrix(data.get("bandwidth") or data.get("bandwith")))
     except (TypeError, ValueError):
         bandwidth = ()
     if not all(isfinite(gbs) for row in bandwidth for gbs in row):
         bandwidth = ()
-    told = tuple(tuple(map(str, row)) for row in links)
-    return Devices(node, told, bandwidth, frozenset(range(len(links))) - frozenset(sick))
+    matrix = tuple(tuple(map(str, row)) for row in links)
+    return Devices(node, matrix, bandwidth, frozenset(range(len(links))) - frozenset(sick))
 
 
 def given(pod: Mapping[str, Any]) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ def _nvlinks(link: str) -> int:
 
 
 def _sockets(links: tuple[tuple[str, ...], ...]) -> tuple[int, ...]:
-    """By what is not linked over another socket; NVLinks hide it, so halves of the board where nothing tells it."""
+    """By what is not linked over another socket; NVLinks hide it, so the halves of the board where the matrix does not say."""
     size = len(links)
     if not any(link in _NEAR for row in links for link in row):
         return tuple(int(gpu >= (size + 1) // 2) for gpu in range(size))

@@ -40,7 +40,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {
         "topology.k8s.aws/network-node-layer-3",
     ),
 }
-"""The node labels that usually tell each level; the first that a node has counts."""
+"""The node labels that usually name each level; the first that a node has counts."""
 OWN_LABELS = "convoy.dev/topology-labels"
 """A cluster's annotation that names its own: ``zone=... psw=... asw=...``."""
 TABLE, ENTRY = "node-topology-config", "topology_config"
@@ -65,7 +65,7 @@ def read(table: object, path: str, faults: Faults) -> dict[str, Place]:
 
 
 def labels_of(annotations: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
-    """Per level the labels that tell it in a cluster with these annotations; words that name no level are passed over."""
+    """Per level the labels that name it in a cluster with these annotations; words that name no level are passed over."""
     pairs = (word.partition("=") for word in annotations.get(OWN_LABELS, "").split())
     own = {level: (label,) for level, _, label in pairs if level in LEVELS and label}
     return {**LABELS, **own}
@@ -82,7 +82,7 @@ def domain(labels: Mapping[str, str], keys: Mapping[str, Sequence[str]] = LABELS
 
 
 def place_of(domain: Domain) -> Place | None:
-    """What the ring is ordered by; None for a node whose switches nobody knows."""
+    """What the ring is ordered by; None for a node whose switches are unknown."""
     if len(domain) < len(LEVELS):
         return ("/".join(domain), "") if len(domain) == 2 else None
     return "/".join(domain[:2]), domain[2]

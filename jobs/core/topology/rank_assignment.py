@@ -35,7 +35,7 @@ def shared(nodes: Sequence[str], where: Mapping[str, Domain]) -> dict[str, str]:
 
 
 def crossings(nodes: Sequence[str], where: Mapping[str, Domain]) -> int:
-    """How many steps of the ring over these leave a switch; those to and from nodes nobody knows the place of count."""
+    """How many steps of the ring over these leave a switch; those to and from nodes of unknown place count."""
     cost = network.crossings(nodes, _places(nodes, where))
     return cost // FAR + cost % FAR
 

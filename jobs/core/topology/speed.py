@@ -20,7 +20,7 @@ PEERLESS = 2.25
 NODES_APART = 0.85
 """GB/s between nodes over ethernet, from the same two models split over two."""
 ONE_POD = 10.0
-"""GB/s inside one pod on a node whose links are not told: PCIe."""
+"""GB/s inside one pod on a node whose links are not known: PCIe."""
 DGX1 = Board(
     (
         (0, 1, 1, 2, 2, 0, 0, 0), (1, 0, 2, 1, 0, 2, 0, 0), (1, 2, 0, 2, 0, 0, 1, 0), (2, 1, 2, 0, 0, 0, 0, 1),
@@ -33,7 +33,7 @@ DGX1 = Board(
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A step, and how many samples one GPU has in it; 0: not told."""
+    """A step, and how many samples one GPU has in it; 0: not given."""
 
     step: Step
     batch: int = 0
@@ -47,7 +47,7 @@ MODELS: Mapping[str, Training] = {
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """``per_gpu`` and ``total`` are samples a second, or steps where the batch is not told."""
+    """``per_gpu`` and ``total`` are samples a second, or steps where the batch is not given."""
 
     over: str
     gbs: float
@@ -101,12 +101,12 @@ def gpus(placement: Mapping[str, Any], asked: Mapping[str, int]) -> int:
 def read(notes: Mapping[str, Any], faults: Faults) -> Training | None:
     """What a job's annotations say of its model; None when they say nothing."""
     path = "metadata.annotations"
-    known, told = notes.get(MODEL), {key: notes[key] for key in (SECONDS, BYTES, BATCH) if key in notes}
-    numbers = {key: _number(value, f"{path}.{key}", faults) for key, value in told.items()}
+    known, measured = notes.get(MODEL), {key: notes[key] for key in (SECONDS, BYTES, BATCH) if key in notes}
+    numbers = {key: _number(value, f"{path}.{key}", faults) for key, value in measured.items()}
     if SECONDS in numbers and BYTES in numbers:
         return Training(Step(numbers[SECONDS], numbers[BYTES]), int(numbers.get(BATCH, 0)))
     if known is None:
-        for key in told.keys() & {SECONDS, BYTES}:
+        for key in measured.keys() & {SECONDS, BYTES}:
             faults.add(f"{path}.{key}", f"says nothing without {BYTES if key == SECONDS else SECONDS}")
         return None
     return MODELS.get(str(known).lower())

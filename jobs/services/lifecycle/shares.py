@@ -62,7 +62,7 @@ def _largest(standing: Sequence[Share]) -> Cluster | None:
 def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
     """The state of a job of which no share is missing."""
     states = {share.state for share in standing}
-    summary = parts.told(standing)
+    summary = parts.summary(standing)
     if states <= {ShareState.SUCCEEDED}:
         finish(job, Job.State.SUCCEEDED, None, now)
         record_event(job, "Succeeded", f"All shares succeeded: {summary}", now)

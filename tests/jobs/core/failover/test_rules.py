@@ -50,7 +50,7 @@ def test_it_ends_a_job_whose_copies_are_deleted_for_ever():
     assert budget_spent(ends(Outcome.VANISHED, 0, 1), 3) == ""
     assert (
         budget_spent(ends(Outcome.VANISHED, 0, 1, 2), 3)
-        == "lost its copy to somebody else's deletion 3 times within a day"
+        == "lost its copy to a deletion in its cluster 3 times within a day"
     )
     assert budget_spent(ends(Outcome.VANISHED, 0, 1, 3000), 3) == ""
 
