@@ -36,7 +36,7 @@ def simulated(home: Home) -> list[Path]:
 
 
 def join(api: Api, files: Iterable[Path], steps: Steps) -> None:
-    """Joins the clusters that are not there yet; one that is refused is told and skipped."""
+    """Joins the clusters that have not joined yet; a refused one is reported and skipped."""
     there = names(api)
     waiting = [(name_of(path), path) for path in files if name_of(path) not in there]
     refused: list[str] = []

@@ -93,7 +93,7 @@ def processes(home: Home) -> Iterator[Finding]:
     found = running.state(home)
     yield Finding("broker", str(found.get("broker")))
     for row in running.children(found):
-        advice = "" if row.is_ready else f"python3 manage.py logs {row.name} tells more. Its last words:\n"
+        advice = "" if row.is_ready else f"python3 manage.py logs {row.name} has more. Its last lines:\n"
         yield Finding(row.name, row.state, advice and advice + running.last_words(home, row.name, 4))
 
 

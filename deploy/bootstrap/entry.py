@@ -1,4 +1,4 @@
-"""Decides who answers a command: the seven commands here, or Django for every other; both inside ``.venv``.
+"""Decides what answers a command: the seven commands here, or Django for every other; both inside ``.venv``.
 
 Outside of ``.venv`` the process first makes it, then becomes the same command inside it.
 """

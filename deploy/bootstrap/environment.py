@@ -1,8 +1,8 @@
 """The project's own ``.venv``: made, filled from ``uv.lock``, and left alone while the lock has not changed.
 
 A stamp in ``.venv`` remembers which lock and which dependency groups it was filled from, so a warm start costs
-one hash. Groups only add up: a start after a test run does not uninstall the test tools. What somebody else put into an
-environment without a stamp stays.
+one hash. Groups only add up: a start after a test run does not uninstall the test tools. Packages from elsewhere in an
+environment without a stamp stay.
 """
 
 import hashlib

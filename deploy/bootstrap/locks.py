@@ -19,7 +19,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def try_hold(path: Path) -> int | None:
-    """The descriptor that holds the lock until closed, or None when somebody else has it."""
+    """The descriptor that holds the lock until closed, or None when another process has it."""
     fd = _open(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What can go wrong before the product runs, each told in one sentence that says what to do.
+"""The failures that can occur before the product runs, each with one sentence that says what to do.
 
 Everything here is raised as ``Problem`` and printed without a traceback; anything else that escapes is a bug of ours.
 """

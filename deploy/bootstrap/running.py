@@ -1,6 +1,6 @@
 """The running product as seen from outside: is there a supervisor on this home, how are its children, and make it end.
 
-The supervisor's lock is the truth about whether it lives; its state file only tells details.
+The supervisor's lock is the truth about whether it lives; its state file only has details.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 from deploy.bootstrap import locks
 from deploy.bootstrap.home import ROOT, Home
 from deploy.bootstrap.problems import last_lines
-from deploy.supervisor import processes, tether
+from deploy.supervisor import die_with_parent, processes
 
 STOP_S = 40.0
 ENOUGH_STARTS = 4
@@ -65,7 +65,7 @@ def start(
     argv += ["--broker-port", str(broker_port), "--simulated", str(simulated)]
     argv += ["--lively"] if lively else []
     if tied:
-        argv = [sys.executable, "-I", "-S", str(tether.__file__), "15", str(os.getpid()), *argv]
+        argv = [sys.executable, "-I", "-S", str(die_with_parent.__file__), "15", str(os.getpid()), *argv]
     with (home.logs / "supervisor.log").open("ab") as log:
         return subprocess.Popen(
             argv,

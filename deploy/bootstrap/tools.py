@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.bootstrap import problems
-from deploy.supervisor import tether
+from deploy.supervisor import die_with_parent
 
 
 def run(argv: Sequence[str | Path], *, cwd: Path, doing: str, env: Mapping[str, str] | None = None) -> str:
@@ -46,7 +46,16 @@ def owned(
     if program is None:
         raise problems.Problem(f"I could not {doing}: there is no program {words[0]}.")
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(tether.__file__), tether.GROUP, str(os.getpid()), program, *words[1:]],
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            str(die_with_parent.__file__),
+            die_with_parent.GROUP,
+            str(os.getpid()),
+            program,
+            *words[1:],
+        ],
         cwd=cwd,
         env={**os.environ, **(env or {})},
         stdin=subprocess.DEVNULL,

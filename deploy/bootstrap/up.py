@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.bootstrap import demo, ending, locks, ports, problems, ready, running, tools
+from deploy.bootstrap import demo, locks, ports, problems, ready, running, summary, tools
 from deploy.bootstrap.console import Console
 from deploy.bootstrap.environment import Environment
 from deploy.bootstrap.home import ROOT, Home, write_private
@@ -85,9 +85,9 @@ def _start_and_show(options: Options, home: Home, steps: Steps, fresh: bool) -> 
         job = _demonstrate(api, home, steps, members) if members != NO_MEMBERS else None
         link = tools.output(process, SPEAK).strip()
     if job:
-        ending.tell_job(steps, job, demo.pods(api, job))
-    ending.tell_doors(steps, home, port, link)
-    ending.tell_stop(steps, stays=fresh and not options.detach)
+        summary.print_job(steps, job, demo.pods(api, job))
+    summary.print_endpoints(steps, home, port, link)
+    summary.print_stop(steps, stays=fresh and not options.detach)
     return job is None or job["state"] in ("Running", "Succeeded")
 
 

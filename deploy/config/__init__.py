@@ -1,4 +1,4 @@
-"""Puts the product together; the task queue with it, so that whoever enqueues reaches our broker and no other."""
+"""Puts the product together; the task queue with it, so that every enqueue reaches our broker and no other."""
 
 from deploy.config.celery import app
 

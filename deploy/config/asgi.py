@@ -1,7 +1,7 @@
 """One web process: websockets and logs stay async, the rest of HTTP goes to the WSGI application in threads.
 
 Synchronous Django views under plain ASGI run at a fifth of their speed; mounted through a2wsgi they do not. But a2wsgi does
-not notice a reader who goes away, so logs, which may be followed for hours, are served by Django's own ASGI handler.
+not notice a client that disconnects, so logs, which may be followed for hours, are served by Django's own ASGI handler.
 """
 
 import os

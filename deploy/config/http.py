@@ -79,5 +79,5 @@ class Protocol(HttpToolsProtocol):
 
 
 def behind(proxies: list[str], application: Any) -> Any:
-    """The application, told the address a trusted proxy names; without any, a caller's own word counts for nothing."""
+    """The application, with the client address as a trusted proxy reports it; without proxies the header is ignored."""
     return ProxyHeadersMiddleware(application, proxies) if proxies else application

@@ -269,6 +269,6 @@ CONVOY_TRUSTED_PROXIES = env.list("CONVOY_TRUSTED_PROXIES", default=[])
 CONVOY_HEAD_S = _operator.process.head_s
 CONVOY_BODY_S = _operator.process.body_s
 CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)
-"""Whether members may live on loopback and private addresses. Off where users who are not trusted may join clusters."""
+"""Whether members may live on loopback and private addresses. Off where untrusted users may join clusters."""
 
 LOGGING = logs.configured(env.str("CONVOY_LOG_FORMAT", default="json"), env.str("CONVOY_LOG_LEVEL", default="INFO"))

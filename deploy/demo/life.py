@@ -105,7 +105,7 @@ def take_round(api: Api, now: datetime, rng: random.Random) -> Round:
 
 
 def is_the_demos(api: Api) -> bool:
-    """Whether the quota tree in force has the demo's teams: another tree is somebody's own, and left alone."""
+    """Whether the quota tree in force has the demo's teams: any other tree belongs to the user and is left alone."""
     answer = api.get("quota/tree/")
     paths = {node["path"] for node in answer.body["nodes"]} if answer.ok else set()
     return {f"root/{team}" for team in TEAMS} <= paths

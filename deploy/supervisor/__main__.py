@@ -1,4 +1,4 @@
-"""``python -m deploy.supervisor``: runs the product until it is told to stop. Started by ``manage.py up``."""
+"""``python -m deploy.supervisor``: runs the product until it is stopped. Started by ``manage.py up``."""
 
 import argparse
 import asyncio

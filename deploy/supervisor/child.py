@@ -21,7 +21,7 @@ from deploy.supervisor.liveness import STALLED_S, Liveness
 from deploy.supervisor.logfile import LogFile
 from deploy.supervisor.probes import Probe
 
-TETHER = Path(__file__).with_name("tether.py")
+DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 STARTING_EVERY_S = 0.15
 READY_EVERY_S = 5.0
 QUIET_S = 30.0
@@ -33,7 +33,7 @@ LONGEST_LINE = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to run, and how to tell that it works."""
+    """A command to run, and the probe that shows whether it works."""
 
     name: str
     argv: tuple[str, ...]
@@ -101,10 +101,17 @@ class Child:
         self.was_ready = False
         if self.spec.heartbeat:
             self.spec.heartbeat.unlink(missing_ok=True)
-        tether = (sys.executable, "-I", "-S", str(TETHER), str(int(self.spec.death_signal)), str(os.getpid()))
+        die_with_parent = (
+            sys.executable,
+            "-I",
+            "-S",
+            str(DIE_WITH_PARENT),
+            str(int(self.spec.death_signal)),
+            str(os.getpid()),
+        )
         try:
             process = await asyncio.create_subprocess_exec(
-                *tether,
+                *die_with_parent,
                 *self.spec.argv,
                 env={**os.environ, **self.spec.env},
                 stdin=asyncio.subprocess.DEVNULL,
@@ -121,7 +128,7 @@ class Child:
         return process
 
     async def _live(self, process: asyncio.subprocess.Process) -> int:
-        """From its start to its end, whoever ends it; leaves nothing of its group behind."""
+        """Runs it from start to end, and leaves no process of its group behind."""
         helpers = [asyncio.create_task(self._copy(process)), asyncio.create_task(self._watch(process))]
         ended = asyncio.create_task(process.wait())
         asked = asyncio.create_task(self.stopping.wait())

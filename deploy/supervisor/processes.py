@@ -1,4 +1,4 @@
-"""Names a process for good: a pid alone may belong to somebody else by the time it is used."""
+"""Identifies a process uniquely: a pid alone may be reused by another process."""
 
 import contextlib
 import os

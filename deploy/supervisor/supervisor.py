@@ -1,4 +1,4 @@
-"""All children together: their order, the file that tells others how they are, and the end of them all."""
+"""All children together: their order, the file that publishes their states, and their shutdown."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from deploy.supervisor.logfile import LogFile
 
 
 class Supervisor:
-    """Runs the specs until it is told to stop; ``facts`` are published next to the children's states."""
+    """Runs the specs until it is stopped; ``facts`` are published next to the children's states."""
 
     def __init__(self, specs: Sequence[Spec], logs: Path, state_file: Path, facts: Mapping[str, str | int]) -> None:
         self.children = {spec.name: Child(spec, LogFile(logs / f"{spec.name}.log"), self._publish) for spec in specs}

@@ -129,8 +129,8 @@ class Api:
         try:
             yield
         except httpx.TimeoutException as e:
-            told = f"{self.target.url} took too long to answer {path}"
-            raise Problem(told, hint="try again in a moment", exit_code=Exit.TIMEOUT) from e
+            message = f"{self.target.url} took too long to answer {path}"
+            raise Problem(message, hint="try again in a moment", exit_code=Exit.TIMEOUT) from e
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as e:
             hint = f"is it running? the address came from {self.target.source}"
             raise Problem(f"cannot reach {self.target.url}: {e}", hint=hint) from e
@@ -143,9 +143,9 @@ def at(*parts: str) -> str:
 
 def refusal(status: int, body: object) -> Problem:
     """What the server's problem details say, as our own."""
-    told = body if isinstance(body, dict) else {}
-    message = str(told.get("detail") or told.get("title") or f"the server answered {status}")
-    faults = told.get("errors") or []
+    problem = body if isinstance(body, dict) else {}
+    message = str(problem.get("detail") or problem.get("title") or f"the server answered {status}")
+    faults = problem.get("errors") or []
     details = tuple(f"{each.get('field', '')}: {each.get('detail', '')}" for each in faults if isinstance(each, dict))
     details = tuple(each for each in details if each not in message)
     return Problem(message, hint=_HINTS.get(status, ""), exit_code=_EXITS.get(status, Exit.ERROR), details=details)

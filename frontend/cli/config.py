@@ -39,13 +39,13 @@ def files() -> list[Path]:
 
 def resolve(server: str = "", token: str = "") -> Target:
     """Each half from the first place that has it."""
-    found = Target()
+    resolved = Target()
     for place in _places(server, token):
-        if place.url and not found.url:
-            found = replace(found, url=place.url, source=place.source)
-        if place.token and not found.token and (not place.url or place.url == found.url):
-            found = replace(found, token=place.token, token_source=place.source)
-    return found
+        if place.url and not resolved.url:
+            resolved = replace(resolved, url=place.url, source=place.source)
+        if place.token and not resolved.token and (not place.url or place.url == resolved.url):
+            resolved = replace(resolved, token=place.token, token_source=place.source)
+    return resolved
 
 
 def _places(server: str, token: str) -> list[Target]:

@@ -1,7 +1,7 @@
 """The terminal: tables, colours, JSON and YAML. Knows nothing of jobs or clusters.
 
 A terminal gets colours and its own width; a pipe gets plain columns, one line a row, never wrapped. What came from the
-server is printed without control characters, so that no manifest can drive somebody's terminal.
+server is printed without control characters, so that no manifest can control the reader's terminal.
 """
 
 import json

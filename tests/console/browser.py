@@ -16,7 +16,7 @@ from pathlib import Path
 from playwright._impl._driver import compute_driver_executable, get_driver_env
 from playwright.sync_api import Browser, sync_playwright
 
-from deploy.supervisor import tether
+from deploy.supervisor import die_with_parent
 from tests.console.builders import CHROMIUM, QUIET
 
 
@@ -25,7 +25,7 @@ def browser_server(folder: Path) -> Iterator[str]:
     """Its address."""
     options = folder / "options.json"
     options.write_text(json.dumps({"executablePath": CHROMIUM, "args": list(QUIET), "host": "127.0.0.1"}))
-    tied = (sys.executable, "-I", "-S", tether.__file__, str(int(signal.SIGTERM)), str(os.getpid()))
+    tied = (sys.executable, "-I", "-S", die_with_parent.__file__, str(int(signal.SIGTERM)), str(os.getpid()))
     command = [*tied, *compute_driver_executable(), "launch-server", "--browser", "chromium", "--config", str(options)]
     with subprocess.Popen(command, env=get_driver_env(), stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

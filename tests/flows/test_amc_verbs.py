@@ -42,7 +42,7 @@ def test_it_warns_before_it_deletes_what_the_fleet_makes_again(world, ada):
     before = _uid(world, ada.cluster)
     done = ada.tries("delete", "pod", MASTER)
     assert (done.returncode, done.stdout) == (0, f'pod "{MASTER}" deleted from cluster {ada.cluster}\n')
-    assert "will make it again" in done.stderr
+    assert "will create it again" in done.stderr
     world.until(lambda: _uid(world, ada.cluster) not in ("", before), "the pod is another one")
 
 

@@ -1,6 +1,6 @@
-"""SQLite for many writers: each waits for its turn at a file lock, and is woken when it comes.
+"""SQLite for many writers: each waits at a file lock, and is woken when it gets it.
 
-SQLite alone lets a writer who is not let in try again after 1, 2, 5 ... 100 ms: of a dozen at once some wait for half a second.
+SQLite alone makes a blocked writer retry after 1, 2, 5 ... 100 ms: of a dozen at once some wait for half a second.
 The lock goes with the process that holds it.
 A process that is stopped while it holds it delays each of the others for 20 s: then their
 transaction fails, as it does when SQLite itself is locked.

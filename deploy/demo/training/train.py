@@ -1,7 +1,7 @@
 """Trains a small neural network, data-parallel, over as many processes as the job has: nothing but Python and sockets.
 
 Each rank holds its own share of the points; after every step the gradients are averaged over all ranks (an all-reduce
-through rank 0), so all of them hold the same weights. The task: tell points inside a ring from points outside of it.
+through rank 0), so all of them hold the same weights. The task: classify points as inside or outside of a ring.
 It reads what a PyTorchJob's pods are given: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT. Exit code 0 means it learned.
 """
 

@@ -18,11 +18,11 @@ _HIDDEN = frozenset({"managedFields", "name", "namespace", "labels", "annotation
 _WORD = re.compile(r"[A-Z]?[^A-Z]+|[A-Z]+(?![^A-Z])")
 
 
-def describe(given: Arguments) -> int:
-    kind, names = get.split(given.kind, given.names)
-    this = run.start(given)
-    asked = {"labelSelector": given.selector} if given.selector else {}
-    look = partial(get.look, kind=kind, names=names, namespace=this.namespace, asked=asked, read=get.objects)
+def describe(arguments: Arguments) -> int:
+    kind, names = get.split(arguments.kind, arguments.names)
+    this = run.start(arguments)
+    params = {"labelSelector": arguments.selector} if arguments.selector else {}
+    look = partial(get.look, kind=kind, names=names, namespace=this.namespace, params=params, read=get.objects)
 
     def ask(member: Member) -> rows.Found:
         found = look(member)
@@ -56,30 +56,30 @@ def lines(resource: Resource, cluster: str, item: Object) -> list[str]:
         "Kind": [str(item.get("kind") or resource.kind)],
     }
     width = max(map(len, head)) + 3
-    told = []
+    output = []
     for title, values in head.items():
         first, *others = values or [human.NONE]
-        told += [f"{title + ':':{width}}{first}", *(" " * width + each for each in others)]
+        output += [f"{title + ':':{width}}{first}", *(" " * width + each for each in others)]
     rest = {key: value for key, value in item.items() if key not in ("apiVersion", "kind", "metadata", "_events")}
     kept = {key: value for key, value in metadata.items() if key not in _HIDDEN}
-    return told + _tree({"metadata": kept, **rest}, 0)
+    return output + _tree({"metadata": kept, **rest}, 0)
 
 
 def _tree(value: dict[str, Any], depth: int) -> list[str]:
     """One level of fields: plain ones in a column, the others below their names."""
     margin = "  " * depth
     width = max((len(_title(key)) for key, each in value.items() if not isinstance(each, dict | list)), default=0) + 3
-    told = []
+    output = []
     for key, each in sorted(value.items()):
         if isinstance(each, dict):
-            told += [f"{margin}{_title(key)}:", *_tree(each, depth + 1)]
+            output += [f"{margin}{_title(key)}:", *_tree(each, depth + 1)]
         elif isinstance(each, list):
-            told.append(f"{margin}{_title(key)}:")
+            output.append(f"{margin}{_title(key)}:")
             for element in each:
-                told += _tree(element, depth + 1) if isinstance(element, dict) else [f"{margin}  {element}"]
+                output += _tree(element, depth + 1) if isinstance(element, dict) else [f"{margin}  {element}"]
         else:
-            told.append(f"{margin}{_title(key) + ':':{width}}{human.NONE if each is None else each}")
-    return told
+            output.append(f"{margin}{_title(key) + ':':{width}}{human.NONE if each is None else each}")
+    return output
 
 
 def _title(key: str) -> str:

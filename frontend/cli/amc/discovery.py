@@ -67,16 +67,16 @@ def _served(member: Member, word: str) -> list[Resource]:
 
 def _collected(member: Member, root: str) -> Iterator[Resource]:
     """From one document where the cluster has it, else from one a version."""
-    told = member.get(root, accept=_AGGREGATED)
-    if told.get("kind") == "APIGroupDiscoveryList":
-        for group in told.get("items") or []:
+    document = member.get(root, accept=_AGGREGATED)
+    if document.get("kind") == "APIGroupDiscoveryList":
+        for group in document.get("items") or []:
             name = str((group.get("metadata") or {}).get("name") or "")
             for version in group.get("versions") or []:
                 yield from _told_together(name, version)
     elif root == "/api":
         yield from _told_alone(member, "", "v1", "/api/v1")
     else:
-        for group in told.get("groups") or []:
+        for group in document.get("groups") or []:
             for version in _preferred_first(group):
                 yield from _told_alone(member, group["name"], version, f"/apis/{group['name']}/{version}")
 
@@ -102,12 +102,12 @@ def _told_together(group: str, version: dict[str, Any]) -> Iterator[Resource]:
 
 def _told_alone(member: Member, group: str, version: str, path: str) -> Iterator[Resource]:
     try:
-        told = member.get(path)
+        document = member.get(path)
     except Failure as e:
         if e.away:
             return  # One API of many may be down: an aggregated one whose server is gone.
         raise
-    for each in told.get("resources") or []:
+    for each in document.get("resources") or []:
         if "/" in each["name"]:
             continue
         singular = str(each.get("singularName") or each["kind"].lower())

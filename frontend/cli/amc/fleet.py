@@ -151,9 +151,9 @@ class Member:
 
     def changes(self, path: str, params: Params, *, seconds: int) -> Iterator[Object]:
         """The events of a watch, with rows the cluster itself made; it ends after so many seconds, or before."""
-        asked = {**params, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        query = {**params, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         left = b""
-        with self._fleet.stream(self._root + path, asked, accept=TABLE, silence_s=seconds + 30.0) as chunks:
+        with self._fleet.stream(self._root + path, query, accept=TABLE, silence_s=seconds + 30.0) as chunks:
             for chunk in chunks:
                 *lines, left = (left + chunk).split(b"\n")
                 yield from (_event(line) for line in lines if line.strip())
@@ -163,18 +163,18 @@ def _event(line: bytes) -> Object:
     try:
         found: Object = json.loads(line)
     except ValueError as e:
-        raise Failure("the watch told something that is not JSON") from e
+        raise Failure("the watch sent something that is not JSON") from e
     return found
 
 
 def failure(answer: httpx.Response) -> Failure:
     try:
-        told = answer.json()
+        status = answer.json()
     except ValueError:
-        told = {}
-    told = told if isinstance(told, dict) else {}
-    message = str(told.get("message") or f"the server answered {answer.status_code}")
-    return Failure(message, code=answer.status_code, reason=str(told.get("reason") or "InternalError"))
+        status = {}
+    status = status if isinstance(status, dict) else {}
+    message = str(status.get("message") or f"the server answered {answer.status_code}")
+    return Failure(message, code=answer.status_code, reason=str(status.get("reason") or "InternalError"))
 
 
 def _unreached(server: str, e: Exception) -> str:

@@ -1,6 +1,6 @@
 """``kubectl amc get -w``: what there is, then every change of it in every cluster asked, one stream of lines.
 
-A cluster that goes away is one warning; it is asked again until it is back, and what changed meanwhile is told then. So is
+A cluster that goes away is one warning; it is retried until it is back, and the changes in between are printed then. So is
 what a cluster has forgotten (410 Gone): its list is read anew.
 """
 
@@ -21,7 +21,7 @@ from frontend.cli.problems import Problem
 
 _LENGTH_S = 300
 _AGAIN_S = 1.0
-Told = tuple[str, Found, Object]
+Change = tuple[str, Found, Object]
 """What happened, where it was read, and the row."""
 
 
@@ -33,29 +33,29 @@ class _Follower:
     kind: str
     names: list[str]
     namespace: str
-    asked: dict[str, str]
+    params: dict[str, str]
     known: dict[str, Object] = field(default_factory=dict)
-    """The rows as they were told last, by uid."""
+    """The rows as last printed, by uid."""
 
-    def listed(self) -> tuple[Found, list[Told]]:
-        """What is there that was not told as it is, and what is there no more."""
+    def listed(self) -> tuple[Found, list[Change]]:
+        """The rows that changed since they were printed, and those that are gone."""
         resource = discovery.find(self.member, self.kind)
-        asked = {**self.asked, **({"fieldSelector": f"metadata.name={self.names[0]}"} if self.names else {})}
-        found = rows_of(self.member, resource, resource.path(self.namespace), asked)
+        params = {**self.params, **({"fieldSelector": f"metadata.name={self.names[0]}"} if self.names else {})}
+        found = rows_of(self.member, resource, resource.path(self.namespace), params)
         now = {_metadata(row)["uid"]: row for row in found.items}
-        told = [
+        changed = [
             ("MODIFIED" if uid in self.known else "ADDED", found, row)
             for uid, row in now.items()
             if uid not in self.known or _version(self.known[uid]) != _version(row)
         ]
-        told += [("DELETED", found, row) for uid, row in self.known.items() if uid not in now]
+        changed += [("DELETED", found, row) for uid, row in self.known.items() if uid not in now]
         self.known = now
-        return found, told
+        return found, changed
 
-    def changes(self, found: Found) -> Iterator[Told]:
+    def changes(self, found: Found) -> Iterator[Change]:
         """Until the stream ends; raises `Failure` when it breaks, or when what is asked for is forgotten."""
         path = found.resource.path(self.namespace)
-        selected = {**self.asked, **({"fieldSelector": f"metadata.name={self.names[0]}"} if self.names else {})}
+        selected = {**self.params, **({"fieldSelector": f"metadata.name={self.names[0]}"} if self.names else {})}
         for event in self.member.changes(path, {**selected, "resourceVersion": found.version}, seconds=_LENGTH_S):
             table = event["object"]
             if event["type"] == "ERROR":
@@ -81,60 +81,60 @@ def _version(row: Object) -> str:
 
 
 def follow(
-    this: Run, kind: str, names: list[str], asked: dict[str, str], form: Format, *, headed: bool, events: bool
+    this: Run, kind: str, names: list[str], params: dict[str, str], form: Format, *, headed: bool, events: bool
 ) -> int:
     """Does not return while a cluster can be followed."""
-    wanted = {**asked, **({} if form.by_server else {"includeObject": "Object"})}
+    wanted = {**params, **({} if form.by_server else {"includeObject": "Object"})}
     followers = {
         name: _Follower(this.fleet.member(name), kind, names, this.namespace, wanted) for name in this.clusters
     }
     first = this.gather(lambda member: followers[member.name].listed())
     printer = _Printer(this, form, headed=headed, events=events)
-    printer.show([(cluster, each) for cluster, (_, told) in first.answers.items() for each in told])
+    printer.show([(cluster, each) for cluster, (_, changed) in first.answers.items() for each in changed])
     refused = [problem for name, problem in first.failures.items() if name not in first.away]
     for problem in refused:
         this.screen.note(str(problem), style="red")
-    news: queue.Queue[tuple[str, Told | Problem]] = queue.Queue()
+    updates: queue.Queue[tuple[str, Change | Problem]] = queue.Queue()
     left = set(first.answers) | set(first.away)
     for name in left:
         begin = first.answers[name][0] if name in first.answers else None
-        threading.Thread(target=_run, args=(followers[name], begin, news), daemon=True).start()
+        threading.Thread(target=_run, args=(followers[name], begin, updates), daemon=True).start()
     while left:
-        cluster, told = news.get()
-        if not isinstance(told, Problem):
-            printer.show([(cluster, told)])
-        elif isinstance(told, Failure) and told.away:
-            this.screen.note(f"warning: cluster {cluster}: {told.message}", style="yellow")
+        cluster, update = updates.get()
+        if not isinstance(update, Problem):
+            printer.show([(cluster, update)])
+        elif isinstance(update, Failure) and update.away:
+            this.screen.note(f"warning: cluster {cluster}: {update.message}", style="yellow")
         else:
-            this.screen.note(str(told), style="red")
+            this.screen.note(str(update), style="red")
             left.discard(cluster)
     return 1
 
 
-def _run(each: _Follower, found: Found | None, news: queue.Queue[tuple[str, Told | Problem]]) -> None:
+def _run(each: _Follower, found: Found | None, updates: queue.Queue[tuple[str, Change | Problem]]) -> None:
     """Follows one cluster until it refuses."""
     name, away = each.member.name, found is None
     while True:
         try:
             if found is None:
-                found, told = each.listed()
-                for one in told:
-                    news.put((name, one))
+                found, changed = each.listed()
+                for one in changed:
+                    updates.put((name, one))
             away = False
             for one in each.changes(found):
-                news.put((name, one))
+                updates.put((name, one))
         except Failure as e:
             if e.code == 410:
                 found = None
                 continue
             if not e.away or not away:
-                news.put((name, e))
+                updates.put((name, e))
             if not e.away:
                 return
             found, away = None, True
             time.sleep(_AGAIN_S)
         except Problem as e:
-            news.put((name, e))
+            updates.put((name, e))
             return
 
 
@@ -144,11 +144,11 @@ class _Printer:
         self._headers: tuple[str, ...] = ()
         self._widths: list[int] = []
 
-    def show(self, told: list[tuple[str, Told]]) -> None:
+    def show(self, changes: list[tuple[str, Change]]) -> None:
         if self._form.in_lines:
-            self._lines(told)
+            self._lines(changes)
             return
-        for cluster, (event, found, row) in told:
+        for cluster, (event, found, row) in changes:
             item = row["object"]
             item["metadata"].pop("managedFields", None)
             item = formats.noted(item, cluster) if len(self._this.clusters) > 1 else item
@@ -160,10 +160,10 @@ class _Printer:
                     self._this.screen.line("---")
                 self._this.screen.document(shown, self._form.name, self._form.say)
 
-    def _lines(self, told: list[tuple[str, Told]]) -> None:
+    def _lines(self, changes: list[tuple[str, Change]]) -> None:
         """In columns as wide as what came together, and no narrower than before."""
         lines = []
-        for cluster, (event, found, row) in told:
+        for cluster, (event, found, row) in changes:
             item = row["object"] if self._form.columns else row
             headers, cells = line(self._form, self._this.namespace, cluster, found, item)
             lines.append((("EVENT", *headers), [event, *cells]) if self._events else (headers, cells))

@@ -1,4 +1,4 @@
-"""What ``-o`` and ``--sort-by`` ask for, as kubectl spells it. Asks nobody for anything."""
+"""What ``-o`` and ``--sort-by`` ask for, as kubectl spells it. Pure."""
 
 from __future__ import annotations
 

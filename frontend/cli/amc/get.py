@@ -18,29 +18,29 @@ from frontend.cli.amc.rows import Found, Line, line, rows_of
 from frontend.cli.problems import Problem
 
 
-def get(given: Arguments) -> int:
-    form = formats.read(given.output)
-    key = formats.order(given.sort_by) if given.sort_by else None
-    kind, names = split(given.kind, given.names)
-    if names and (given.selector or given.field_selector or given.all_namespaces):
+def get(arguments: Arguments) -> int:
+    form = formats.read(arguments.output)
+    key = formats.order(arguments.sort_by) if arguments.sort_by else None
+    kind, names = split(arguments.kind, arguments.names)
+    if names and (arguments.selector or arguments.field_selector or arguments.all_namespaces):
         raise Problem("a name goes with one namespace and without selectors")
-    if given.watch and (len(names) > 1 or key):
+    if arguments.watch and (len(names) > 1 or key):
         raise Problem("what is followed is in no order: leave out --sort-by" if key else "one name can be followed")
-    this = run.start(given)
-    selectors = {"labelSelector": given.selector, "fieldSelector": given.field_selector}
-    asked = {key: text for key, text in selectors.items() if text}
-    if given.watch:
+    this = run.start(arguments)
+    selectors = {"labelSelector": arguments.selector, "fieldSelector": arguments.field_selector}
+    params = {key: text for key, text in selectors.items() if text}
+    if arguments.watch:
         return follow.follow(
-            this, kind, names, asked, form, headed=not given.no_headers, events=given.output_watch_events
+            this, kind, names, params, form, headed=not arguments.no_headers, events=arguments.output_watch_events
         )
-    asked |= {"includeObject": "Object"} if key else {}
+    params |= {"includeObject": "Object"} if key else {}
     read = rows_of if form.by_server else objects
-    shown = this.gather(partial(look, kind=kind, names=names, namespace=this.namespace, asked=asked, read=read))
+    shown = this.gather(partial(look, kind=kind, names=names, namespace=this.namespace, params=params, read=read))
     entries = [(cluster, found, item) for cluster, found in shown.answers.items() for item in found.items]
     if key:
         entries.sort(key=lambda each: key(each[2].get("object") or each[2]))
     if form.in_lines:
-        _print_tables(this, [line(form, this.namespace, *each) for each in entries], headed=not given.no_headers)
+        _print_tables(this, [line(form, this.namespace, *each) for each in entries], headed=not arguments.no_headers)
     elif form.name == "name":
         for _, found, item in entries:
             this.screen.line(f"{found.resource.shown}/{item['metadata']['name']}")
@@ -58,15 +58,15 @@ def split(kind: str, names: list[str]) -> tuple[str, list[str]]:
 
 
 def look(
-    member: Member, *, kind: str, names: list[str], namespace: str, asked: dict[str, str], read: Callable[..., Found]
+    member: Member, *, kind: str, names: list[str], namespace: str, params: dict[str, str], read: Callable[..., Found]
 ) -> Found:
     resource = discovery.find(member, kind)
     if not names:
-        return read(member, resource, resource.path(namespace), asked)
+        return read(member, resource, resource.path(namespace), params)
     whole = Found(resource)
     for name in names:
         try:
-            one = read(member, resource, resource.path(namespace, name), asked)
+            one = read(member, resource, resource.path(namespace, name), params)
         except Failure as e:
             if e.code != 404:
                 raise
@@ -77,8 +77,8 @@ def look(
     return whole
 
 
-def objects(member: Member, resource: Resource, path: str, asked: dict[str, str]) -> Found:
-    return Found(resource, member.items(path, asked))
+def objects(member: Member, resource: Resource, path: str, params: dict[str, str]) -> Found:
+    return Found(resource, member.items(path, params))
 
 
 def _print_tables(this: run.Run, lines: list[Line], *, headed: bool) -> None:
@@ -102,21 +102,21 @@ def _print_objects(this: run.Run, entries: list[tuple[str, Object]], form: Forma
 
 
 def conclude(this: run.Run, shown: Gathered[Found], names: list[str], *, quiet: bool = False) -> int:
-    """Says what was not found, and fails for it; the silence of a cluster is never told as absence."""
+    """Reports what was not found, and fails for it; a cluster that does not answer is never reported as absence."""
     if not shown.answers:
         raise run.worst(shown)
-    told = [
+    errors = [
         str(problem)
         for problem in shown.failures.values()
         if isinstance(problem, Failure) and problem.code in (401, 403)
     ]
     for name in names:
         if all(name in found.missing for found in shown.answers.values()):
-            told += {str(found.missing[name]) for found in shown.answers.values()}
-    for each in dict.fromkeys(told):
+            errors += {str(found.missing[name]) for found in shown.answers.values()}
+    for each in dict.fromkeys(errors):
         this.screen.note(each, style="red")
     nothing = not any(found.items for found in shown.answers.values())
     if nothing and not names and not shown.failures and not quiet:
         where = f" in {this.namespace} namespace" if this.namespace else ""
         this.screen.note(f"No resources found{where} of {', '.join(this.clusters)}.", style="")
-    return 1 if told or (nothing and shown.failures) else 0
+    return 1 if errors or (nothing and shown.failures) else 0

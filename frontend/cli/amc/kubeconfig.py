@@ -40,8 +40,10 @@ def find(file: str = "", context: str = "") -> Connection:
     whole = _merged(paths)
     wanted = context or str(whole.get("current-context") or "")
     if not wanted:
-        told = ", ".join(map(str, paths))
-        raise Problem(f"no context is chosen in {told}", hint="give --kubeconfig, or set KUBECONFIG to the fleet's own")
+        files = ", ".join(map(str, paths))
+        raise Problem(
+            f"no context is chosen in {files}", hint="give --kubeconfig, or set KUBECONFIG to the fleet's own"
+        )
     chosen = _named(whole, "contexts", wanted, "context")
     cluster = _named(whole, "clusters", str(chosen.get("cluster") or ""), "cluster")
     user = _named(whole, "users", str(chosen.get("user") or ""), "user")
@@ -68,9 +70,9 @@ def _merged(paths: list[Path]) -> dict[str, Any]:
     """All files as one; those that are missing say nothing, unless all are."""
     read = [document for path in paths if (document := _read(path)) is not None]
     if not read:
-        told = ", ".join(map(str, paths))
+        files = ", ".join(map(str, paths))
         raise Problem(
-            f"there is no kubeconfig at {told}", hint="give --kubeconfig, or make one with `convoy kubeconfig`"
+            f"there is no kubeconfig at {files}", hint="give --kubeconfig, or make one with `convoy kubeconfig`"
         )
     whole: dict[str, Any] = {part: {} for part in _PARTS}
     for document in read:

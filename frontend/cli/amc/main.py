@@ -33,10 +33,10 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     shown.add_argument("--output-watch-events", action="store_true", help="with what happened, in front")
     shown.add_argument("--sort-by", default="", metavar="PATH", help="such as .metadata.creationTimestamp")
     shown.add_argument("--no-headers", action="store_true")
-    told = _verb("describe", "Show objects of the clusters in full, with their events.", describe.describe)
-    told.add_argument("kind", metavar="KIND")
-    told.add_argument("names", metavar="NAME", nargs="*")
-    told.add_argument("-l", "--selector", default="")
+    describing = _verb("describe", "Show objects of the clusters in full, with their events.", describe.describe)
+    describing.add_argument("kind", metavar="KIND")
+    describing.add_argument("names", metavar="NAME", nargs="*")
+    describing.add_argument("-l", "--selector", default="")
     log = _verb("logs", "Print what a pod of a cluster wrote.", verbs.logs)
     log.add_argument("pod", metavar="POD")
     log.add_argument("-c", "--container", default="", help="where a pod has several")
@@ -50,25 +50,25 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
     gone = _verb("delete", "Delete objects of a cluster; the fleet makes again what it put there.", verbs.delete)
     gone.add_argument("kind", metavar="KIND")
     gone.add_argument("names", metavar="NAME", nargs="*")
-    return {"get": shown, "describe": told, "logs": log, "top": used, "delete": gone}
+    return {"get": shown, "describe": describing, "logs": log, "top": used, "delete": gone}
 
 
 def _verb(name: str, description: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
     """With the options of every verb."""
-    made = _Parser(prog=f"kubectl amc {name}", description=description, allow_abbrev=False)
-    made.set_defaults(run=run)
-    made.add_argument(
+    parser = _Parser(prog=f"kubectl amc {name}", description=description, allow_abbrev=False)
+    parser.set_defaults(run=run)
+    parser.add_argument(
         "-m", "--member", metavar="CLUSTER[,CLUSTER]", action="append", default=[], help="clusters to ask"
     )
-    made.add_argument("-M", "--all-members", action="store_true", help="ask every cluster of the fleet; the default")
-    made.add_argument("-n", "--namespace", default="", help="else that of the context")
-    made.add_argument("-A", "--all-namespaces", action="store_true")
-    made.add_argument("--kubeconfig", default="", help="else KUBECONFIG, else ~/.kube/config")
-    made.add_argument("--context", default="", help="a context of the kubeconfig; else its current one")
-    made.add_argument(
+    parser.add_argument("-M", "--all-members", action="store_true", help="ask every cluster of the fleet; the default")
+    parser.add_argument("-n", "--namespace", default="", help="else that of the context")
+    parser.add_argument("-A", "--all-namespaces", action="store_true")
+    parser.add_argument("--kubeconfig", default="", help="else KUBECONFIG, else ~/.kube/config")
+    parser.add_argument("--context", default="", help="a context of the kubeconfig; else its current one")
+    parser.add_argument(
         "--request-timeout", type=_patience, default=PATIENCE_S, metavar="SECONDS", help="for each cluster"
     )
-    return made
+    return parser
 
 
 def _seconds(text: str) -> float:
@@ -90,8 +90,8 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        given = _read(sys.argv[1:])
-        code = given.run(given)
+        arguments = _read(sys.argv[1:])
+        code = arguments.run(arguments)
     except Failure as e:
         screen().note(str(e), style="red")
         code = 1

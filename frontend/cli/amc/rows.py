@@ -26,8 +26,8 @@ class Found:
     """From which the changes of a list can be followed."""
 
 
-def rows_of(member: Member, resource: Resource, path: str, asked: dict[str, str]) -> Found:
-    table = member.table(path, asked)
+def rows_of(member: Member, resource: Resource, path: str, params: dict[str, str]) -> Found:
+    table = member.table(path, params)
     version = str((table.get("metadata") or {}).get("resourceVersion") or "")
     return Found(resource, table["rows"], table.get("columnDefinitions") or [], version=version)
 

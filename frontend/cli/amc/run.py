@@ -51,25 +51,25 @@ class Run:
         raise worst(found)
 
 
-def start(given: Arguments) -> Run:
+def start(arguments: Arguments) -> Run:
     """What the options every verb takes ask for."""
-    connection = kubeconfig.find(given.kubeconfig, given.context)
-    fleet = Fleet(connection, timeout_s=given.request_timeout)
+    connection = kubeconfig.find(arguments.kubeconfig, arguments.context)
+    fleet = Fleet(connection, timeout_s=arguments.request_timeout)
     known = fleet.clusters()
-    wanted = [name.strip() for each in given.member for name in each.split(",") if name.strip()]
-    if wanted and given.all_members:
+    wanted = [name.strip() for each in arguments.member for name in each.split(",") if name.strip()]
+    if wanted and arguments.all_members:
         raise Problem("-m and -M exclude each other: name clusters, or ask all of them")
     for name in wanted:
         if name not in known:
             raise Failure(f'clusters.cluster.karmada.io "{name}" not found', code=404, reason="NotFound")
     if not known:
         raise Problem("the fleet has no clusters", hint="join one with `convoy cluster join`")
-    namespace = "" if given.all_namespaces else given.namespace or connection.namespace
-    return Run(fleet, list(dict.fromkeys(wanted)) or known, namespace, given.request_timeout)
+    namespace = "" if arguments.all_namespaces else arguments.namespace or connection.namespace
+    return Run(fleet, list(dict.fromkeys(wanted)) or known, namespace, arguments.request_timeout)
 
 
 def worst(found: gather.Gathered[Any]) -> Problem:
-    """What a person should hear when nothing was found: a refusal before an absence, each told once."""
+    """The failure to show when nothing was found: a refusal before an absence, each once."""
 
     def weight(problem: Problem) -> int:
         code = getattr(problem, "code", 400)
@@ -79,5 +79,5 @@ def worst(found: gather.Gathered[Any]) -> Problem:
 
 
 def _of(cluster: str, problem: Problem) -> str:
-    said = problem.message
-    return said if said.startswith(f"cluster {cluster}") else f"cluster {cluster}: {said}"
+    message = problem.message
+    return message if message.startswith(f"cluster {cluster}") else f"cluster {cluster}: {message}"

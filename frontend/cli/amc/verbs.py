@@ -13,20 +13,20 @@ from frontend.cli.problems import usage
 METRICS = "/apis/metrics.k8s.io/v1beta1"
 
 
-def logs(given: Arguments) -> int:
+def logs(arguments: Arguments) -> int:
     """Of one container, as the pod wrote them; followed until the pod ends or the person leaves."""
-    kind, names = get.split(given.pod, [])
+    kind, names = get.split(arguments.pod, [])
     if names and kind not in ("pod", "pods", "po"):
         raise usage(f"logs are those of pods, not of {kind}")
-    this = run.start(given)
+    this = run.start(arguments)
     member, served, item = this.one("pods", names[0] if names else kind)
     wanted = {
-        "container": given.container,
-        "follow": "true" if given.follow else "",
-        "previous": "true" if given.previous else "",
-        "timestamps": "true" if given.timestamps else "",
-        "tailLines": "" if given.tail is None else str(given.tail),
-        "sinceSeconds": "" if given.since is None else str(int(given.since)),
+        "container": arguments.container,
+        "follow": "true" if arguments.follow else "",
+        "previous": "true" if arguments.previous else "",
+        "timestamps": "true" if arguments.timestamps else "",
+        "tailLines": "" if arguments.tail is None else str(arguments.tail),
+        "sinceSeconds": "" if arguments.since is None else str(int(arguments.since)),
     }
     metadata = item["metadata"]
     path = served.path(metadata["namespace"], metadata["name"]) + "/log"
@@ -36,27 +36,30 @@ def logs(given: Arguments) -> int:
     return 0
 
 
-def delete(given: Arguments) -> int:
-    kind, names = get.split(given.kind, given.names)
+def delete(arguments: Arguments) -> int:
+    kind, names = get.split(arguments.kind, arguments.names)
     if not names:
         raise usage("say which object to delete by its name")
-    this = run.start(given)
+    this = run.start(arguments)
     for name in names:
         member, served, item = this.one(kind, name)
         metadata = item["metadata"]
         if rows.ours(metadata):
-            told = f"warning: the fleet put {served.shown}/{name} there and will make it again: delete it at the fleet instead"
-            this.screen.note(told, style="yellow")
+            copy = f"{served.shown}/{name}"
+            warning = (
+                f"warning: the fleet created {copy} there and will create it again: delete it at the fleet instead"
+            )
+            this.screen.note(warning, style="yellow")
         path = served.path(metadata.get("namespace", ""), name)
         member.delete(path, {"propagationPolicy": "Background"})
         this.screen.line(f'{served.shown} "{name}" deleted from cluster {member.name}')
     return 0
 
 
-def top(given: Arguments) -> int:
+def top(arguments: Arguments) -> int:
     """What is used now, as far as the clusters measure it."""
-    nodes = given.what in ("node", "nodes", "no")
-    this = run.start(given)
+    nodes = arguments.what in ("node", "nodes", "no")
+    this = run.start(arguments)
     shown = this.gather(_nodes if nodes else lambda member: _pods(member, this.namespace))
     spaced = not nodes and not this.namespace
     headers = ["NAME", "CLUSTER", "CPU(cores)", *["CPU%"] * nodes, "MEMORY(bytes)", *["MEMORY%"] * nodes]
@@ -101,10 +104,10 @@ def _beside(each: Object, status: Object) -> list[str]:
 
 def _pods(member: Member, namespace: str) -> list[Line]:
     inside = f"/namespaces/{namespace}" if namespace else ""
-    told = []
+    usage = []
     for each in member.items(f"{METRICS}{inside}/pods", {}):
         usages = [container.get("usage") or {} for container in each.get("containers") or []]
         cpu, memory = [str(one.get("cpu", "0")) for one in usages], [str(one.get("memory", "0")) for one in usages]
         metadata = each["metadata"]
-        told.append((str(metadata.get("namespace", "")), str(metadata["name"]), [cores(cpu), mebibytes(memory)]))
-    return told
+        usage.append((str(metadata.get("namespace", "")), str(metadata["name"]), [cores(cpu), mebibytes(memory)]))
+    return usage

@@ -31,8 +31,8 @@ def join(
     run.screen.line(f"cluster/{item['name']} joined ({item['state']}, {item.get('version') or 'version unknown'})")
     for each in item.get("permissions") or []:
         if not each.get("allowed"):
-            told = f"warning: may not {each['verb']} {each['resource']}, needed for {each.get('needed_for', '')}"
-            run.screen.note(told, "yellow")
+            warning = f"warning: may not {each['verb']} {each['resource']}, needed for {each.get('needed_for', '')}"
+            run.screen.note(warning, "yellow")
 
 
 @app.command("list")
@@ -53,12 +53,12 @@ def cordon(context: typer.Context, name: Name) -> None:
 def drain(
     context: typer.Context,
     name: Name,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell which jobs would have to move.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which jobs would have to move.")] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask first.")] = False,
 ) -> None:
     """Move the jobs of a cluster elsewhere and place nothing new on it, until it is uncordoned."""
     run = session.of(context)
-    whatif.tell(run, run.api.post("whatif/", {"lose_cluster": name}))
+    whatif.print_differences(run, run.api.post("whatif/", {"lose_cluster": name}))
     if dry_run:
         run.screen.line(f"cluster/{name} would be drained (dry run)")
         return
@@ -136,8 +136,8 @@ def _text(path: str) -> str:
         raise Problem(f"{path} is not UTF-8 text", hint="is it a kubeconfig?") from e
 
 
-def _labels(given: list[str]) -> dict[str, str]:
-    pairs = [each.partition("=") for each in given]
+def _labels(labels: list[str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in labels]
     for key, sign, _ in pairs:
         if not key or not sign:
             raise usage(f"{key or '='!r} is not a label", "for example: --label team=vision")

@@ -20,7 +20,7 @@ def describe(
     words: Annotated[list[str], typer.Argument(metavar="[KIND] NAME", help="A job's name, or a kind and a name.")],
     namespace: session.Namespace = DEFAULT_NAMESPACE,
 ) -> None:
-    """Tell all about one object: why it waits, where it runs, what happened to it."""
+    """Show one object in full: why it waits, where it runs, what happened to it."""
     run = session.of(context)
     kind, name = kind_and_name(run, words)
     if kind is kinds.PODS or kind is kinds.EVENTS:

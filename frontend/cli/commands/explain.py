@@ -21,35 +21,36 @@ def explain(
     namespace: session.Namespace = DEFAULT_NAMESPACE,
     output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
 ) -> None:
-    """Tell why a job waits, or why it is where it is, for every cluster looked at."""
+    """Show why a job waits, or why it is where it is, for every cluster considered."""
     run = session.of(context)
     if output not in ("table", "json", "yaml"):
         raise usage(f"there is no output {output!r}", "one of: table, json, yaml")
-    found = run.api.get(session.job_path(job_of(run, words, namespace), "explain"))
+    explanation = run.api.get(session.job_path(job_of(run, words, namespace), "explain"))
     if output == "json":
-        run.screen.json(found)
+        run.screen.json(explanation)
     elif output == "yaml":
-        run.screen.yaml(found)
+        run.screen.yaml(explanation)
     else:
-        _tell(run, found)
+        _print(run, explanation)
 
 
-def _tell(run: Session, found: Item) -> None:
-    where = f" on {found['cluster']}" if found["cluster"] else ""
-    run.screen.line(f"{found['kind'].lower()}/{found['name']} is {found['state']}{where}: {found['message']}")
-    if found["never"]:
+def _print(run: Session, explanation: Item) -> None:
+    where = f" on {explanation['cluster']}" if explanation["cluster"] else ""
+    name = f"{explanation['kind'].lower()}/{explanation['name']}"
+    run.screen.line(f"{name} is {explanation['state']}{where}: {explanation['message']}")
+    if explanation["never"]:
         run.screen.line("It never fits on the fleet as it is, even empty.", style="bold red")
-    if quota := found["quota"]:
+    if quota := explanation["quota"]:
         run.screen.line(f"Quota: {quota['code']}: {quota['message']}")
-    if found["clusters"]:
+    if explanation["clusters"]:
         run.screen.line("Clusters:")
-        run.screen.table(["NAME", "VERDICT", "CAUSE", "SCORE", "WHY"], map(_row, found["clusters"]), indent=2)
-    if speed := found.get("speed"):
-        run.screen.line(f"Foretold speed: {simulate.told(speed)}")
-    _held(run, found["clusters"])
-    if found["changes"]:
+        run.screen.table(["NAME", "VERDICT", "CAUSE", "SCORE", "WHY"], map(_row, explanation["clusters"]), indent=2)
+    if speed := explanation.get("speed"):
+        run.screen.line(f"Predicted speed: {simulate.described(speed)}")
+    _held(run, explanation["clusters"])
+    if explanation["changes"]:
         run.screen.line("It would start if you:")
-        for change in found["changes"][:NEAREST_SHOWN]:
+        for change in explanation["changes"][:NEAREST_SHOWN]:
             run.screen.line(f"  {change['message']}")
 
 

@@ -77,7 +77,7 @@ def _read(run: Session, kind: Kind, name: str, namespace: str, labels: str) -> l
 
 
 def _pods(run: Session, job: str, namespace: str, labels: str) -> list[Item]:
-    """Pods are told job by job; a job that was never placed has none."""
+    """Pods are listed job by job; a job that was never placed has none."""
     if job:
         owners = [session.job(run.api, job, namespace)]
     else:
@@ -112,7 +112,7 @@ def _table(run: Session, kind: Kind, items: list[Item], *, wide: bool, everywher
 
 
 def _follow(run: Session, kind: Kind, seen: list[Item], read: Any, output: Output, everywhere: bool) -> None:
-    """Asks again every second and prints what differs; objects that are gone are told beside the table."""
+    """Asks again every second and prints what differs; objects that are gone are named below the table."""
     known = {_identity(item): item for item in seen}
     while True:
         time.sleep(WATCH_EVERY_S)

@@ -59,8 +59,8 @@ def logs(
     """Print the log of one of a job's pods."""
     run = session.of(context)
     item = job_of(run, words, namespace)
-    asked = {"role": role, "index": index, "pod": pod, "tail": tail, "follow": "true" if follow else None}
-    params = {key: value for key, value in asked.items() if value not in ("", None)}
+    options = {"role": role, "index": index, "pod": pod, "tail": tail, "follow": "true" if follow else None}
+    params = {key: value for key, value in options.items() if value not in ("", None)}
     if follow:
         _await_start(run, item)
     with run.api.stream(session.job_path(item, "logs"), params) as chunks:
@@ -70,11 +70,11 @@ def logs(
 
 def _await_start(run: Session, item: Item) -> None:
     """Following a job that has not started means waiting for it, and saying so once."""
-    told = False
+    is_reported = False
     while item["state"] not in ("Running", *ENDED):
-        if not told:
+        if not is_reported:
             run.screen.note(f"waiting for {item['name']} to start; it is {item['state']}: {_why(item)}")
-            told = True
+            is_reported = True
         time.sleep(ASK_EVERY_S)
         item = run.api.get(session.job_path(item))
 
@@ -95,8 +95,8 @@ def wait(
     while item is not None and not _there(item, state):
         _refuse_ended(item, state)
         if time.monotonic() >= until:
-            told = f"{label} is {item['state']}, not {state}, after {human.duration(limit)}"
-            raise Problem(told, hint=_why(item), exit_code=Exit.TIMEOUT)
+            is_reported = f"{label} is {item['state']}, not {state}, after {human.duration(limit)}"
+            raise Problem(is_reported, hint=_why(item), exit_code=Exit.TIMEOUT)
         time.sleep(min(ASK_EVERY_S, max(0.0, until - time.monotonic())))
         item = _maybe(run, words, namespace)
     if item is None and state != DELETED:
@@ -124,7 +124,7 @@ def _refuse_ended(item: Item, state: str) -> None:
 
 
 def _why(item: Item) -> str:
-    return (item.get("reason") or {}).get("message", "") or f"`convoy describe {item['name']}` tells more"
+    return (item.get("reason") or {}).get("message", "") or f"`convoy describe {item['name']}` has more"
 
 
 def _limit(text: str) -> float:

@@ -1,4 +1,4 @@
-"""``convoy top node``: one node of a member with its GPUs: who is on it, how they are linked, which pod has which."""
+"""``convoy top node``: one node of a member with its GPUs: its pods, its links, and which pod has which GPU."""
 
 from collections.abc import Sequence
 

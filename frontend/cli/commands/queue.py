@@ -1,4 +1,4 @@
-"""``convoy queue ...``: the quota tree with what is in use, who waits where, queues held and opened, jobs moved."""
+"""``convoy queue ...``: the quota tree with what is in use, the waiting jobs, queues held and opened, jobs moved."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -53,11 +53,11 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
 
 @app.command("get")
 def one(context: typer.Context, name: Name) -> None:
-    """Show who waits and runs in a queue, in order."""
+    """Show the jobs that wait and run in a queue, in order."""
     run = session.of(context)
     queue = _queue(run.api, name)
-    said = f" by {queue['state_by']}: {queue['state_comment']}" if queue["state_comment"] else ""
-    run.screen.note(f"{queue['name']} ({queue['path']}) is {queue['state']}{said}")
+    comment = f" by {queue['state_by']}: {queue['state_comment']}" if queue["state_comment"] else ""
+    run.screen.note(f"{queue['name']} ({queue['path']}) is {queue['state']}{comment}")
     units = run.api.list("queueunits/", {"queue": queue["path"]})
     if not units:
         return run.screen.note("No jobs are in it.")
@@ -132,15 +132,15 @@ def _telling(resources: Item) -> str:
 
 
 def _unit(unit: Item, now: datetime) -> list[str]:
-    who = f"{unit['namespace']}/{unit['name']}"
+    job = f"{unit['namespace']}/{unit['name']}"
     return [
-        str(unit["position"] or ""), who, unit["phase"], str(unit["priority"]), _request(unit),
+        str(unit["position"] or ""), job, unit["phase"], str(unit["priority"]), _request(unit),
         _start(unit.get("estimate"), now), unit["message"],
     ]  # fmt: skip
 
 
 def _start(estimate: Item | None, now: datetime) -> str:
-    """A guess, and told as one."""
+    """An estimate, marked as one."""
     at = human.moment(estimate["starts_at"]) if estimate else None
     if estimate is None or at is None:
         return ""
@@ -165,12 +165,12 @@ def _drawn(nodes: Sequence[Item], parent: str, indent: str) -> Iterator[tuple[st
 def _node(prefix: str, node: Item, resource: str) -> list[str]:
     amounts: dict[str, Any] = node["resources"].get(resource) or {}
 
-    def told(key: str) -> str:
+    def cell(key: str) -> str:
         value = amounts.get(key)
         return "-" if value is None else human.amount(resource, value)
 
     waits = human.amount(resource, amounts["requested"] - amounts["used"]) if amounts else "-"
     drawn = bar(amounts.get("used", 0), 0, amounts.get("max") or amounts.get("min") or 0, 12)
     state = "" if node["queue_state"] == "Open" else node["queue_state"]
-    columns = [told(key) for key in ("used", "min", "max", "borrowed", "lent")]
+    columns = [cell(key) for key in ("used", "min", "max", "borrowed", "lent")]
     return [prefix + node["name"], drawn, *columns, waits, state]

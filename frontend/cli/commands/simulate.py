@@ -17,9 +17,9 @@ def simulate(
 ) -> None:
     """Foretell the speed of a model for every place its GPUs can be in."""
     run = session.of(context)
-    given = {"model": model, "gpus": gpus, "step_seconds": step_seconds, "gradient_bytes": gradient_bytes}
-    asked = {key: str(value) for key, value in given.items() if value not in (None, "")}
-    found = run.api.get("speeds", asked)["results"]
+    options = {"model": model, "gpus": gpus, "step_seconds": step_seconds, "gradient_bytes": gradient_bytes}
+    params = {key: str(value) for key, value in options.items() if value not in (None, "")}
+    results = run.api.get("speeds", params)["results"]
     unit = "SAMPLES/S" if model and step_seconds is None else "STEPS/S"
     rows = [
         [
@@ -29,12 +29,12 @@ def simulate(
             f"{each['per_gpu']:.1f}",
             f"{each['total']:.1f}",
         ]
-        for each in found
+        for each in results
     ]
     run.screen.table(["PLACE", "GB/S", "STEP (MS)", f"{unit}/GPU", unit], rows)
 
 
-def told(speed: Item) -> str:
+def described(speed: Item) -> str:
     """One line of what is foretold for a job."""
     return (
         f"{speed['per_gpu']:.1f}/s per GPU, {speed['total']:.1f}/s in all, over {speed['over']} ({speed['gbs']:g} GB/s);"

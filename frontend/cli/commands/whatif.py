@@ -28,7 +28,7 @@ def whatif(
     least: Annotated[list[str] | None, typer.Option("--min", metavar="RESOURCE=AMOUNT")] = None,
     output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
 ) -> None:
-    """Tell which jobs would start, wait or move if the fleet were another. Touches nothing."""
+    """Show which jobs would start, wait or move if the fleet were different. Changes nothing."""
     run = session.of(context)
     if output not in ("table", "json", "yaml"):
         raise usage(f"there is no output {output!r}", "one of: table, json, yaml")
@@ -48,27 +48,27 @@ def whatif(
     _show(run, run.api.post("whatif/", suppose), output)
 
 
-def _show(run: Session, found: Item, output: str) -> None:
+def _show(run: Session, answer: Item, output: str) -> None:
     if output == "json":
-        run.screen.json(found)
+        run.screen.json(answer)
     elif output == "yaml":
-        run.screen.yaml(found)
+        run.screen.yaml(answer)
     else:
-        tell(run, found)
+        print_differences(run, answer)
 
 
-def tell(run: Session, found: Item) -> None:
+def print_differences(run: Session, answer: Item) -> None:
     """Who would stand otherwise, as a table."""
     rows = [
         [each["namespace"], each["name"], _stand(each["before"]), _stand(each["after"]), _why(each["after"])]
-        for each in found["differences"]
+        for each in answer["differences"]
     ]
     if rows:
         run.screen.table(["NAMESPACE", "NAME", "NOW", "THEN", "WHY"], rows)
     else:
         run.screen.line("No job would stand otherwise.")
-    now = f"{found['starts_before']} start and {found['waits_before']} wait"
-    run.screen.note(f"now {now}; then {found['starts_after']} start and {found['waits_after']} wait")
+    now = f"{answer['starts_before']} start and {answer['waits_before']} wait"
+    run.screen.note(f"now {now}; then {answer['starts_after']} start and {answer['waits_after']} wait")
 
 
 def _stand(stand: Mapping[str, Any]) -> str:
@@ -87,10 +87,10 @@ def _nodes(text: str) -> dict[str, Any]:
 
 
 def _amounts(pairs: list[str] | None) -> dict[str, str]:
-    found = {}
+    answer = {}
     for pair in pairs or ():
         name, sign, amount = pair.partition("=")
         if not name or not sign:
             raise usage(f"{pair!r} is no RESOURCE=AMOUNT", "for example: --max nvidia.com/gpu=16")
-        found[name] = amount
-    return found
+        answer[name] = amount
+    return answer

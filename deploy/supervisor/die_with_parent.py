@@ -1,4 +1,4 @@
-"""Becomes another program that dies with its parent: ``tether.py SIGNAL PARENT PROGRAM ARG...``.
+"""Becomes another program that dies with its parent: ``die_with_parent.py SIGNAL PARENT PROGRAM ARG...``.
 
 With the signal ``group`` it stays and runs the program as its child, and its whole process group dies with the parent: for a
 tool that starts further processes. Run as a script, before anything is imported. Where the kernel has no such tie (not

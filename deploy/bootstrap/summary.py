@@ -7,7 +7,7 @@ from deploy.bootstrap.home import ROOT, Home
 from deploy.bootstrap.progress import Steps
 
 
-def tell_job(steps: Steps, job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
+def print_job(steps: Steps, job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
     where = f" on cluster {job['cluster']}" if job.get("cluster") else ""
     what = steps.bold(f"{job['kind']} {job['namespace']}/{job['name']}")
     steps.say(f"\n{what} is {job['state']}{where}")
@@ -20,7 +20,7 @@ def tell_job(steps: Steps, job: dict[str, Any], pods: list[dict[str, Any]]) -> N
         steps.say(f"  {reason.get('code', '')}: {reason['message']}")
 
 
-def tell_doors(steps: Steps, home: Home, port: int, link: str) -> None:
+def print_endpoints(steps: Steps, home: Home, port: int, link: str) -> None:
     root = f"http://127.0.0.1:{port}"
     convoy = command_line(home)
     steps.say(f"""
@@ -53,6 +53,6 @@ def kubeconfig(home: Home) -> Path:
     return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
 
 
-def tell_stop(steps: Steps, stays: bool) -> None:
+def print_stop(steps: Steps, stays: bool) -> None:
     first = "Ctrl-C stops it" if stays else "python3 manage.py down stops it"
     steps.say(f"{first}, python3 manage.py up resumes the same state, python3 manage.py reset forgets it.\n")
