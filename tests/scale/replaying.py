@@ -154,7 +154,7 @@ class Cycle:
     def ended(self, job: Job) -> None:
         self.scheduler.places.release((job.id, 1))
         del self.runs.by_job[job.id]
-        self.runs.guesses.learn(job.user, job.gpus, job.lasts)
+        self.runs.estimates.learn(job.user, job.gpus, job.lasts)
 
     def turn(self) -> None:
         """One cycle, and more as long as there is more to decide."""

@@ -164,7 +164,7 @@ class VirtualFleet:
             return
         del self.running[job]
         self._vacate(runner)
-        self.runs.guesses.learn(self.gangs[job].leaf, self.gangs[job].devices, self._lasting[job])
+        self.runs.estimates.learn(self.gangs[job].leaf, self.gangs[job].devices, self._lasting[job])
 
     def _evict(self, taken: planner.Eviction) -> None:
         runner = self.running.pop(taken.runner.job_id)
