@@ -19,8 +19,8 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from fleet import events, journal
-from fleet.db.repeatable_read import one_moment
 from fleet.errors import Forbidden
+from fleet.repeatable_read import repeatable_read
 from fleet.services import access
 
 PING_S = 15.0
@@ -213,7 +213,7 @@ def _missed(since: int) -> list[Change] | None:
 
     Read at one moment: of a journal that is compacted meanwhile the beginning would be missing unnoticed.
     """
-    with one_moment():
+    with repeatable_read():
         if not journal.floor() <= since <= journal.tip():
             return None
         found = journal.after(since, RESUME_LIMIT + 1)

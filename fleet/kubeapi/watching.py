@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from fleet import journal
-from fleet.db.repeatable_read import one_moment
 from fleet.kube.status import KubeError, expired
 from fleet.kubeapi.feed import Feed, InThread
 from fleet.kubeapi.kinds import Change, Kind, Object
 from fleet.kubeapi.lists import Wanted, too_large
 from fleet.kubeapi.request import encoded
 from fleet.kubeapi.tables import table
+from fleet.repeatable_read import repeatable_read
 
 _BOOKMARK_S = 10.0
 LONGEST_S = 3600
@@ -87,7 +87,7 @@ class Watch:
         Head and objects are read at one moment: a deletion committed between them would be later than the head, and of an
         object that was never known, so that nothing would tell of it.
         """
-        with one_moment():
+        with repeatable_read():
             return self._read()
 
     def _read(self) -> tuple[int, bytes]:

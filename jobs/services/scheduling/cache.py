@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from fleet import journal
-from fleet.db.repeatable_read import one_moment
 from fleet.models import Cluster, Hold, Node
+from fleet.repeatable_read import repeatable_read
 from jobs import snapshot, snapshot_topology
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed
@@ -73,7 +73,7 @@ class SchedulerCache:
         """Applies everything committed until now and returns the scheduler."""
         self._now = now
         due = [pk for pk, until in self._set_aside.items() if until <= now]
-        with one_moment(_WRITERS_S):
+        with repeatable_read(_WRITERS_S):
             if self._last is None or self._is_stale(now) or not self._follow(self._last):
                 self._load(now)
             if due:

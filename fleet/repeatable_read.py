@@ -1,8 +1,8 @@
-"""Reads several things as they were at one moment.
+"""Lets several queries read one snapshot of the database.
 
-By itself every query sees what was committed until it began, so that what is read first may be older than what is read next:
-a hold that stands still, of a job that has ended already. Up to where the journal is settled is asked before the moment: of a
-writer that ends in between, the moment would lack the entries.
+By itself every query sees what was committed before it began, so that what is read first may be older than what is read next: a
+hold that is still open, of a job that has ended already. The version up to which the journal is settled is asked for before the
+snapshot is taken: a snapshot taken earlier would lack the entries of a writer that ends in between.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ _BEGIN = {"postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "sqli
 
 
 @contextmanager
-def one_moment(writers_s: float = 0.0) -> Iterator[None]:
-    """For reading only. Inside a transaction it is that which says what is seen.
+def repeatable_read(writers_s: float = 0.0) -> Iterator[None]:
+    """For reading only. Inside a transaction it does nothing: there the transaction determines what is seen.
 
-    The moment comes so many seconds later at the most, if journal entries are being written.
+    Waits up to ``writers_s`` seconds for journal entries that are being written.
     """
     if connection.in_atomic_block:
         yield
