@@ -6,6 +6,7 @@ Everything that touches the database runs in threads of a pool; watches stay on 
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -13,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import DatabaseError, DataError, InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
@@ -32,6 +34,8 @@ from fleet.services import access
 log = logging.getLogger(__name__)
 
 _THREADS = 16
+_LONGEST_PAUSE_S = 60.0
+"""For which the reader of a list may leave a piece unread."""
 
 
 class Application:
@@ -40,6 +44,8 @@ class Application:
         self._clock = clock
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="kubeapi")
         self._feed = Feed(self._in_thread)
+        self._watches: Counter[int] = Counter()
+        """Open ones of each user, whatever the token: `fleet.limits` counts those of one token."""
         self._proxy = Proxy(self._in_thread, self._user)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,6 +84,8 @@ class Application:
             if isinstance(answer, Watch):
                 return await self._watch(answer, receive, send)
             code, document = answer
+            if isinstance(document, lists.Stream):
+                return await self._stream(document, send)
             await request.answer(send, code, document, asked.warnings)
         except KubeError as e:
             await request.answer(send, e.code, e.as_status(), asked.warnings)
@@ -87,7 +95,7 @@ class Application:
     async def _in_thread(self, work: Callable[..., Any], *args: Any) -> Any:
         return await sync_to_async(_with_database, thread_sensitive=False, executor=self._threads)(work, *args)
 
-    def _answered(self, asked: Request) -> tuple[int, Object | str] | Watch:
+    def _answered(self, asked: Request) -> tuple[int, Object | str | lists.Stream] | Watch:
         user = self._user(asked)
         document = self._document(asked) if asked.method == "GET" else None
         if document is not None:
@@ -123,6 +131,7 @@ class Application:
 
         from_now = asked.query.get("sendInitialEvents") == "false"
         return Watch(
+            user_id=user.pk,
             kind=target.kind,
             namespaces=readable(target, user),
             wanted=lists.wanted(asked, target.kind),
@@ -142,8 +151,32 @@ class Application:
             return False
         return True
 
+    async def _stream(self, stream: lists.Stream, send: Send) -> None:
+        """No thread waits for the reader, and one that stops reading is hung up on."""
+        pieces = stream.pieces()
+        piece: bytes | None = await self._in_thread(next, pieces, None)
+        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        while piece is not None:
+            body = {"type": "http.response.body", "body": piece, "more_body": True}
+            await asyncio.wait_for(send(body), _LONGEST_PAUSE_S)
+            piece = await self._in_thread(next, pieces, None)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
     async def _watch(self, watch: Watch, receive: Receive, send: Send) -> None:
         """Until it ends or its reader goes away, whichever is first."""
+        most = settings.CONVOY_LIMITS.watches
+        if self._watches[watch.user_id] >= most:
+            raise KubeError(429, f"too many watches are open: {most} for one user", details={"retryAfterSeconds": 1})
+        self._watches[watch.user_id] += 1
+        try:
+            await self._told(watch, receive, send)
+        finally:
+            self._watches[watch.user_id] -= 1
+            if not self._watches[watch.user_id]:
+                del self._watches[watch.user_id]
+
+    async def _told(self, watch: Watch, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         telling = asyncio.create_task(self._tell(watch, send))

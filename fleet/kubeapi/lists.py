@@ -6,8 +6,9 @@ changes; a watch from the list's version tells every one of them again, so nobod
 
 import base64
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from fleet import journal
@@ -15,13 +16,17 @@ from fleet.kube import reader, selectors
 from fleet.kube.selectors import Selector
 from fleet.kube.status import KubeError, expired
 from fleet.kubeapi.kinds import Key, Kind, Object
-from fleet.kubeapi.request import Request
+from fleet.kubeapi.request import Request, encoded
 
 _MATCHES = ("Exact", "NotOlderThan")
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
 _LATEST = 10**18
 _TABLE_CHUNK, _TABLE_PAGE = 500, 2000
 """kubectl asks for 500 rows at a time and not more than five times a second: it would take 40 s to print 100,000."""
+_PIECE = 500
+"""Objects of a list without a limit that are kept at once."""
+_LONGEST_PAGE = 2000
+"""A server may give fewer than a request's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +75,43 @@ def _field(found: Object, path: str) -> str:
     return "" if value is None else str(value)
 
 
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A long list without a limit, which no process holds whole: its pieces are made one by one, as its reader takes them.
+
+    Like later pages, later pieces may show later changes, which a watch from the list's version repeats.
+    """
+
+    document: Object
+    """With an empty list of items, or of rows, for its last field."""
+    items: Iterator[Object]
+    render: Callable[[list[Object]], list[Object]]
+
+    def pieces(self) -> Iterator[bytes]:
+        yield encoded(self.document).removesuffix(b"]}")
+        separator = b""
+        while chunk := list(islice(self.items, _PIECE)):
+            yield separator + b",".join(map(encoded, self.render(chunk)))
+            separator = b","
+        yield b"]}"
+
+
+def rest_of(
+    kind: Kind, namespaces: frozenset[str] | None, asked: Request, items: list[Object]
+) -> Iterator[Object] | None:
+    """These items and all behind them, where the request states no limit and there may be more than these; else None."""
+    if asked.number("limit") or len(items) < _PIECE:
+        return None
+    takes, last = wanted(asked, kind), items[-1]["metadata"]
+    later = _read(kind, asked)(namespaces, (last.get("namespace", ""), last["name"]), takes.exact)
+    return chain(items, (each for each in later if takes.takes(each)))
+
+
 def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple[list[Object], dict[str, Any]]:
-    """The objects, and the metadata of their list; how many are left is counted once, on the first page."""
+    """The objects, and the metadata of their list; how many are left is counted once, on the first page.
+
+    Without a limit these are the first of them, and `rest_of` has all.
+    """
     takes, limit = wanted(asked, kind), _limit(asked)
     token = asked.query.get("continue")
     head = journal.head()
@@ -79,9 +119,8 @@ def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple
     version, after, left = _resumed(token) if token else (head, None, None)
     if after and version < journal.floor():
         raise expired("The provided continue parameter is too old. Start a new list without the continue parameter.")
-    read = kind.lines if asked.wants_table and not asked.wants_objects else kind.objects
-    fitting = (each for each in read(namespaces, after, takes.exact) if takes.takes(each))
-    found = list(islice(fitting, limit + 1 if limit else None))
+    fitting = (each for each in _read(kind, asked)(namespaces, after, takes.exact) if takes.takes(each))
+    found = list(islice(fitting, limit + 1 if limit else _PIECE))
     metadata: dict[str, Any] = {"resourceVersion": str(version)}
     if limit and len(found) > limit:
         found = found[:limit]
@@ -92,9 +131,13 @@ def page(kind: Kind, namespaces: frozenset[str] | None, asked: Request) -> tuple
     return found, metadata
 
 
+def _read(kind: Kind, asked: Request) -> Callable[..., Iterator[Object]]:
+    return kind.lines if asked.wants_table and not asked.wants_objects else kind.objects
+
+
 def _limit(asked: Request) -> int:
-    """As asked; of a long table, which is being printed, later pages are longer (a server may give more than its limit)."""
-    limit = asked.number("limit")
+    """As asked, up to a bound; of a long table, which is being printed, later pages are longer."""
+    limit = min(asked.number("limit"), _LONGEST_PAGE)
     long = asked.wants_table and "continue" in asked.query and limit == _TABLE_CHUNK
     return _TABLE_PAGE if long else limit
 

@@ -37,7 +37,7 @@ class Verbs:
         self._kind, self._resource = target.kind, target.kind.served.resource
         self._write = Write(user.get_username(), now, target.namespace, asked.warnings)
 
-    def answer(self) -> tuple[int, Object]:
+    def answer(self) -> tuple[int, Object | lists.Stream]:
         verb = self._verb()
         if verb not in self._kind.verbs:
             raise self._kind.not_allowed(verb)
@@ -66,7 +66,7 @@ class Verbs:
             raise NOT_ALLOWED
         return found
 
-    def _read(self, verb: str) -> Object:
+    def _read(self, verb: str) -> Object | lists.Stream:
         if verb == "get":
             home = self._kind.home(self._target.namespace, self._target.name)
             access.require(self._user, self._kind.read_verb, self._kind.name, home)
@@ -76,10 +76,22 @@ class Verbs:
             if self._asked.wants_table:
                 return self._table([found], {"resourceVersion": _version(found)})
             return owners.shown([found])[0]
-        items, metadata = lists.page(self._kind, readable(self._target, self._user), self._asked)
+        namespaces = readable(self._target, self._user)
+        items, metadata = lists.page(self._kind, namespaces, self._asked)
+        every = lists.rest_of(self._kind, namespaces, self._asked, items)
+        if every is not None:
+            return lists.Stream(self._document([], metadata), every, self._shown)
+        return self._document(items, metadata)
+
+    def _document(self, items: list[Object], metadata: Object) -> Object:
         if self._asked.wants_table:
             return self._table(items, metadata)
         return lists.document(self._kind, owners.shown(items), metadata)
+
+    def _shown(self, items: list[Object]) -> list[Object]:
+        document = self._document(items, {})
+        shown: list[Object] = document["rows" if self._asked.wants_table else "items"]
+        return shown
 
     def _table(self, items: list[Object], metadata: Object) -> Object:
         include = self._asked.query.get("includeObject", "")
@@ -209,7 +221,10 @@ class Verbs:
         if self._resource.namespaced and not self._target.namespace:
             raise NOT_ALLOWED
         wanted = deletion.options(self._asked.document())
-        items, metadata = lists.page(self._kind, readable(self._target, self._user), self._asked)
+        namespaces = readable(self._target, self._user)
+        items, metadata = lists.page(self._kind, namespaces, self._asked)
+        if every := lists.rest_of(self._kind, namespaces, self._asked, items):
+            items = list(every)
         for each in items:
             deletion.delete(self._kind, each, wanted, self._write)
         return lists.document(self._kind, items, metadata)

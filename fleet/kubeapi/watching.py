@@ -24,6 +24,7 @@ LONGEST_S = 3600
 class Watch:
     """What one request asked for."""
 
+    user_id: int
     kind: Kind
     namespaces: frozenset[str] | None
     wanted: Wanted

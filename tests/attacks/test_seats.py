@@ -232,3 +232,45 @@ def test_the_request_of_another_is_answered_before_the_flood_of_a_hostile_tenant
 
     answers = run(story)
     assert answers.count("flood") == 60 and answers.index("bob") < 30
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_user_s_watches_are_counted_whatever_the_token(settings: Any) -> None:
+    settings.CONVOY_LIMITS = Limits(watches=2)
+    user = person("mal", ("viewer", "default"))
+    tokens = [access.mint(user, str(number), life=None, now=timezone.now())[1] for number in range(3)]
+    other = access.mint(person("bob", ("viewer", "default")), "t", life=None, now=timezone.now())[1]
+
+    async def story() -> list[int]:
+        door, codes = application(), []
+
+        async def never() -> dict[str, Any]:
+            await asyncio.Event().wait()
+            return {}
+
+        async def watch(token: str) -> Any:
+            sent, heard = chunks(b""), Hears()
+            first = await sent()
+
+            async def receive() -> dict[str, Any]:
+                nonlocal first
+                found, first = first, None
+                return found or await never()
+
+            asked = {**scope(token, "10.0.0.1"), "query_string": b"watch=true"}
+            task = asyncio.create_task(door(asked, receive, heard))
+            while not heard.code:
+                await asyncio.sleep(0)
+            codes.append(heard.code)
+            return task
+
+        tasks = [await watch(token) for token in (*tokens, other)]
+        tasks[0].cancel()
+        await asyncio.gather(tasks[0], return_exceptions=True)
+        tasks.append(await watch(tokens[2]))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return codes
+
+    assert run(story) == [200, 200, 429, 200, 200]

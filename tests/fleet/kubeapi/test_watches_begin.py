@@ -99,6 +99,7 @@ def following(kind: Kind, wanted: Wanted, since: int, *, initial: bool) -> Watch
         return True
 
     return Watch(
+        user_id=1,
         kind=kind, namespaces=None, wanted=wanted, since=since, bookmarks=True, initial=initial, as_table=False,
         timeout_s=60, still_allowed=always, clock=timezone.now,
     )  # fmt: skip
