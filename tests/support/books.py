@@ -45,8 +45,8 @@ def tolerating(name: str, *, seconds: int) -> None:
     row.save(update_fields=["manifest"])
 
 
-def cycle() -> int:
-    return loop.run(timezone.now)
+def cycle(now: datetime | None = None) -> int:
+    return loop.run(lambda: now or timezone.now())
 
 
 def job(name: str) -> Job:
