@@ -10,7 +10,7 @@ from django.utils import timezone
 from fleet.kube.resources import ELASTIC_JOBS, PODS, PYTORCH_JOBS
 from fleet.models import Cluster, Event
 from fleet.services import event_handlers, health, rediscovery
-from tests.fleet.services.test_watch_manager import Notes
+from tests.fleet.services.builders import Notes
 from tests.support.members import eventually, join, requests_of, serve
 
 pytestmark = pytest.mark.django_db(transaction=True)

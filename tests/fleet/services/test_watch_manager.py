@@ -11,6 +11,7 @@ from fleet.core import marks
 from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
 from fleet.models import Cluster, Heartbeat, Hold, Node, Pod
 from fleet.services import clusters, event_handlers, health, member_clients, rediscovery, signing
+from tests.fleet.services.builders import Notes, synced
 from tests.support.members import (
     add_node,
     add_pod,
@@ -36,10 +37,6 @@ def ours(row):
 
 def gpus_asked(name="n1"):
     return Node.objects.get(name=name).requested.get("nvidia.com/gpu", 0)
-
-
-def synced(row):
-    return eventually(lambda: Cluster.objects.get(pk=row.pk).synced_at)
 
 
 @pytest.fixture
@@ -191,37 +188,6 @@ def test_it_takes_up_renewed_credentials(north, watching):
 def test_it_says_that_it_is_alive(watching):
     watching()
     eventually(lambda: Heartbeat.objects.filter(role="watcher"))
-
-
-class Notes:
-    """A follower that writes down what it hears."""
-
-    def __init__(self):
-        self.heard = []
-
-    def resources(self):
-        return [PYTORCH_JOBS]
-
-    def account_needs(self):
-        return []
-
-    def pod_role(self, resource_kind, labels):
-        return ("worker", int(labels.get("index", 0))) if resource_kind == "PyTorchJob" else ("", 0)
-
-    def on_update(self, cluster_id, resource, objects, now):
-        self.heard += [("observed", o["metadata"]["name"]) for o in objects]
-
-    def on_delete(self, cluster_id, resource, objects, now):
-        self.heard += [("vanished", o["metadata"]["name"]) for o in objects]
-
-    def on_resync(self, cluster_id, resource, present, asked, now):
-        self.heard.append(("synced", present))
-
-    def unmarked(self, cluster_id, claims):
-        return set()
-
-    def on_pods_changed(self, cluster_id, keys, now):
-        self.heard.append(("pods", keys))
 
 
 @pytest.fixture
