@@ -17,7 +17,7 @@ from deploy.bootstrap.progress import GREEN, RED, Steps
 from deploy.supervisor import processes
 
 COLOURS = tuple(f"\x1b[{number}m" for number in (36, 35, 33, 34, 32, 96, 95))
-ORDER = ("supervisor", "broker", "migrate", "web", "kube", "worker", "beat", "watcher", "simulator")
+ORDER = ("supervisor", "broker", "preload", "migrate", "web", "kube", "worker", "beat", "watcher", "simulator")
 
 
 def status(argv: list[str], home: Home, steps: Steps) -> int:

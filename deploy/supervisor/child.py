@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.supervisor import processes
+from deploy.supervisor import forked, processes
 from deploy.supervisor.backoff import Backoff
+from deploy.supervisor.forked import Forked
 from deploy.supervisor.liveness import STALLED_S, Liveness
 from deploy.supervisor.logfile import LogFile
 from deploy.supervisor.probes import Probe
@@ -53,8 +54,13 @@ class Spec:
     """Each line it logs is a sign of life as well: a loop that waits for a broker logs each try."""
     stalled_s: float = STALLED_S
     """Silent and idle this long, it is restarted although its process exists."""
+    forked_by: Path | None = None
+    """The socket of the process that has imported what it needs; where that does not answer, it is started by itself."""
     death_signal: signal.Signals = signal.SIGKILL
     """What it gets when the supervisor dies. One that has to tidy up wants TERM."""
+
+
+Process = asyncio.subprocess.Process | Forked
 
 
 class Child:
@@ -95,12 +101,30 @@ class Child:
     def stop(self) -> None:
         self.stopping.set()
 
-    async def _start(self) -> asyncio.subprocess.Process | None:
+    async def _start(self) -> Process | None:
         self.starts += 1
         self.began = time.monotonic()
         self.was_ready = False
         if self.spec.heartbeat:
             self.spec.heartbeat.unlink(missing_ok=True)
+        process = await self._fork() or await self._execute()
+        if process is not None:
+            self.pid = process.pid
+            self._set("starting")
+        return process
+
+    async def _fork(self) -> Process | None:
+        if self.spec.forked_by is None or not forked.IS_POSSIBLE:
+            return None
+        env = {**os.environ, **self.spec.env}
+        name, argv, door = self.spec.name, self.spec.argv[1:], self.spec.forked_by
+        try:
+            return await forked.fork(door, name, argv, env, self.spec.death_signal, LONGEST_LINE)
+        except (OSError, ValueError) as error:
+            self._note(f"is started by itself: {error}")
+            return None
+
+    async def _execute(self) -> Process | None:
         die_with_parent = (
             sys.executable,
             "-I",
@@ -110,7 +134,7 @@ class Child:
             str(os.getpid()),
         )
         try:
-            process = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 *die_with_parent,
                 *self.spec.argv,
                 env={**os.environ, **self.spec.env},
@@ -123,11 +147,8 @@ class Child:
         except OSError as error:
             self._note(f"cannot start: {error}")
             return None
-        self.pid = process.pid
-        self._set("starting")
-        return process
 
-    async def _live(self, process: asyncio.subprocess.Process) -> int:
+    async def _live(self, process: Process) -> int:
         """Runs it from start to end, and leaves no process of its group behind."""
         helpers = [asyncio.create_task(self._copy(process)), asyncio.create_task(self._watch(process))]
         ended = asyncio.create_task(process.wait())
@@ -147,7 +168,7 @@ class Child:
         self.pid = None
         return code
 
-    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+    async def _watch(self, process: Process) -> None:
         """Follow its readiness; end it when it is wedged."""
         if self.spec.once:
             return
@@ -191,7 +212,7 @@ class Child:
                 stamp = self.spec.heartbeat.stat().st_mtime_ns
         return stamp, self.lines if self.spec.log_is_life or not self.was_ready else 0
 
-    async def _copy(self, process: asyncio.subprocess.Process) -> None:
+    async def _copy(self, process: Process) -> None:
         assert process.stdout is not None  # noqa: S101
         while True:
             try:

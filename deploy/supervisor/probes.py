@@ -50,6 +50,17 @@ def checks(port: int, *names: str) -> Probe:
     return answers(exchange)
 
 
+def listens(door: Path) -> Probe:
+    """A Unix socket that takes connections."""
+
+    async def exchange() -> bool:
+        _, writer = await asyncio.open_unix_connection(door)
+        writer.close()
+        return True
+
+    return answers(exchange)
+
+
 def serves(port: int, path: str) -> Probe:
     """It answers this path at all."""
 

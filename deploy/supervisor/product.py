@@ -6,11 +6,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.supervisor import probes
+from deploy.supervisor import forked, probes
 from deploy.supervisor.broker import Broker
 from deploy.supervisor.child import Spec
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+LONGEST_SOCKET = 100
 FLEET_FILE = ROOT / "deploy" / "demo" / "fleet.yaml"
 
 
@@ -33,7 +34,13 @@ def specs(plan: Plan) -> list[Spec]:
     _empty(metrics_folder(plan.home))
     simulator = [_simulator(plan)] if plan.simulated else []
     life = [_life(plan)] if plan.simulated and plan.lively else []
-    return ([broker] if broker else []) + [_migrate(plan), *_services(plan, bool(broker)), *simulator, *life]
+    return ([broker] if broker else []) + [
+        *_preload(plan),
+        _migrate(plan),
+        *_services(plan, bool(broker)),
+        *simulator,
+        *life,
+    ]
 
 
 def _env(plan: Plan) -> dict[str, str]:
@@ -68,8 +75,24 @@ def _manage(*args: str) -> tuple[str, ...]:
     return _python(str(ROOT / "manage.py"), *args)
 
 
+def _door(plan: Plan) -> Path | None:
+    """Where processes are forked; none where that is not possible, or the name is too long for a socket."""
+    door = plan.home / "run" / "preload.sock"
+    return door if forked.IS_POSSIBLE and len(str(door).encode()) < LONGEST_SOCKET else None
+
+
+def _preload(plan: Plan) -> list[Spec]:
+    """Imports the product once, for all that is forked from it."""
+    door = _door(plan)
+    argv = _python("-m", "deploy.config.preload", str(door))
+    env = _env(plan) | {"OPENBLAS_NUM_THREADS": "1"}
+    return [Spec("preload", argv, probes.listens(door), env)] if door else []
+
+
 def _migrate(plan: Plan) -> Spec:
-    return Spec("migrate", _manage("migrate", "--noinput"), probes.always, _env(plan), once=True)
+    after = ("preload",) if _door(plan) else ()
+    argv = _manage("migrate", "--noinput")
+    return Spec("migrate", argv, probes.always, _env(plan), once=True, after=after, forked_by=_door(plan))
 
 
 def _services(plan: Plan, has_broker: bool) -> list[Spec]:
@@ -84,8 +107,9 @@ def _services(plan: Plan, has_broker: bool) -> list[Spec]:
             env,
             after=first,
             alive=probes.serves(plan.port, "/livez"),
+            forked_by=_door(plan),
         ),
-        Spec("kube", _kube(plan.kube_port), kube, env, after=first, alive=kube),
+        Spec("kube", _kube(plan.kube_port), kube, env, after=first, alive=kube, forked_by=_door(plan)),
         *(_beating(plan, name, argv, first) for name, argv in _loops(plan).items()),
     ]
 
@@ -109,7 +133,16 @@ def _beating(plan: Plan, name: str, argv: tuple[str, ...], after: tuple[str, ...
     """A process whose heartbeat file says that its loop turns."""
     file = plan.home / "run" / f"{name}.heartbeat"
     env = _env(plan) | {"CONVOY_HEARTBEAT_FILE": str(file)}
-    return Spec(name, argv, probes.always, env, after=after, heartbeat=file, log_is_life=name in ("worker", "beat"))
+    return Spec(
+        name,
+        argv,
+        probes.always,
+        env,
+        after=after,
+        heartbeat=file,
+        log_is_life=name in ("worker", "beat"),
+        forked_by=_door(plan),
+    )
 
 
 def web_command(port: int) -> tuple[str, ...]:

@@ -1,0 +1,118 @@
+"""Imports the product once and forks its processes: ``python -m deploy.config.preload SOCKET``. Linux only.
+
+To import Django and all apps costs each process a second or more of processor time, which they would all spend at once. The
+process here does it, serves nothing, and becomes what the supervisor asks for: a module or a script with its arguments.
+It has one thread and no connection to anything, so that nothing is shared over a fork but memory that is only read.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from deploy.supervisor.die_with_parent import PR_SET_PDEATHSIG
+
+PR_SET_NAME = 15
+REQUEST = 256 * 1024
+MODULES = ("celery.bin.celery", "deploy.config.celery", "django.core.management", "rest_framework.views", "uvicorn")
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    for module in MODULES:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
+    argv = _serve(Path(sys.argv[1]))
+    _become(argv)
+
+
+def _serve(path: Path) -> list[str]:
+    """Fork for each request; returns in the forked process only, with what it is to be."""
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        door.bind(str(path))
+        path.chmod(0o600)
+        door.listen(16)
+        while True:
+            caller, _ = door.accept()
+            with caller:
+                if argv := _answer(caller, door):
+                    return argv
+
+
+def _answer(caller: socket.socket, door: socket.socket) -> list[str]:
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        payload, files, _, _ = socket.recv_fds(caller, REQUEST, 1)
+        if not payload:
+            return []
+        asked = json.loads(payload)
+        reader, writer = os.pipe()
+        middle = os.fork()
+        if middle == 0:
+            pid = os.fork()
+            if pid:
+                with contextlib.suppress(OSError):
+                    os.setpgid(pid, pid)
+                os.write(writer, str(pid).encode())
+                os._exit(0)
+            door.close()
+            caller.close()
+            os.close(reader)
+            os.close(writer)
+            _settle(asked, files[0])
+            return list(asked["argv"])
+        os.close(writer)
+        os.waitpid(middle, 0)
+        caller.sendall(os.read(reader, 32))
+        os.close(reader)
+        for file in files:
+            os.close(file)
+    return []
+
+
+def _settle(asked: dict[str, object], output: int) -> None:
+    """A process group, an output, an environment and a parent of its own: the supervisor, with which it dies."""
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)
+    supervisor = int(str(asked["supervisor"]))
+    while (parent := os.getppid()) != supervisor:
+        if parent == 1:
+            os._exit(1)
+        time.sleep(0.001)
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_PDEATHSIG, int(str(asked["death_signal"])))
+    libc.prctl(PR_SET_NAME, f"convoy-{asked['name']}".encode()[:15])
+    if os.getppid() != supervisor:
+        os._exit(1)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    os.environ.clear()
+    os.environ.update(dict(asked["env"]))  # type: ignore[call-overload]
+    signal.set_wakeup_fd(-1)
+
+
+def _become(argv: list[str]) -> None:
+    """As Python itself does it with these arguments."""
+    if argv[0] == "-m":
+        sys.argv = argv[1:]
+        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = argv
+        sys.path[0] = str(Path(argv[0]).parent)
+        runpy.run_path(argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
