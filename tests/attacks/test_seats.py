@@ -11,7 +11,7 @@ from deploy.config.kube import application
 from fleet.kubeapi import limits as kube
 from fleet.limits import Bodies, Limited, Limits, Seats, TooMany
 from fleet.services import access
-from tests.conftest import person
+from tests.support.people import person
 
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 FEW = Limits(at_once=3, seats=6, reserved=2, waiting=4, body=10, bodies=40)

@@ -7,11 +7,13 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
+from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
 from quotas import queries
 from quotas.services import trees
-from tests.quotas.core.builders import manifest
+from tests.quotas.core.builders import manifest, quota
+from tests.support.books import GPU
 
 CHROMIUM = shutil.which("chromium")
 
@@ -85,3 +87,8 @@ def session_of(name: str) -> str:
     client = Client()
     client.force_login(get_user_model().objects.get(username=name), "django.contrib.auth.backends.ModelBackend")
     return str(client.cookies[settings.SESSION_COOKIE_NAME].value)
+
+
+def a_tree(*children: dict) -> None:
+    root = {GPU: 4, "cpu": 10**6, "memory": 2**50}
+    trees.apply(manifest(quota("root", root, root, *children)), by="system", now=timezone.now())

@@ -11,8 +11,7 @@ from playwright.sync_api import Page, expect
 
 from jobs.core.reasons import Code
 from jobs.models import Job
-from tests.console.builders import PATIENCE_MS
-from tests.console.test_remedies import a_tree
+from tests.console.builders import PATIENCE_MS, a_tree
 from tests.quotas.core.builders import quota
 from tests.support.books import GPU
 from tests.support.world import pytorch_job

@@ -8,20 +8,15 @@ from playwright.sync_api import expect
 
 from fleet.models import Grant
 from quotas.models import Queue
-from quotas.services import queues, trees
-from tests.console.builders import PATIENCE_MS, open_job, sign_in
-from tests.quotas.core.builders import JOBS, manifest, quota
+from quotas.services import queues
+from tests.console.builders import PATIENCE_MS, a_tree, open_job, sign_in
+from tests.quotas.core.builders import JOBS, quota
 from tests.support.books import GPU
 from tests.support.people import person
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
-
-
-def a_tree(*children: dict) -> None:
-    root = {GPU: 4, "cpu": 10**6, "memory": 2**50}
-    trees.apply(manifest(quota("root", root, root, *children)), by="system", now=timezone.now())
 
 
 def advice(page):

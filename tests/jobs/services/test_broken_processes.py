@@ -1,43 +1,17 @@
 """What a process holds when it breaks: it lets go of it at once, and nobody waits for the lease or the claim to run out."""
 
-from collections.abc import Callable, Iterator
-from datetime import datetime
-
 import pytest
-from django.utils import timezone
 
 from fleet.models import Lease
 from jobs.models import Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.lifecycle import cycle_requests, works
 from jobs.services.scheduling import loop
+from tests.jobs.services.broken import Broken, breaks_at
 from tests.support import books
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Broken(Exception):
-    pass
-
-
-def breaks_at(reading: int) -> Callable[[], datetime]:
-    """A clock that breaks when it is read for the n-th time, and only then."""
-
-    def readings() -> Iterator[bool]:
-        count = 0
-        while True:
-            count += 1
-            yield count == reading
-
-    is_broken = readings()
-
-    def clock() -> datetime:
-        if next(is_broken):
-            raise Broken
-        return timezone.now()
-
-    return clock
 
 
 def test_it_releases_the_schedulers_lease_when_a_cycle_raises():

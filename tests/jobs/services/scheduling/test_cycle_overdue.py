@@ -12,7 +12,7 @@ from fleet.models import Heartbeat, LeaseRequests
 from fleet.services import lease_requests
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling import lease, loop
-from tests.jobs.services.test_broken_processes import Broken, breaks_at
+from tests.jobs.services.broken import Broken, breaks_at
 from tests.support import books
 from tests.support.world import pytorch_job
 
