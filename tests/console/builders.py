@@ -47,7 +47,7 @@ def open_job(page: Page, name: str) -> None:
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
-GPU, JOBS = "nvidia.com/gpu", "kube-queue/max-jobs"
+JOBS = "kube-queue/max-jobs"
 
 
 def bounds(low: int | str, high: int | str) -> dict[str, Any]:
