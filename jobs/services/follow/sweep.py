@@ -14,7 +14,7 @@ from jobs.models import DeletedJob, Job, Work
 from jobs.services.follow import expiry, health
 from jobs.services.lifecycle import charges, cycle_requests, failover, returns, works
 from jobs.services.scheduling import loop
-from jobs.services.submission import submit
+from jobs.services.submission import policy_claims
 
 
 def run(now: datetime) -> None:
@@ -24,7 +24,7 @@ def run(now: datetime) -> None:
     expiry.run(now)
     _finish_deletions(now)
     DeletedJob.objects.filter(at__lt=now - timedelta(seconds=settings.CONVOY_RETENTION.deleted_jobs_s)).delete()
-    submit.claim_unclaimed(now)
+    policy_claims.claim_unclaimed(now)
     charges.release(now)
     loop.advance_evictions(now)
     if snapshot.waiting_jobs().exists():

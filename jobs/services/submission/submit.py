@@ -34,7 +34,7 @@ from jobs.kinds.pods import references
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import cycle_requests, volume_claims
 from jobs.services.scheduling import entitlements, queueing
-from jobs.services.submission import actions
+from jobs.services.submission import actions, policy_claims
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
 from quotas.core.tree import Tree
@@ -116,7 +116,7 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
         results |= dict(zip(fresh, created, strict=True))
         results |= {i: read[i][0].write(read[i][0], by, now) for i in order if i not in results}
         if any(document.kind in policies.KINDS for document, _ in read) or len(fresh) < len(read):
-            claim_unclaimed(now)
+            policy_claims.claim_unclaimed(now)
         cycle_requests.request()
     return [results[i] for i in range(len(read))]
 
@@ -262,10 +262,10 @@ def _key(document: _Document) -> tuple[str, str, str, str]:
 
 def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:
     """In a fixed number of statements, however many they are."""
-    tree, candidates = snapshot.tree_in_force(), _candidates() if documents else []
+    tree, candidates = snapshot.tree_in_force(), policy_claims.candidates() if documents else []
     jobs = [_new_job(document, tree, now) for document in documents]
     for job in jobs:
-        job.policy = _claimant(candidates, job)
+        job.policy = policy_claims.claimant(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
     tracing.submitted(jobs, now)
     bulk.insert(jobs)
@@ -421,35 +421,3 @@ def _announced(document: _Document, row: Policy | Dependent, action: journal.Act
     row.resource_version = events.announce([change(row, action)], now)[0]
     row.save(update_fields=["resource_version"])
     return document.applied(row.uid, "created" if action is journal.Action.ADDED else "configured")
-
-
-@transaction.atomic
-def claim_unclaimed(now: datetime) -> None:
-    """Gives every job without a policy the one that claims it, if there is one now. Rows that others hold are for the sweep.
-
-    Placed jobs too: a policy that is deleted and applied anew must not strip them of failover and tolerations.
-    """
-    candidates = _candidates()
-    if not candidates:
-        return
-    live = Job.objects.exclude(state__in=Job.FINISHED).filter(deleting_at__isnull=True)
-    unclaimed = live.filter(policy__isnull=True).order_by("pk")
-    claimed = []
-    for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
-        job.policy = _claimant(candidates, job)
-        if job.policy is not None:
-            claimed.append(job)
-    announce_jobs(claimed, now, ["policy"])
-
-
-def _candidates() -> list[policies.Candidate]:
-    rows = list(Policy.objects.filter(kind__in=policies.KINDS))
-    specs = snapshot.specs_of(rows)
-    return [policies.Candidate(row, row.namespace, row.name, specs[row.pk]) for row in rows]
-
-
-def _claimant(candidates: Sequence[policies.Candidate], job: Job) -> Policy | None:
-    """The policy that claims the job."""
-    known = {"api_version": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
-    found = policies.match(candidates, labels=job.labels, **known)
-    return found.ref if found else None

@@ -9,7 +9,7 @@ from django.utils import timezone
 from fleet.models import Event
 from jobs.models import Job, Policy, Work
 from jobs.services.follow import health, sweep
-from jobs.services.submission import actions, submit
+from jobs.services.submission import actions, policy_claims
 from jobs.snapshot import spec_of
 from tests.support import books
 from tests.support.world import POLICY, pytorch_job
@@ -66,7 +66,7 @@ def test_a_job_that_ended_without_its_policy_gets_no_other(running):
     delete()
     books.report("llama", "Succeeded")
     books.apply(FAILOVER)
-    submit.claim_unclaimed(timezone.now())
+    policy_claims.claim_unclaimed(timezone.now())
     assert books.job("llama").policy is None
 
 

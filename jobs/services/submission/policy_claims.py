@@ -1,0 +1,44 @@
+"""Which policy claims a job: at its submission, and for jobs without one as policies come and go."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from jobs import snapshot
+from jobs.core.policies import propagation as policies
+from jobs.events import announce_jobs
+from jobs.models import Job, Policy
+
+
+@transaction.atomic
+def claim_unclaimed(now: datetime) -> None:
+    """Gives every job without a policy the one that claims it, if there is one now. Locked rows are left to the sweep.
+
+    Placed jobs too: a policy that is deleted and applied anew must not strip them of failover and tolerations.
+    """
+    known = candidates()
+    if not known:
+        return
+    live = Job.objects.exclude(state__in=Job.FINISHED).filter(deleting_at__isnull=True)
+    unclaimed = live.filter(policy__isnull=True).order_by("pk")
+    claimed = []
+    for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
+        job.policy = claimant(known, job)
+        if job.policy is not None:
+            claimed.append(job)
+    announce_jobs(claimed, now, ["policy"])
+
+
+def candidates() -> list[policies.Candidate]:
+    """Every stored policy, as `claimant` compares them."""
+    rows = list(Policy.objects.filter(kind__in=policies.KINDS))
+    specs = snapshot.specs_of(rows)
+    return [policies.Candidate(row, row.namespace, row.name, specs[row.pk]) for row in rows]
+
+
+def claimant(candidates: Sequence[policies.Candidate], job: Job) -> Policy | None:
+    """The policy that claims the job; None when no policy selects it."""
+    identity = {"api_version": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
+    claiming = policies.match(candidates, labels=job.labels, **identity)
+    return claiming.ref if claiming else None
