@@ -34,7 +34,8 @@ docs: $(VENV)/lint-imports ## the documentation as a site, in .convoy/site; fail
 check: lint test ## lint and all tests
 
 check-full: ## lint and all tests, the laws with all their random examples
-	CONVOY_HYPOTHESIS=full $(MAKE) --no-print-directory check
+	CONVOY_HYPOTHESIS=full $(MAKE) --no-print-directory lint
+	CONVOY_HYPOTHESIS=full $(VENV)/python manage.py test --hold-durations
 
 bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
 	$(VENV)/python manage.py test tests/scale -m bench -s -n 0
