@@ -31,7 +31,7 @@ def test_1_4_1_an_elastic_job_is_accepted_and_a_missing_master_gets_1_cpu_2_gi_a
     assert reading.roles[0].name == "dlrover-master"
     request = reading.roles[0].request
     assert (request["cpu"], request["memory"]) == (1000, 2 * 2**30)
-    KIND.complete(manifest)
+    KIND.set_defaults(manifest)
     spec = manifest["spec"]["replicaSpecs"]["dlrover-master"]["template"]["spec"]
     assert spec["restartPolicy"] == "Never"
     command = "python -m dlrover.python.master.main --platform pyk8s --namespace default --job_name llama --port 50001"

@@ -21,9 +21,9 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
 from jobs.models import Job
-from tests.attacks import test_kube as kube
+from tests.attacks import kube_door as kube
 from tests.attacks.bodies import JSON, YAML, as_json
-from tests.fleet.api import test_schemathesis as rest
+from tests.fleet.api import rest_contract as rest
 from tests.support import quotas
 from tests.support.world import POLICY
 

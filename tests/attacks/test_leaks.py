@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from jobs.models import Job
 from jobs.services.submission import manifests, submit
-from tests.conftest import client_of, person
-from tests.fleet.api.test_schemathesis import OPERATIONS
+from tests.fleet.api.rest_contract import OPERATIONS
 from tests.support import books, quotas
+from tests.support.people import client_of, person
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db

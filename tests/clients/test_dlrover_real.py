@@ -13,7 +13,7 @@ import yaml
 from fleet.kube.resources import CONFIG_MAPS, ELASTIC_JOBS, PODS, SERVICE_ACCOUNTS, VOLUME_CLAIMS
 from fleet.member.client import MemberClient
 from jobs.kinds import registry
-from simulator.controller_manager import Life, Shape
+from simulator.controller_manager import ControllerManager, Shape
 from simulator.machinery.clock import WallClock
 from simulator.member import define
 from simulator.node.nodes import Pool
@@ -48,7 +48,9 @@ def client(home: Path, dlrover: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         define(client)
         until(lambda: answers(lambda: client.list(ELASTIC_JOBS.path())), 60)
         shape = Shape((Pool("cpu", 2, "32", "128Gi"),), api_host="kubernetes.default.svc")
-        life = Life("real", client, home, shape, clock=WallClock(1), start_delay_s=0, version="v1.20.2", collect=True)
+        life = ControllerManager(
+            "real", client, home, shape, clock=WallClock(1), start_delay_s=0, version="v1.20.2", collect=True
+        )
         life.start()
         yield client
         life.stop()
@@ -70,7 +72,7 @@ def as_sent(steps: int) -> dict:
     """The guide's manifest as Convoy sends it, its pods marked to run as processes."""
     job = yaml.safe_load(manifest("persistentVolumeClaim: {claimName: disk}", steps))
     job["metadata"]["namespace"] = "default"
-    registry.of(job["apiVersion"], job["kind"]).complete(job)
+    registry.of(job["apiVersion"], job["kind"]).set_defaults(job)
     for spec in job["spec"]["replicaSpecs"].values():
         spec["template"].setdefault("metadata", {})["annotations"] = {"convoy.dev/run": "process"}
     return job

@@ -121,4 +121,4 @@ def test_it_speaks_chinese_in_the_dark(page, axe, north):
         page.wait_for_load_state("networkidle")
         assert (path, axe(page)) == (path, [])
     page.goto("/submit")
-    expect(page.get_by_role("heading", name="提交任务")).to_be_visible()
+    expect(page.get_by_role("heading", name="提交作业")).to_be_visible()

@@ -38,7 +38,7 @@ def test_it_keeps_the_scope_from_page_to_page(page, two, axe):
     page.keyboard.press("e")
     expect(page).to_have_url(re.compile(r"/events\?cluster=south$"))
     expect(page.get_by_role("row").filter(has_text="llama")).to_have_count(0)
-    page.get_by_role("button", name="Look at the whole fleet").click()
+    page.get_by_role("button", name="Show the whole fleet").click()
     expect(page.get_by_role("row").filter(has_text="llama").first).to_be_visible()
     expect(page).to_have_url(re.compile(r"/events$"))
 

@@ -8,12 +8,15 @@ each request: reads ``victim step`` from its input and answers ``killed`` or ``d
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import django
 
+RETRY, PATIENCE_S = timedelta(seconds=20), 10.0
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -69,9 +72,12 @@ def take_back(victim: UUID) -> None:
     from jobs.services.scheduling import loop
 
     loop.run(timezone.now)
-    for _ in range(2):
-        dispatcher.push(Work.objects.get(job_uid=victim).pk, timezone.now)
+    work, give_up = Work.objects.get(job_uid=victim), time.monotonic() + PATIENCE_S
+    while work.state != Work.State.GONE and time.monotonic() < give_up:
+        # Later than any retry is due: a member removes a copy in its own time.
+        dispatcher.push(work.pk, lambda: timezone.now() + RETRY)
         loop.advance_evictions(timezone.now())
+        work.refresh_from_db()
     loop.run(timezone.now)
     for pk in Work.objects.filter(state=Work.State.PENDING).values_list("pk", flat=True):
         dispatcher.push(pk, timezone.now)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.models import Hold, Pod
 from jobs.models import Attempt, Work
 from jobs.services.follow import health
-from jobs.services.follow.status import JobsFollower
+from jobs.services.follow.status import JobEventHandler
 from tests.support import books
 from tests.support.world import pytorch_job
 
@@ -48,7 +48,7 @@ def restarts(job, count, **fields):
     """The worker has restarted so often and waits for its next start."""
     crashing = {"restarts": count, "reason": "CrashLoopBackOff", "exit_code": 1, "running_since": None}
     pod(job, "llama-worker-0", **(crashing | fields))
-    JobsFollower().pods_changed(job.cluster_id, {(job.uid, job.attempt)}, timezone.now())
+    JobEventHandler().on_pods_changed(job.cluster_id, {(job.uid, job.attempt)}, timezone.now())
 
 
 def cause(number=1):
@@ -171,5 +171,5 @@ def test_it_fails_and_holds_nothing_when_no_policy_moves_it(llama):
 
 
 def test_a_copy_that_was_deleted_and_a_lost_cluster_are_causes_too(llama):
-    JobsFollower().vanished(llama.cluster_id, books.resource("llama"), [books.copy("llama", {})], timezone.now())
+    JobEventHandler().on_delete(llama.cluster_id, books.resource("llama"), [books.copy("llama", {})], timezone.now())
     assert cause() == ("CopyRemoved", [])
