@@ -101,7 +101,9 @@ def page(world: Any, aside: Callable[..., Any], chromium: str) -> Iterator[Page]
     complaints: list[str] = []
 
     def listen(message: ConsoleMessage) -> None:
-        foreseen = any(answer in message.text for answer in ANSWERS) or message.location["url"].endswith(NO_TREE)
+        url = message.location["url"]
+        half_typed = "400 (Bad Request)" in message.text and "/api/v1/apply/preview" in url
+        foreseen = half_typed or any(answer in message.text for answer in ANSWERS) or url.endswith(NO_TREE)
         if message.type in ("error", "warning") and not foreseen:
             complaints.append(message.text)
 
