@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,8 +21,8 @@ import simulator
 API_PORT = 443
 """Of the gateway."""
 _PACKAGE = Path(simulator.__file__).parents[1]
-_CONNECTIONS = 256
-"""Forwarded to the API at the same time; more wait to be taken."""
+_CONNECTIONS = 32
+"""Of one pod, forwarded to the API at the same time; more are closed, so that no pod keeps the others out."""
 _CHUNK = 65536
 
 
@@ -35,7 +36,8 @@ class MemberNetwork:
         self._lock = threading.Lock()
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._places = threading.BoundedSemaphore(_CONNECTIONS)
+        self._connections: Counter[str] = Counter()
+        """Open ones by the pod's address."""
         self._fault: str | None = None
 
     @property
@@ -52,10 +54,9 @@ class MemberNetwork:
         with self._lock:
             if self._channel is None:
                 raise OSError(0, self._fault or "the network is closed", "switch")
-            self._channel.send(address.encode())
-            answer, descriptors = self._receive()
+            answer, descriptors = self._ask(address)
         if answer != "ok":
-            raise OSError(0, answer or "the switch has ended", "switch")
+            raise OSError(0, answer, "switch")
         try:
             yield descriptors
         finally:
@@ -69,6 +70,19 @@ class MemberNetwork:
                 self._channel, self._fault = None, "the network is closed"
         if self._process is not None:
             self._process.wait(10)
+
+    def _ask(self, address: str) -> tuple[str, tuple[int, ...]]:
+        """The switch's answer. A switch that has ended is forgotten: the next pod gets a new one."""
+        assert self._channel is not None  # noqa: S101
+        try:
+            self._channel.send(address.encode())
+            answer, descriptors = self._receive()
+        except OSError:
+            answer, descriptors = "", ()
+        if not answer:
+            self._channel.close()
+            self._channel = self._fault = None
+        return answer or "the switch has ended", descriptors
 
     def _start(self) -> str:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -89,7 +103,7 @@ class MemberNetwork:
             self._channel = None
             return answer or "the switch of its network does not start"
         listener = socket.socket(fileno=descriptors[0])
-        threading.Thread(target=self._forward, args=(listener,), name="pods-api", daemon=True).start()
+        threading.Thread(target=self._forward, args=(listener, ours), name="pods-api", daemon=True).start()
         return ""
 
     def _receive(self) -> tuple[str, tuple[int, ...]]:
@@ -97,23 +111,29 @@ class MemberNetwork:
         words, descriptors, _, _ = socket.recv_fds(self._channel, 256, 2, socket.MSG_CMSG_CLOEXEC)
         return words.decode(), tuple(descriptors)
 
-    def _forward(self, listener: socket.socket) -> None:
-        """Takes connections of pods until the network closes."""
+    def _forward(self, listener: socket.socket, channel: socket.socket) -> None:
+        """Takes connections of pods as long as the switch of this channel is the network's."""
         with listener:
             listener.settimeout(1.0)
-            while self._channel is not None:
+            while self._channel is channel:
                 with suppress(TimeoutError):
-                    connection, _ = listener.accept()
-                    self._places.acquire()
-                    threading.Thread(target=self._carry, args=(connection,), daemon=True).start()
+                    connection, (address, _) = listener.accept()
+                    threading.Thread(target=self._carry, args=(connection, address), daemon=True).start()
 
-    def _carry(self, pod: socket.socket) -> None:
+    def _carry(self, pod: socket.socket, address: str) -> None:
         """One connection to the API, byte by byte as it comes: TLS ends at the API server."""
-        try:
-            with pod, suppress(OSError), socket.create_connection(self._api, 10) as api:
-                _exchange(pod, api)
-        finally:
-            self._places.release()
+        with pod:
+            with self._lock:
+                self._connections[address] += 1
+                too_many = self._connections[address] > _CONNECTIONS
+            try:
+                if not too_many:
+                    with suppress(OSError), socket.create_connection(self._api, 10) as api:
+                        _exchange(pod, api)
+            finally:
+                with self._lock:
+                    self._connections[address] -= 1
+                    self._connections += Counter()
 
 
 def _host_and_port(server: str) -> tuple[str, int]:

@@ -42,6 +42,8 @@ class Sandboxes:
         self._images = images.parse(os.environ)
         self._lock = threading.Lock()
         self._addresses: dict[str, str] = {}
+        self._taken: set[str] | None = None
+        """None before the first pod: then those of all pods there are, as after a restart of the simulator."""
         self._last = 0
         self._hosts: dict[str, tuple[Object, Path]] = {}
         """By uid: the running pods whose names are kept up to date."""
@@ -52,13 +54,16 @@ class Sandboxes:
     def address(self, pod: Object) -> str:
         """The pod's address, from the first time it is asked for until `forget`."""
         with self._lock:
-            known = self._addresses.get(uid_of(pod)) or str((pod.get("status") or {}).get("podIP") or "")
-            self._addresses[uid_of(pod)] = known or self._free_address()
-            return self._addresses[uid_of(pod)]
+            if (known := self._addresses.get(uid_of(pod))) is None:
+                known = _reported(pod) or self._free_address()
+                self._addresses[uid_of(pod)] = known
+            return known
 
     def forget(self, uid: str) -> None:
         with self._lock:
-            self._addresses.pop(uid, None)
+            address = self._addresses.pop(uid, None)
+            if self._taken is not None and address is not None:
+                self._taken.discard(address)
             self._hosts.pop(uid, None)
 
     def launch(self, pod: Object, *, restart: int) -> Process:
@@ -86,12 +91,14 @@ class Sandboxes:
             self._write(pod, path)
 
     def _free_address(self) -> str:
-        taken = set(self._addresses.values())
+        if self._taken is None:
+            self._taken = {*self._addresses.values(), *map(_reported, self._pods.all())}
         while True:
             self._last += 1
             third, fourth = divmod(self._last % (_PER_THIRD_OCTET**2), _PER_THIRD_OCTET)
             address = f"10.{self._subnet}.{third}.{fourth + 2}"
-            if address not in taken:
+            if address not in self._taken:
+                self._taken.add(address)
                 return address
 
     def _name(self, pod: Object, launch: Launch) -> None:
@@ -112,9 +119,7 @@ class Sandboxes:
 
     def _addressed(self, pods: list[Object]) -> list[tuple[Object, str]]:
         with self._lock:
-            known = [
-                (pod, self._addresses.get(uid_of(pod)) or (pod.get("status") or {}).get("podIP") or "") for pod in pods
-            ]
+            known = [(pod, self._addresses.get(uid_of(pod)) or _reported(pod)) for pod in pods]
         return [(pod, address) for pod, address in known if address]
 
     def _access(self, pod: Object) -> InCluster | None:
@@ -164,3 +169,8 @@ class Sandboxes:
         if kind == "ConfigMap":
             return {str(k): str(v) for k, v in data.items()}
         return {str(k): base64.b64decode(v).decode("utf-8", "replace") for k, v in data.items()}
+
+
+def _reported(pod: Object) -> str:
+    """The address in the pod's status; empty before it has one."""
+    return str((pod.get("status") or {}).get("podIP") or "")

@@ -181,6 +181,34 @@ def test_it_keeps_its_address_over_a_restart(client: MemberClient) -> None:
 
 
 @needs_network
+def test_it_makes_a_new_network_after_its_switch_was_killed(tmp_path: Path) -> None:
+    network = MemberNetwork(78, "https://127.0.0.1:1")
+    assert network.fault == "" and network._process is not None
+    network._process.kill()
+    network._process.wait()
+    with pytest.raises(OSError, match="the switch has ended"), network.of("10.78.1.2"):
+        pass
+    assert network.fault == ""
+    with network.of("10.78.1.2") as descriptors:
+        assert descriptors
+    network.close()
+
+
+@needs_network
+def test_a_pod_with_many_open_connections_keeps_no_other_from_the_api(client: MemberClient) -> None:
+    greedy = """
+    import os, socket, time
+    held = [socket.create_connection((os.environ["KUBERNETES_SERVICE_HOST"], 443), 20) for _ in range(400)]
+    print("holds", flush=True)
+    time.sleep(600)
+    """
+    run(client, "greedy", greedy)
+    until(lambda: "holds" in client.get_text(f"{PODS.path('default', 'greedy')}/log"))
+    run(client, "asker", f"{CALL}\nprint(call('GET', '/api/v1/namespaces/default/pods'))")
+    assert output(client, "asker").strip() == "200"
+
+
+@needs_network
 def test_many_pods_at_once_have_an_address_each(tmp_path: Path) -> None:
     network = MemberNetwork(77, "https://127.0.0.1:1")
     assert network.fault == ""
