@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
@@ -25,7 +26,6 @@ from fleet.services import access
 
 PING_S = 15.0
 FOLLOW_S = 0.25
-SOCKETS_PER_USER = 16
 LONGEST_MESSAGE = 4096
 RESUME_LIMIT = 5000
 BEARER = "convoy.bearer."
@@ -51,7 +51,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         if user is None:
             await self.close(REFUSED)
             return
-        if _open[user.pk] >= SOCKETS_PER_USER:
+        if _open[user.pk] >= settings.CONVOY_LIMITS.sockets:
             await self.close(TOO_MANY)
             return
         self.user = user

@@ -57,11 +57,15 @@ class Limits:
         most=1000,
     )
     watches: int = setting(
-        200, "CONVOY_WATCHES", "watches of one caller at the Kubernetes-style door; 1,000 in all", least=1, most=1000
+        200, "CONVOY_WATCHES", "watches of one caller at the Kubernetes-style door", least=1, most=1000
     )
-    all_watches: int = 1000
-    sign_ins_per_minute: int = 20
-    """From one address."""
+    all_watches: int = setting(
+        1000, "CONVOY_ALL_WATCHES", "watches of all callers at the Kubernetes-style door", least=1, most=100_000
+    )
+    sign_ins_per_minute: int = setting(
+        20, "CONVOY_SIGN_INS_PER_MINUTE", "attempts to sign in a minute from one address", least=1, most=10_000
+    )
+    sockets: int = setting(16, "CONVOY_SOCKETS_PER_USER", "websockets of one user at once", least=1, most=1000)
     hashing: int = 2
     """Passwords checked at once: each check is a second of work by design."""
     waiting: int = 64

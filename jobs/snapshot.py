@@ -74,7 +74,8 @@ def load(now: datetime) -> World:
     waiting = load_gangs(waiting_jobs().filter(tree_version=version))
     leaving = load_runners(leaving_jobs(), found) if found else ()
     left = load_runners(left_jobs(), found) if found else ()
-    return World(waiting, load_sites(), found, leaving, left, failures(now), usual_pods())
+    facts = (waiting, load_sites(), found, leaving, left, failures(now), usual_pods())
+    return World(*facts, settings.CONVOY_CYCLE, settings.CONVOY_WEIGHTS)
 
 
 def failures(now: datetime) -> dict[str, float]:
@@ -341,7 +342,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         policy=spec,
         attempt=job["attempt"],
         generation=job["generation"],
-        excluded=excluded_until(past),
+        excluded=excluded_until(past, timedelta(seconds=settings.CONVOY_FAILOVER.cool_off_s)),
         leaf=job["leaf"],
         leaf_fault=job["leaf_fault"],
         preemptible=job["preemptible"],

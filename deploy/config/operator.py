@@ -9,7 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 from fleet.core.operator_settings import SettingInvalid, read, setting
 from fleet.core.settings import MemberSettings, RetentionSettings
 from fleet.limits import Limits
-from jobs.core.settings import DispatchSettings, FailoverSettings, SchedulerSettings
+from jobs.core.policies.weights import Weights
+from jobs.core.settings import CycleSettings, DispatchSettings, FailoverSettings, SchedulerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class ProcessSettings:
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
     scheduler: SchedulerSettings
+    cycle: CycleSettings
+    weights: Weights
     dispatch: DispatchSettings
     failover: FailoverSettings
     members: MemberSettings

@@ -249,6 +249,8 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 CONVOY_SCHEDULER = _operator.scheduler
+CONVOY_CYCLE = _operator.cycle
+CONVOY_WEIGHTS = _operator.weights
 CONVOY_DISPATCH = _operator.dispatch
 CONVOY_FAILOVER = _operator.failover
 CONVOY_MEMBERS = _operator.members

@@ -18,6 +18,34 @@ class MemberSettings:
         least=0.5,
         most=3600,
     )
+    probe_timeout_s: float = setting(
+        2.0,
+        "CONVOY_PROBE_TIMEOUT_S",
+        "seconds within which a member must answer a health check; one that is far away may need more",
+        least=0.1,
+        most=60,
+    )
+    watch_lease_s: float = setting(
+        10.0,
+        "CONVOY_WATCH_LEASE_S",
+        "seconds of silence after which a watcher's members are watched by the others",
+        least=3,
+        most=600,
+    )
+    proxy_idle_s: float = setting(
+        60.0,
+        "CONVOY_PROXY_IDLE_S",
+        "seconds of silence after which a request through the member proxy ends",
+        least=1,
+        most=86400,
+    )
+    proxy_stream_idle_s: float = setting(
+        4 * 3600.0,
+        "CONVOY_PROXY_STREAM_IDLE_S",
+        "seconds of silence after which a watch, log or shell through the member proxy ends",
+        least=1,
+        most=7 * 86400,
+    )
     picture_max_age_s: float = setting(
         20.0,
         "CONVOY_PICTURE_MAX_AGE_S",

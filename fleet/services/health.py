@@ -24,7 +24,6 @@ from fleet.services import clusters, member_clients, pictures
 
 log = get_logger(__name__)
 
-TIMEOUT_S = 2.0
 _AT_ONCE = 128
 _HEALTH_PATHS = ("/readyz", "/healthz", "/version")
 """In order of preference. A Kubernetes API server answers 401 at each of them when it refuses our credentials."""
@@ -89,14 +88,14 @@ def _looks(rows: list[Cluster]) -> list[Look]:
         return []
     pool = ThreadPoolExecutor(min(_AT_ONCE, len(rows)))
     futures = [pool.submit(_look_at, row) for row in rows]
-    wait(futures, timeout=TIMEOUT_S * (1 + (len(rows) - 1) // _AT_ONCE) + 0.5)
+    wait(futures, timeout=settings.CONVOY_MEMBERS.probe_timeout_s * (1 + (len(rows) - 1) // _AT_ONCE) + 0.5)
     pool.shutdown(wait=False, cancel_futures=True)
     return [_outcome(future) for future in futures]
 
 
 def _look_at(row: Cluster) -> Look:
     try:
-        client = member_clients.client(row, timeout_s=TIMEOUT_S)
+        client = member_clients.client(row, timeout_s=settings.CONVOY_MEMBERS.probe_timeout_s)
     except MemberDenied as e:
         return Look(False, False, health.CREDENTIALS_UNREADABLE, e.message[:500])
     return look(client)
@@ -105,7 +104,9 @@ def _look_at(row: Cluster) -> Look:
 def _outcome(future: Future[Look]) -> Look:
     if future.done() and not future.cancelled():
         return future.result()
-    return Look(False, False, "ClusterNotReachable", f"no complete answer within {TIMEOUT_S:g} s")
+    return Look(
+        False, False, "ClusterNotReachable", f"no complete answer within {settings.CONVOY_MEMBERS.probe_timeout_s:g} s"
+    )
 
 
 def _judge(rows: Sequence[Cluster], looks: Sequence[Look], now: datetime) -> list[Health]:

@@ -7,6 +7,8 @@ accounts, tunnels into pods and nodes, grants) is refused or an admin's. What an
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from django.conf import settings
+
 from fleet.errors import Forbidden, InvalidInput, NotFound, Unavailable
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
@@ -14,8 +16,6 @@ from fleet.models import Cluster
 from fleet.services import access, member_clients
 
 CONNECT_S = 5.0
-PLAIN_IDLE_S = 60.0
-STREAM_IDLE_S = 4 * 3600.0
 """A followed log may be silent for hours; a member ends its watches itself within one."""
 
 _READS = ("GET",)
@@ -119,7 +119,8 @@ def open_answer(
 ) -> Passing:
     """The member's answer; `Unavailable` names the cluster that gives none, or lets the fleet in no more."""
     target = call.path + (f"?{query}" if query else "")
-    idle_s = STREAM_IDLE_S if lasting else PLAIN_IDLE_S
+    members = settings.CONVOY_MEMBERS
+    idle_s = members.proxy_stream_idle_s if lasting else members.proxy_idle_s
     try:
         client = member_clients.client(cluster, timeout_s=CONNECT_S)
         answer = client.passing(call.method, target, headers, body, idle_s=idle_s)

@@ -68,6 +68,72 @@ class SchedulerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CycleSettings:
+    """One scheduling cycle: how much it places and searches, and when it reserves nodes for a big gang."""
+
+    max_placed: int = setting(
+        250,
+        "CONVOY_MAX_PLACED_PER_CYCLE",
+        "gangs that one cycle places; the rest follows in the next, which comes at once",
+        least=1,
+        most=100_000,
+    )
+    max_preemption_searches: int = setting(
+        50,
+        "CONVOY_MAX_PREEMPTION_SEARCHES",
+        "gangs that one cycle searches preemption targets for: the first in the order of the queues",
+        least=1,
+        most=10_000,
+    )
+    max_alike_preemptors: int = setting(
+        20,
+        "CONVOY_MAX_ALIKE_PREEMPTORS",
+        "gangs of one equivalence class that may preempt in one cycle",
+        least=1,
+        most=10_000,
+    )
+    nomination_s: float = setting(
+        60.0,
+        "CONVOY_NOMINATION_S",
+        "seconds that capacity freed by a preemption stays reserved for the preemptor after the last victim should be gone",
+        least=1,
+        most=_DAY_S,
+    )
+    big_gang_nodes: int = setting(
+        8,
+        "CONVOY_BIG_GANG_NODES",
+        "whole nodes from which on a gang is big; in a cluster of fewer than twice as many, half of its nodes",
+        least=1,
+        most=100_000,
+    )
+    reservation_patience_s: float = setting(
+        300.0,
+        "CONVOY_BIG_GANG_PATIENCE_S",
+        "seconds that a big gang waits before nodes are reserved for it",
+        most=30 * _DAY_S,
+    )
+    estimate_trust_s: float = setting(
+        _DAY_S,
+        "CONVOY_ESTIMATE_TRUST_S",
+        "seconds that a big gang waits before only gangs with a declared run time may be backfilled on its nodes",
+        most=366 * _DAY_S,
+    )
+    unknown_runtime_s: float = setting(
+        3600.0,
+        "CONVOY_UNKNOWN_RUNTIME_S",
+        "seconds that a gang is expected to run whose namespace has no ended job yet and that declares nothing",
+        least=1,
+        most=366 * _DAY_S,
+    )
+    reservation_linger_s: float = setting(
+        60.0,
+        "CONVOY_RESERVATION_LINGER_S",
+        "seconds that reserved nodes stay reserved after they can no longer be planned: an ended job is known before its pods",
+        most=3600,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class DispatchSettings:
     """Sending decisions to members."""
 
@@ -115,6 +181,13 @@ class FailoverSettings:
         600.0,
         "CONVOY_START_TIMEOUT_S",
         "seconds for a member to run all pods of a gang before it is withdrawn and placed elsewhere",
+        least=1,
+        most=30 * _DAY_S,
+    )
+    cool_off_s: float = setting(
+        300.0,
+        "CONVOY_COOL_OFF_S",
+        "seconds that a cluster is excluded for a job after the job's first failure there; doubled by each further one",
         least=1,
         most=30 * _DAY_S,
     )

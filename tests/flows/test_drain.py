@@ -1,16 +1,17 @@
 """A big gang gets its turn although small ones keep coming: nodes are kept for it, and lent to who is gone in time."""
 
+from dataclasses import replace
+
 import pytest
 
-from jobs.core.admission import backfill_policy
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    monkeypatch.setattr(backfill_policy, "PATIENCE", 0.0)
+def impatient(settings):
+    settings.CONVOY_CYCLE = replace(settings.CONVOY_CYCLE, reservation_patience_s=0)
 
 
 def one_node(name: str, duration: str) -> str:

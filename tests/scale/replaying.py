@@ -22,6 +22,7 @@ from jobs.core.policies.propagation import PolicySpec
 from jobs.core.policies.weights import Weights
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
+from jobs.core.settings import CycleSettings
 from tests.jobs.core.placement.cast import APIS, GPU, NOON, gang
 
 WHOLE = 8
@@ -129,9 +130,10 @@ class Cycle:
     yard: Yard
     known: bool
     """Run times are declared; else they are guessed from what has ended."""
+    settings: CycleSettings
 
     def __post_init__(self) -> None:
-        self.scheduler, self.runs = Scheduler(places=self.yard.places), Runs()
+        self.scheduler, self.runs = Scheduler(places=self.yard.places, settings=self.settings), Runs()
         self.policy = PolicySpec()
         self.jobs: dict[int, Job] = {}
 
@@ -169,10 +171,12 @@ class Cycle:
             more = plan.more
 
 
-def fleet(jobs: Sequence[Job], sizes: Mapping[str, int], *, known: bool, tick: Tick) -> Yard:
+def fleet(
+    jobs: Sequence[Job], sizes: Mapping[str, int], *, known: bool, tick: Tick, settings: CycleSettings = CycleSettings()
+) -> Yard:
     """All clusters, one queue in the order of submission; run times known, or guessed from what has ended."""
     yard = Yard(sizes)
-    cycle = Cycle(yard, known)
+    cycle = Cycle(yard, known, settings)
     for _, arrived in moments(yard, jobs):
         for job in yard.leave():
             cycle.ended(job)

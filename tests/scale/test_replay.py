@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.progress import Progress
 
-from jobs.core.admission import backfill_policy
+from jobs.core.settings import CycleSettings
 from tests.scale import replaying
 from tests.scale.replaying import Job, Tick
 
@@ -84,13 +84,11 @@ def test_it_queues_less_than_the_best_known_fleet_rules(
     folder: Path,
     bar: Callable[[int], Tick],
     report: Report,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if variant == "no_drain":
-        monkeypatch.setattr(backfill_policy, "PATIENCE", NEVER)
+    settings = CycleSettings(reservation_patience_s=NEVER) if variant == "no_drain" else CycleSettings()
     jobs, began = replaying.trace(folder), time.process_time()
     sizes = replaying.homes(folder) if name == "F15" else FOUR
-    yard = replaying.fleet(jobs, sizes, known=variant == "known_run_times", tick=bar(len(jobs)))
+    yard = replaying.fleet(jobs, sizes, known=variant == "known_run_times", tick=bar(len(jobs)), settings=settings)
     found, (average, slowest) = replaying.delays(jobs, yard.starts), GOALS[name]
     met = found["avg_queue_s"] < average and (slowest is None or found["p999_queue_s"] < slowest)
     cost = {"misbinds": yard.misbinds, "cpu_s": round(time.process_time() - began, 1)}

@@ -3,9 +3,9 @@
 The product as ``up`` starts it: simulated members, watcher, broker, worker, SQLite. Both moments are seen from outside, on the
 member's own API by watches of the benchmark's own: a gang's last pod has succeeded; another gang's job is there. All gangs are
 alike and every cluster is full, so that the n-th end in a member makes room for the n-th job created after it was full. They
-are in a queue of the demo's that has room for all of them. Result in ``.convoy/bench/wakeup.json``.
+wait in a queue with room for all of them, in a tree that replaces the demo's. Result in ``.convoy/bench/wakeup.json``.
 
-``one-at-a-time``: the same two moments in the demo's queue of which one job at a time may run (``max-jobs: 1``).
+``one-at-a-time``: the same two moments in a queue of which one job at a time may run (``max-jobs: 1``).
 """
 
 import json
@@ -43,6 +43,19 @@ spec:
   pytorchReplicaSpecs:
     Master: {{replicas: 1, template: &pod {{metadata: {{annotations: {{convoy.dev/duration: {1}s}}}}, spec: {{containers: [
       {{name: pytorch, image: example.com/train, resources: {{limits: {{nvidia.com/gpu: 2, cpu: 100m}}}}}}]}}}}}}
+"""
+TREE = """
+apiVersion: scheduling.sigs.k8s.io/v1beta1
+kind: ElasticQuotaTree
+metadata: {name: elasticquotatree, namespace: kube-system}
+spec:
+  root:
+    name: root
+    max: {nvidia.com/gpu: 10000}
+    min: {nvidia.com/gpu: 10000}
+    children:
+      - {name: roomy, max: {nvidia.com/gpu: 10000}}
+      - {name: one-by-one, max: {nvidia.com/gpu: 10000, kube-queue/max-jobs: 1}, namespaces: [default]}
 """
 
 
@@ -82,7 +95,8 @@ class Seen:
 
 
 @pytest.fixture
-def product(tmp_path: Path) -> Iterator[Product]:
+def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
+    monkeypatch.setenv("CONVOY_DEMO_LIFE", "off")
     made = Product(tmp_path / "home")
     started = made.manage("up", "--detach")
     assert started.returncode == 0, started.stdout + started.stderr
@@ -104,9 +118,10 @@ def test_freed_capacity_is_used_within_a_quarter_of_a_second(
     rng = random.Random(4)  # noqa: S311
     slots = room(api)
     for start in range(0, WAITING + FREED + 3 * sum(slots.values()), 200):
-        text = "---".join(GANG.format(i, rng.randint(*SECONDS), "child-1") for i in range(start, start + 200))
+        text = "---".join(GANG.format(i, rng.randint(*SECONDS), "roomy") for i in range(start, start + 200))
         api.post("apply", content=text).raise_for_status()
     # those who end before everybody has been submitted say nothing: what is counted begins when all is quiet
+    assert not api.get("jobs/", params={"reason": "NoQuotaForNamespace", "page_size": 1}).json()["count"]
     wait(lambda: sum(len(each.freed) for each in members.values()) >= 2 * sum(slots.values()), 600)
     began = {name: len(each.freed) for name, each in members.items()}
     wait(lambda: sum(len(e.freed) - began[n] for n, e in members.items()) >= FREED, 600)
@@ -125,7 +140,7 @@ def test_the_next_of_a_queue_for_one_job_starts_within_a_quarter_of_a_second_and
     product: Product, report: Callable[[str, dict[str, Any]], None]
 ) -> None:
     api, members = emptied(product)
-    text = "---".join(GANG.format(i, 1, "child-2") for i in range(ONE_BY_ONE))
+    text = "---".join(GANG.format(i, 1, "one-by-one") for i in range(ONE_BY_ONE))
     api.post("apply", content=text).raise_for_status()
     wait(lambda: sum(len(each.freed) for each in members.values()) >= ONE_BY_ONE, 300)
     created = sorted(at for each in members.values() for at in each.created)
@@ -147,6 +162,7 @@ def emptied(product: Product) -> tuple[httpx.Client, dict[str, Seen]]:
     files = sorted((product.home.path / "simulator").glob("*.kubeconfig"))
     members = {file.stem: Seen(MemberClient(read(file.read_text()))) for file in files}
     wait(lambda: not any(each.client.list(PODS)["items"] for each in members.values()), 60)
+    api.post("apply", content=TREE).raise_for_status()
     for each in members.values():
         each.follow()
     return api, members

@@ -1,10 +1,10 @@
 """Which watcher process watches which member: one lease a member.
 
-A lease is held by the watcher it names for as long as that watcher's heartbeat is younger than `TERM`. All watchers read
-the same rows and compute the same quotas (`fleet.core.sharding`): each gives back what it owns above its quota, and takes
-free leases up to it. Taking a lease raises its epoch. What a watch writes is conditional on the epoch under which it was
-started, in the same transaction (`fence`), so that a watcher that was paused for longer than the term writes nothing once
-another one has its members.
+A lease is held by the watcher it names for as long as that watcher's heartbeat is younger than the term
+(`CONVOY_WATCH_LEASE_S`). All watchers read the same rows and compute the same quotas (`fleet.core.sharding`): each gives back
+what it owns above its quota, and takes free leases up to it. Taking a lease raises its epoch. What a watch writes is
+conditional on the epoch under which it was started, in the same transaction (`fence`), so that a watcher that was paused for
+longer than the term writes nothing once another one has its members.
 """
 
 import os
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 from structlog import get_logger
 
@@ -25,8 +26,6 @@ from fleet.models import Cluster, Heartbeat, Lease
 log = get_logger(__name__)
 
 ROLE = "watcher"
-TERM = timedelta(seconds=10)
-"""A watcher that has been silent for longer loses its members to the others."""
 _PREFIX = "watch/"
 
 Epochs = dict[int, int]
@@ -123,7 +122,8 @@ def _name(cluster_uid: UUID) -> str:
 
 
 def _live_watchers(now: datetime) -> set[str]:
-    return set(Heartbeat.objects.filter(role=ROLE, at__gte=now - TERM).values_list("instance", flat=True))
+    term = timedelta(seconds=settings.CONVOY_MEMBERS.watch_lease_s)
+    return set(Heartbeat.objects.filter(role=ROLE, at__gte=now - term).values_list("instance", flat=True))
 
 
 def _leases(names: Collection[str]) -> dict[str, Lease]:

@@ -11,15 +11,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-BIG = 8
-"""Whole nodes from which on a gang is big: smaller ones find room often enough without nodes being kept for them."""
-PATIENCE = 300.0
-"""Nothing is kept for a gang that has waited less: most find room by themselves."""
-TRUST = 86400.0
-"""A gang that has waited longer lets nobody onto its nodes whose run time is only guessed."""
-UNKNOWN = 3600.0
-"""Expected of somebody's very first job."""
-OVERDUE = 60.0
+from jobs.core.settings import CycleSettings
+
+OVERDUE_S = 60.0
 """A run that has outlasted its guess is expected to go on this long and half as long again as it ran."""
 ANNOTATION = "convoy.dev/duration"
 """How long a pod runs, as whoever submits it declares it."""
@@ -45,6 +39,8 @@ class ReservedNodes:
 class RuntimeEstimates:
     """How long a job will run: as long as its owner's last one with as many devices, else as the owner's last one."""
 
+    unknown_s: float = CycleSettings().unknown_runtime_s
+    """Expected of an owner's first job."""
     _last: dict[tuple[Hashable, int], float] = field(default_factory=dict)
     _any: dict[Hashable, float] = field(default_factory=dict)
 
@@ -52,18 +48,21 @@ class RuntimeEstimates:
         self._last[owner, devices] = self._any[owner] = ran
 
     def of(self, owner: Hashable, devices: int) -> float:
-        return self._last.get((owner, devices), self._any.get(owner, UNKNOWN))
+        return self._last.get((owner, devices), self._any.get(owner, self.unknown_s))
 
 
 def ends(started: float, lasts: float, now: float) -> float:
     """When a running job is expected to be gone."""
     ran = now - started
-    return started + lasts if lasts > ran else now + ran / 2 + OVERDUE
+    return started + lasts if lasts > ran else now + ran / 2 + OVERDUE_S
 
 
-def is_big(nodes: float, largest: int) -> bool:
-    """Whether a gang of so many whole nodes is one to keep nodes for, where the largest cluster has so many."""
-    return nodes >= min(BIG, max(largest / 2, 1))
+def is_big(nodes: float, largest: int, big: int) -> bool:
+    """Whether a gang of ``nodes`` whole nodes is one to reserve nodes for, where the largest cluster has ``largest`` nodes.
+
+    Smaller gangs than ``big`` nodes find room often enough without a reservation.
+    """
+    return nodes >= min(big, max(largest / 2, 1))
 
 
 def declared(template: Mapping[str, Any]) -> float | None:

@@ -18,16 +18,13 @@ from jobs.core.gang.types import Gang, Promise, Runner
 from quotas.core.admission import Refused
 from quotas.core.order import Unit
 
-NOMINATED_FOR = timedelta(minutes=1)
-"""How long after its time to leave what a victim gave back is kept for a claimant that has not taken it yet."""
-
 
 def nominees_of(
-    waiting: Mapping[int, Gang], leaving: Iterable[Runner], left: Iterable[Runner], now: datetime
+    waiting: Mapping[int, Gang], leaving: Iterable[Runner], left: Iterable[Runner], now: datetime, kept_for: timedelta
 ) -> set[int]:
-    """The waiting jobs that somebody leaves for, or has left for just now."""
+    """The waiting jobs that running gangs are preempted for, or were within ``kept_for``."""
     left = list(left)
-    kept = [each for each in left if each.until and now < each.until + NOMINATED_FOR]
+    kept = [each for each in left if each.until and now < each.until + kept_for]
     awaited = {each.leaves_for for each in _standing((*leaving, *kept), left)}
     return {job for job in awaited if job in waiting and waiting[job].asks_quota}
 

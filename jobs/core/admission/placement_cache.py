@@ -18,6 +18,7 @@ from jobs.core.gang.types import Gang, Promise, Runner
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.explaining import explain
 from jobs.core.placement.types import Assignment, Member, NodeFacts
+from jobs.core.policies.weights import Weights
 from jobs.core.reasons import Code, Verdict
 
 Shape = Hashable
@@ -41,8 +42,8 @@ class Reservation:
 class PlacementCache:
     """Everything by name; a promise by its key."""
 
-    def __init__(self, sites: Iterable[Site] = ()) -> None:
-        self.engine = Engine()
+    def __init__(self, sites: Iterable[Site] = (), weights: Weights | None = None) -> None:
+        self.engine = Engine(weights)
         self.promises: dict[Hashable, Promise] = {}
         self.kept: Reservation | None = None
         self._beside = False

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from jobs.core.gang.types import Gang, Promise, Runner
 from jobs.core.placement.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, NodeFacts
+from jobs.core.policies.weights import Weights
+from jobs.core.settings import CycleSettings
 from quotas.core.ledger import Ledger
 
 Vector = NDArray[np.int64]
@@ -64,3 +66,6 @@ class World:
     """Recent failures by cluster, faded by time."""
     usual: Usual = ()
     """The usual mix of pods, by which nodes are chosen; empty: not known."""
+    settings: CycleSettings = field(default_factory=CycleSettings)
+    weights: Weights = field(default_factory=Weights)
+    """Of the score, where a gang's policy states none."""

@@ -42,8 +42,6 @@ BLAMED = frozenset({Outcome.FAILED, Outcome.REFUSED})
 NOT_THE_CLUSTERS = frozenset({Cause.CODE_ERROR, Cause.OUT_OF_MEMORY})
 """Causes that say nothing about the cluster where the attempt ran."""
 
-COOL_OFF = timedelta(minutes=5)
-"""How long a cluster is excluded for a job after its first failure there; doubled by each further one."""
 _DAY = timedelta(days=1)
 _MOST_DOUBLINGS = 8
 
@@ -53,7 +51,8 @@ class FailureClass:
     """Failures that count together: how many end the job, and how long their cluster is excluded."""
 
     name: str
-    cool_off: timedelta
+    cool_off: timedelta | None
+    """How long its cluster is excluded after the first; None: as long as the operator says."""
     free: int = 0
     """So many on one cluster exclude it not yet."""
     budgets: int = 1
@@ -62,14 +61,14 @@ class FailureClass:
     """Only those count that are no older than this before the latest; None: all."""
 
 
-APPLICATION = FailureClass("failed", COOL_OFF)
+APPLICATION = FailureClass("failed", None)
 """The job itself failed, or a member refused it."""
 REMOVED = FailureClass("lost its copy to a deletion in its cluster", timedelta(seconds=30), free=1, window=_DAY)
 INFRASTRUCTURE = FailureClass("lost its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 NODES = FailureClass("lost its nodes", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 EVICTED = FailureClass("was evicted in its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
-CODE_ERROR = FailureClass("failed by an error of its own program", COOL_OFF)
-OUT_OF_MEMORY = FailureClass("ran out of memory", COOL_OFF)
+CODE_ERROR = FailureClass("failed by an error of its own program", None)
+OUT_OF_MEMORY = FailureClass("ran out of memory", None)
 _CLASS_OF: Mapping[str, FailureClass] = {
     **dict.fromkeys(BLAMED, APPLICATION),
     Outcome.VANISHED: REMOVED,
@@ -105,8 +104,8 @@ class Past:
     """Of class `Cause`, where the attempt failed and that is known."""
 
 
-def excluded_until(past: Sequence[Past]) -> dict[str, datetime]:
-    """Until when each cluster is out of the question for a job with this history."""
+def excluded_until(past: Sequence[Past], cool_off: timedelta) -> dict[str, datetime]:
+    """Until when each cluster is excluded for a job with this history: for ``cool_off`` after its own first failure there."""
     failures: dict[tuple[str, FailureClass], list[datetime]] = {}
     for attempt in past:
         if kind := _class_of(attempt):
@@ -115,7 +114,7 @@ def excluded_until(past: Sequence[Past]) -> dict[str, datetime]:
     for (cluster, kind), ends in failures.items():
         doublings = len(_counting(ends, kind)) - kind.free - 1
         if doublings >= 0:
-            end = max(ends) + kind.cool_off * 2 ** min(doublings, _MOST_DOUBLINGS)
+            end = max(ends) + (kind.cool_off or cool_off) * 2 ** min(doublings, _MOST_DOUBLINGS)
             until[cluster] = max(end, until.get(cluster, end))
     return until
 

@@ -6,6 +6,7 @@ Equal fleets and equal gangs give equal plans, whatever happened before.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -253,8 +254,9 @@ class Engine:
         return scoring.parts(self.fleet, gang, candidates, self.standing, cheapness=cheapness, data=data)
 
     def weights_of(self, gang: Gang) -> Weights:
-        """Those its policy states, else the engine's."""
-        return (gang.policy.score_weights if gang.policy else None) or self.weights
+        """Those its policy states; the engine's for the other parts of the score."""
+        stated = gang.policy.score_weights if gang.policy else ()
+        return replace(self.weights, **dict(stated)) if stated else self.weights
 
     @property
     def standing(self) -> Standing:

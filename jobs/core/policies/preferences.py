@@ -6,17 +6,16 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields
 
 from fleet.kube import names
 from jobs.core.manifest_fields import Faults
-from jobs.core.policies.weights import Weights
+from jobs.core.policies.weights import MAX_WEIGHT, Weights
 
 DATA = "convoy.dev/data"
 WEIGHTS = "convoy.dev/score-weights"
 PARTS = tuple(part.name for part in fields(Weights))
 _MOST_LABELS = 32
-_MOST_WEIGHT = 1000.0
 
 Labels = frozenset[tuple[str, str]]
 
@@ -36,8 +35,8 @@ def data(annotations: object, faults: Faults) -> Labels:
     return frozenset(pairs)
 
 
-def weights(annotations: object, faults: Faults) -> Weights | None:
-    """The weights of a policy; None when it names none."""
+def weights(annotations: object, faults: Faults) -> tuple[tuple[str, float], ...]:
+    """The weights that a policy states, by part; the parts it does not name keep the operator's."""
     path = f"metadata.annotations.{WEIGHTS}"
     stated: dict[str, float] = {}
     for entry in _entries(annotations, WEIGHTS):
@@ -45,16 +44,15 @@ def weights(annotations: object, faults: Faults) -> Weights | None:
         if name not in PARTS:
             faults.add(path, f"{name[:40]!r} is no part of the score; known are {', '.join(PARTS)}")
         elif (weight := _weight(text)) is None:
-            faults.add(path, f"the weight of {name} must be a number from 0 to {_MOST_WEIGHT:g}, not {text[:40]!r}")
+            faults.add(path, f"the weight of {name} must be a number from 0 to {MAX_WEIGHT:g}, not {text[:40]!r}")
         elif name in stated:
             faults.add(path, f"names {name} twice")
         else:
             stated[name] = weight
-    found = replace(Weights(), **stated)
-    if stated and not any(getattr(found, name) for name in PARTS):
+    if stated and not any((asdict(Weights()) | stated).values()):
         faults.add(path, "must leave at least one weight above 0")
-        return None
-    return found if stated else None
+        return ()
+    return tuple(stated.items())
 
 
 def _entries(annotations: object, key: str) -> list[str]:
@@ -67,4 +65,4 @@ def _weight(text: str) -> float | None:
         weight = float(text)
     except ValueError:
         return None
-    return weight if math.isfinite(weight) and 0 <= weight <= _MOST_WEIGHT else None
+    return weight if math.isfinite(weight) and 0 <= weight <= MAX_WEIGHT else None

@@ -18,7 +18,6 @@ from jobs.core.failover.causes import BUDGETED, Cause
 from jobs.core.failover.rules import PurgeMode
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement, preferences
-from jobs.core.policies.weights import Weights
 from jobs.core.taints import Toleration
 
 GROUPS = ("policy.one.alibabacloud.com/v1alpha1", "policy.karmada.io/v1alpha1")
@@ -106,7 +105,7 @@ class PolicySpec:
     overwrite: bool = False
     fit: str = ""
     """How gangs are fitted wherever they go; empty: as each cluster says."""
-    score_weights: Weights | None = None
+    score_weights: tuple[tuple[str, float], ...] = ()
     """How clusters that fit are ranked; None: by the default weights."""
     max_attempts: int | None = None
     """How many failures end a job; None: as many as the fleet says."""

@@ -15,7 +15,7 @@ from jobs.core.gang.types import Runner
 from jobs.core.preemption import planner
 from jobs.core.preemption.planner import Eviction, PreemptionPlan, Withdrawal
 from jobs.core.scheduling.backfill_reservation import Runs, no_runs
-from jobs.core.scheduling.scheduler import AT_ONCE, Scheduler
+from jobs.core.scheduling.scheduler import Scheduler
 
 ROUNDS = 8
 """How often one cycle places anew. After that its placements stand, so that whatever happens every cycle comes to an end."""
@@ -36,7 +36,7 @@ def settle(
     for _ in range(ROUNDS):
         preemption = plan_preemption(plan)
         evictions += preemption.taken
-        if not preemption.withdrawn and (len(plan.placed) >= AT_ONCE or not planner.lends(scheduler, plan)):
+        if not preemption.withdrawn and (scheduler.is_full(plan) or not planner.lends(scheduler, plan)):
             break
         _withdraw(scheduler, preemption.withdrawn, now)
         scheduler.leaving |= {each.runner.job_id: _leaving(each, now) for each in preemption.taken}

@@ -21,10 +21,6 @@ from quotas.core import admission, reclaim
 from quotas.core.ledger import Ledger
 from quotas.core.reclaim import Running, Victim
 
-SEARCHES = 50
-"""How many claimants may look for victims in one cycle: the ones first in line; the others are looked at in the next."""
-
-
 Costs = Callable[[], Mapping[int, Loss]]
 """What stopping each of the runners would cost, by job, where that is known."""
 
@@ -171,7 +167,9 @@ class _Play:
             if self._content(gang):
                 self._served.add(line)
                 self.made.content[gang.job_id] = [r for r in self.leaving if r.leaves_for == gang.job_id]
-            elif self.searches < SEARCHES and not self.scheduler.has_no_targets(gang.job_id):
+            elif self.searches < self.scheduler.settings.max_preemption_searches and not self.scheduler.has_no_targets(
+                gang.job_id
+            ):
                 self.searches += 1
                 self._search(gang, line)
         self.made.no_targets = [job for line, job in self._without_targets.items() if line not in self._served]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import islice
 
-from jobs.core.admission import admission_pass, backfill_policy
+from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Spot
@@ -12,6 +12,7 @@ from jobs.core.gang.types import Gang
 from jobs.core.scheduling import backfill_reservation
 from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.core.scheduling.waiting import Waiting
+from jobs.core.settings import CycleSettings
 
 _MAX_RESERVED_FOR = 20
 """How many big gangs are considered for one that nodes can be reserved for."""
@@ -19,8 +20,8 @@ _MAX_ALIKE = 20
 
 
 class BackfillPass:
-    def __init__(self, waiting: Waiting, places: PlacementCache) -> None:
-        self._waiting, self._places = waiting, places
+    def __init__(self, waiting: Waiting, places: PlacementCache, settings: CycleSettings) -> None:
+        self._waiting, self._places, self._settings = waiting, places, settings
         self._runs = Runs()
         """Running gangs and run times, loaded when a big gang has waited long enough."""
 
@@ -30,7 +31,7 @@ class BackfillPass:
         for gang in self._starving(now):
             self._runs = self._runs if self._runs.by_job else load_runs()
             only = self._waiting.clusters(gang.leaf)
-            reservation = backfill_reservation.plan(self._places, gang, only, self._runs, now)
+            reservation = backfill_reservation.plan(self._places, gang, only, self._runs, now, self._settings)
             if reservation is not None:
                 break
         self._places.keep(reservation)
@@ -40,7 +41,7 @@ class BackfillPass:
 
         They are offered in the quota's order with all others: what they are promised must not be lent to the big gang first.
         """
-        kept, quota = self._places.kept, self._waiting.quota
+        kept, quota, trust_s = self._places.kept, self._waiting.quota, self._settings.estimate_trust_s
         if kept is None:
             return []
         gangs, at, runs = self._waiting.gangs, now.timestamp(), self._runs
@@ -50,7 +51,7 @@ class BackfillPass:
             for group in infeasible
             if group.members[0][1] != kept.gang.job_id
             for job in self._waiting.heads(group, most)
-            if backfill_reservation.might_use(kept, gangs[job], runs, at, quota)
+            if backfill_reservation.might_use(kept, gangs[job], runs, at, quota, trust_s)
         ]
 
     def find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Spot | None:
@@ -58,7 +59,8 @@ class BackfillPass:
         kept = self._places.kept
         if kept is None:
             return None
-        if not backfill_reservation.may_use(kept, gang, self._runs, now.timestamp(), self._waiting.quota):
+        trust_s = self._settings.estimate_trust_s
+        if not backfill_reservation.may_use(kept, gang, self._runs, now.timestamp(), self._waiting.quota, trust_s):
             return None
         return self._places.find_backfill(group.key[1], gang, group.only, now)
 
@@ -72,8 +74,8 @@ class BackfillPass:
     def _starving(self, now: datetime) -> Iterable[Gang]:
         """The first big gangs that have waited long and that the quota admits, in their order."""
         waiting, classes = self._waiting, self._waiting.classes
-        big = backfill_reservation.bigness(self._places.engine)
-        jobs = classes.long(now - timedelta(seconds=backfill_policy.PATIENCE), _MAX_ALIKE, *big)
+        big = backfill_reservation.bigness(self._places.engine, self._settings.big_gang_nodes)
+        jobs = classes.long(now - timedelta(seconds=self._settings.reservation_patience_s), _MAX_ALIKE, *big)
         for job in islice((job for job in jobs if waiting.gangs[job].division is None), _MAX_RESERVED_FOR):
             gang, leaf = waiting.gangs[job], waiting.class_of(job).leaf
             if job in waiting.nominees or (waiting.blocks(leaf) and job != classes.first(leaf)):

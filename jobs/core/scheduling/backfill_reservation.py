@@ -25,12 +25,11 @@ from jobs.core.placement.node_selection import Group
 from jobs.core.placement.node_states import Vector, minus
 from jobs.core.placement.types import Mode
 from jobs.core.reasons import Amounts
+from jobs.core.settings import CycleSettings
 from quotas.core import admission
 
 LOOKED_AT = 50_000
 """Nodes looked at a second: in a fleet with more of them what is kept stays so for longer, before it is planned anew."""
-LINGER = timedelta(minutes=1)
-"""What cannot be planned any longer is kept on so long: a job that ends is forgotten before its pods."""
 Slots = tuple[int, ...]
 """How many pods of each group fit."""
 
@@ -81,17 +80,20 @@ def owner(gang: Gang) -> Hashable:
     return gang.name.partition("/")[0]
 
 
-def lets(kept: Reservation, gang: Gang, runs: Runs, now: float) -> bool:
-    """Whether it may use the nodes that are kept for another: it comes first anyway, or is gone in time."""
+def lets(kept: Reservation, gang: Gang, runs: Runs, now: float, trust_s: float) -> bool:
+    """Whether it may use the nodes that are reserved for another: it comes first anyway, or is gone in time.
+
+    Only a declared run time counts once the other has waited for ``trust_s`` seconds.
+    """
     if gang.priority > kept.gang.priority:
         return True
-    trusted = gang.lasts is not None or now - kept.gang.queued_at.timestamp() < backfill_policy.TRUST
+    trusted = gang.lasts is not None or now - kept.gang.queued_at.timestamp() < trust_s
     return trusted and kept.drain.lets(runs.lasts(gang), now)
 
 
-def may_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
+def may_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None, trust_s: float) -> bool:
     """Whether it may use the nodes: it was promised what the big gang would only borrow, or `lets` it."""
-    return is_promised_before(kept, gang, quota) or lets(kept, gang, runs, now)
+    return is_promised_before(kept, gang, quota) or lets(kept, gang, runs, now, trust_s)
 
 
 def is_promised_before(kept: Reservation, gang: Gang, quota: Quota | None) -> bool:
@@ -100,22 +102,22 @@ def is_promised_before(kept: Reservation, gang: Gang, quota: Quota | None) -> bo
     return promised is not None and admission.comes_before(promised.ledger, gang.charge, kept.gang.charge)
 
 
-def might_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None) -> bool:
+def might_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None, trust_s: float) -> bool:
     """Whether it may use the nodes now, or once others that are placed before the big gang have made that one a borrower."""
     promised = _under_one_quota(kept, gang, quota)
     before = promised is not None and admission.is_within_beside(promised.ledger, gang.charge, kept.gang.charge)
-    return before or lets(kept, gang, runs, now)
+    return before or lets(kept, gang, runs, now, trust_s)
 
 
 def _under_one_quota(kept: Reservation, gang: Gang, quota: Quota | None) -> Quota | None:
     return quota if gang.asks_quota and kept.gang.asks_quota else None
 
 
-def bigness(engine: Engine) -> tuple[Hashable, Callable[[Demand], bool]]:
+def bigness(engine: Engine, big: int) -> tuple[Hashable, Callable[[Demand], bool]]:
     """Whether a demand needs so many whole nodes that it would not find them by itself; true as long as the first stays."""
     largest = max((len(site.base) for site in engine.fleet.sites.values()), default=0)
     stays = (largest, len(engine.fleet.states.classes))
-    return stays, lambda demand: backfill_policy.is_big(_whole_nodes(engine, demand), largest)
+    return stays, lambda demand: backfill_policy.is_big(_whole_nodes(engine, demand), largest, big)
 
 
 def _whole_nodes(engine: Engine, demand: Demand) -> float:
@@ -142,14 +144,19 @@ def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
     return max(min(fits, 1) if group.shape.lone else fits, 0)
 
 
-def plan(places: PlacementCache, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime) -> Reservation | None:
+def plan(
+    places: PlacementCache, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime, settings: CycleSettings
+) -> Reservation | None:
     """What is to be kept for it: the nodes that are whole first, of the cluster where enough of them are."""
     kept, nodes = places.kept, sum(len(site.base) for site in places.engine.fleet.sites.values())
     age = now - kept.planned if kept and kept.gang == gang else None
     if age is not None and timedelta() <= age < timedelta(seconds=nodes / LOOKED_AT):
         return kept
-    found = _Plan(places, runs, now.timestamp()).best(gang, only, now)
-    return kept if found is None and age is not None and timedelta() <= age < LINGER else found
+    found, linger = (
+        _Plan(places, runs, now.timestamp()).best(gang, only, now),
+        timedelta(seconds=settings.reservation_linger_s),
+    )
+    return kept if found is None and age is not None and timedelta() <= age < linger else found
 
 
 class _Plan:
@@ -165,7 +172,7 @@ class _Plan:
                 self.leave[run.cluster][node].update(request)
                 self._stays(run.cluster, (node,), end)
         for key, promise in places.promises.items():
-            end = ends[key][1] if key in ends else now + backfill_policy.UNKNOWN
+            end = ends[key][1] if key in ends else now + runs.estimates.unknown_s
             for _, names in promise.nodes:
                 self._stays(promise.cluster, names, end)
 

@@ -9,13 +9,13 @@ what the clusters say. What is remembered of refusals, reported as reasons and r
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.admission_pass import AdmissionPass, unit_of
 from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.admission.inadmissible import held_back
-from jobs.core.admission.nominations import NOMINATED_FOR, Nominations, nominees_of
+from jobs.core.admission.nominations import Nominations, nominees_of
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed, Plan, Spot
 from jobs.core.admission.snapshot import Quota, World
@@ -25,19 +25,18 @@ from jobs.core.scheduling.backfill_reservation import Runs, no_runs
 from jobs.core.scheduling.reason_reporter import ReasonReporter
 from jobs.core.scheduling.refusal_index import RefusalIndex
 from jobs.core.scheduling.waiting import Waiting
+from jobs.core.settings import CycleSettings
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 
-AT_ONCE = 250
-"""How many gangs one plan places, and how many of a class are offered for it."""
-ALIKE = 20
-"""How many gangs of a class may preempt in one cycle; the next ones may in the next."""
-
 
 class Scheduler:
-    def __init__(self, quota: Quota | None = None, places: PlacementCache | None = None) -> None:
+    def __init__(
+        self, quota: Quota | None = None, places: PlacementCache | None = None, settings: CycleSettings | None = None
+    ) -> None:
         self.quota = quota
         self.places = places or PlacementCache()
+        self.settings = settings or CycleSettings()
         self.charges: dict[int, Charge] = {}
         self.leaving: dict[int, Runner] = {}
         """Gangs that are being preempted."""
@@ -50,14 +49,14 @@ class Scheduler:
         self._classes = self._waiting.classes
         self._refusals = RefusalIndex(self._waiting)
         self._reasons = ReasonReporter(self._waiting, self._refusals, self.places)
-        self._backfill = BackfillPass(self._waiting, self.places)
+        self._backfill = BackfillPass(self._waiting, self.places, self.settings)
         self._preemption_epoch = 0
         """Incremented by every event that could make a failed search for preemption targets succeed."""
 
     @classmethod
     def of(cls, world: World) -> "Scheduler":
         """A scheduler with everything in the snapshot. It does not release charges that the ledger already had."""
-        scheduler = cls(world.quota, PlacementCache(world.sites))
+        scheduler = cls(world.quota, PlacementCache(world.sites, world.weights), world.settings)
         scheduler.places.engine.set_failures(world.failures)
         scheduler.places.engine.expect(world.usual)
         scheduler.leaving = {runner.job_id: runner for runner in world.leaving}
@@ -130,6 +129,10 @@ class Scheduler:
     def unit(self, job: int) -> Unit:
         return self._classes.unit[job]
 
+    def is_full(self, plan: Plan) -> bool:
+        """Whether a cycle places no more than the plan does."""
+        return len(plan.placed) >= self.settings.max_placed
+
     def comes_before_kept(self, gang: Gang) -> bool:
         """Whether the gang may have the nodes that are reserved for a big gang, by the quota or as a nominee."""
         return self._backfill.comes_before(gang)
@@ -191,10 +194,11 @@ class Scheduler:
             self._refusals.reopen(group)
 
     def _renew_nominees(self, now: datetime) -> None:
+        kept_for = timedelta(seconds=self.settings.nomination_s)
         self.withdrawn = {
-            job: runner for job, runner in self.withdrawn.items() if runner.until and now < runner.until + NOMINATED_FOR
+            job: runner for job, runner in self.withdrawn.items() if runner.until and now < runner.until + kept_for
         }
-        nominees = nominees_of(self.gangs, self.leaving.values(), self._departed(), now)
+        nominees = nominees_of(self.gangs, self.leaving.values(), self._departed(), now, kept_for)
         changed = nominees ^ self._waiting.nominees
         self._waiting.nominees = nominees
         for job in changed & self.gangs.keys():
@@ -230,11 +234,11 @@ class Scheduler:
             nominations.restore_own_reservation(gang)
 
     def _place_in_order(self, plan: Plan, nominations: Nominations, now: datetime) -> None:
-        jobs = [*self._offered(), *self._backfill.candidates(now, AT_ONCE)]
+        jobs = [*self._offered(), *self._backfill.candidates(now, self.settings.max_placed)]
         asking = [self._classes.unit[job] for job in jobs if self._classes.of[job].leaf]
         free = [self._classes.unit[job] for job in jobs if not self._classes.of[job].leaf]
         admission = AdmissionPass(self.quota.ledger if self.quota else None, asking, free)
-        while len(plan.placed) < AT_ONCE and (unit := admission.next()) is not None:
+        while not self.is_full(plan) and (unit := admission.next()) is not None:
             gang, group = self.gangs[int(unit.id)], self._classes.of[int(unit.id)]
             refusal = admission.ask() or nominations.check(unit, gang)
             if refusal is not None:
@@ -288,14 +292,15 @@ class Scheduler:
         if not self._waiting.blocks(leaf):
             groups = [g for g in self._classes.by_leaf.get(leaf, {}).values() if g in self._refusals.undecided]
             ledger = self.quota.ledger if self.quota else None
+            most = self.settings.max_placed
             return [
                 job
                 for group in groups
-                for _, job in group.members[: admission_pass.max_candidates(ledger, group.sample, AT_ONCE)]
+                for _, job in group.members[: admission_pass.max_candidates(ledger, group.sample, most)]
             ]
         jobs: list[int] = []
         for _, job in self._classes.in_order(leaf):
-            if self._classes.of[job].refused or len(jobs) == AT_ONCE:
+            if self._classes.of[job].refused or len(jobs) == self.settings.max_placed:
                 break
             jobs.append(job)
         return jobs
@@ -309,7 +314,8 @@ class Scheduler:
             for group in self._classes.by_key.values()
             if group.hopeless != self._preemption_epoch and self._may_preempt(group)
         ]
-        return self._waiting.gangs_of(job for group in groups for job in self._waiting.heads(group, ALIKE))
+        alike = self.settings.max_alike_preemptors
+        return self._waiting.gangs_of(job for group in groups for job in self._waiting.heads(group, alike))
 
     def _may_preempt(self, group: EquivalenceClass) -> bool:
         if group.refusal is None or self.quota is None:

@@ -137,7 +137,7 @@ class SchedulerCache:
         charges = {pk: Charge(leaf, amounts or {}, preemptible) for pk, _, leaf, amounts, preemptible in charged}
         found = snapshot.load_quota(charges.values())
         self._topology, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
-        scheduler = Scheduler(found, PlacementCache(sites))
+        scheduler = Scheduler(found, PlacementCache(sites, settings.CONVOY_WEIGHTS), settings.CONVOY_CYCLE)
         scheduler.places.engine.expect(snapshot.usual_pods())
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
         if found:

@@ -9,10 +9,12 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import QuerySet, Subquery
 
 from fleet.models import Pod
 from jobs import snapshot
+from jobs.core.admission.backfill_policy import RuntimeEstimates
 from jobs.core.division import shares
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.models import Job
@@ -36,7 +38,7 @@ _HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
 
 
 def load() -> Runs:
-    found = Runs()
+    found = Runs(estimates=RuntimeEstimates(settings.CONVOY_CYCLE.unknown_runtime_s))
     ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
     latest = ended.order_by("-finished_at", "-pk").values_list(*_RAN)[:_ENDED]
     for row in reversed(latest):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from jobs import snapshot
@@ -54,7 +55,11 @@ def of(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> Pre
         sites = snapshot.load_sites()
         quota = snapshot.load_quota()
         transaction.set_rollback(True)
-    plan = cycle.run(World(gangs, sites, quota), now) if gangs else cycle.Plan()
+    plan = (
+        cycle.run(World(gangs, sites, quota, settings=settings.CONVOY_CYCLE, weights=settings.CONVOY_WEIGHTS), now)
+        if gangs
+        else cycle.Plan()
+    )
     jobs = [_outlook(each, rows[each.uid], gangs, plan) for each in applied if each.uid in rows]
     return Preview(applied, jobs, waiting)
 

@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from fleet import consumers, events, journal
+from fleet.limits import Limits
 from fleet.models import Token
 from fleet.services import access
 from tests.support.between import after_each_look_at
@@ -128,7 +129,7 @@ def test_it_hangs_up_when_the_token_is_revoked(port, admin, monkeypatch):
 
 
 def test_it_counts_the_sockets_of_one_user(port, admin):
-    lines = [listen(port, admin) for _ in range(consumers.SOCKETS_PER_USER)]
+    lines = [listen(port, admin) for _ in range(Limits().sockets)]
     assert code_of(port, admin) == 4429
     for line in lines:
         line.close()

@@ -12,6 +12,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.core import marks
+from fleet.core.settings import MemberSettings
 from fleet.kube.resources import NODES
 from fleet.member.watching import Reflector
 from fleet.models import Cluster, Lease, Node, Pod
@@ -24,7 +25,7 @@ from tests.support.members import add_node, add_pod, api, delete_pod, eventually
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()
 JOB = uuid.uuid4()
-TERM = leases.TERM
+TERM = timedelta(seconds=MemberSettings().watch_lease_s)
 SECOND = timedelta(seconds=1)
 
 

@@ -1,10 +1,11 @@
 """Why a job is where it is, over REST: cluster by cluster, with what would let it start."""
 
+from dataclasses import replace
+
 import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster, Hold, Pod
-from jobs.core.admission import backfill_policy
 from jobs.models import Binding
 from jobs.services.inspect import explaining
 from jobs.services.scheduling import loop
@@ -81,8 +82,8 @@ def test_it_keeps_the_score_by_part_and_what_stood_in_the_way_with_the_decision(
     assert [told[1][name] for name in kept] == [small[name] for name in kept] and small["cause"] == "Short"
 
 
-def test_it_tells_for_whom_nodes_are_kept_and_until_when(as_admin, monkeypatch):
-    monkeypatch.setattr(backfill_policy, "PATIENCE", 0.0)
+def test_it_tells_for_whom_nodes_are_kept_and_until_when(as_admin, settings):
+    settings.CONVOY_CYCLE = replace(settings.CONVOY_CYCLE, reservation_patience_s=0)
     a_cluster("north", gpus=8)
     submitted("whisper", workers=0, gpus=6)
     loop.run(timezone.now)

@@ -13,14 +13,16 @@ from jobs.core.admission.backfill_policy import RuntimeEstimates
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.gang.types import Gang, Promise
 from jobs.core.reasons import Code
-from jobs.core.scheduling.backfill_reservation import LINGER, Run, Runs
+from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
+from jobs.core.settings import CycleSettings
 from tests.jobs.core.builders import NOON, cluster, gang, node
 from tests.support.examples import examples
 
 GPUS = 4
 MINUTE = 60.0
-PATIENCE = backfill_policy.PATIENCE / MINUTE
+DEFAULTS = CycleSettings()
+PATIENCE = DEFAULTS.reservation_patience_s / MINUTE
 
 
 @dataclass
@@ -153,7 +155,7 @@ def test_it_lets_only_those_onto_kept_nodes_who_are_gone_in_time():
 
 
 def test_it_believes_guesses_only_for_so_long():
-    late = backfill_policy.TRUST / MINUTE
+    late = DEFAULTS.estimate_trust_s / MINUTE
     yard = Yard([2])
     yard.runs.estimates.learn("default", 2, 60.0)
     starts = yard.play([(0, 4, 2 * late), (1, 8, 5), (20, 2, 1), (late + 30, 2, 1)], known=False)
@@ -228,26 +230,26 @@ def test_it_does_not_keep_nodes_for_ever_when_it_is_no_longer_known_when_they_ar
     yard.submit(3, GPUS, 900)
     yard.cycle()
     del yard.runs.by_job[1]
-    yard.now += LINGER / timedelta(minutes=1)
+    yard.now += DEFAULTS.reservation_linger_s / MINUTE
     yard.cycle()
     assert yard.starts.keys() == {3}
 
 
 def test_it_guesses_a_run_by_the_last_one_alike():
     estimates = RuntimeEstimates()
-    assert estimates.of("ann", 8) == backfill_policy.UNKNOWN
+    assert estimates.of("ann", 8) == DEFAULTS.unknown_runtime_s
     estimates.learn("ann", 8, 50.0)
     estimates.learn("ann", 16, 70.0)
     assert (estimates.of("ann", 8), estimates.of("ann", 1), estimates.of("bob", 8)) == (
         50.0,
         70.0,
-        backfill_policy.UNKNOWN,
+        DEFAULTS.unknown_runtime_s,
     )
 
 
 def test_it_expects_an_overdue_run_to_go_on_by_half_of_what_it_ran():
     assert backfill_policy.ends(100.0, 50.0, now=120.0) == 150.0
-    assert backfill_policy.ends(100.0, 50.0, now=200.0) == 250.0 + backfill_policy.OVERDUE
+    assert backfill_policy.ends(100.0, 50.0, now=200.0) == 250.0 + backfill_policy.OVERDUE_S
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("7", 7), ("soon", None), ("", None)])

@@ -2,10 +2,11 @@
 
 from datetime import timedelta
 
-from jobs.core.failover.rules import COOL_OFF, Outcome, Past, budget_spent, excluded_until, leaves_cluster_at
+from jobs.core.failover.rules import Outcome, Past, budget_spent, excluded_until, leaves_cluster_at
 from jobs.core.taints import Taint, Toleration
 from tests.jobs.core.builders import NOON
 
+COOL_OFF = timedelta(minutes=5)
 LOST = Taint("cluster.karmada.io/unreachable", "NoExecute", added_at=NOON)
 
 
@@ -28,12 +29,12 @@ def test_it_ignores_taints_that_only_keep_new_jobs_away():
 
 def test_it_doubles_the_cool_off_with_each_failure_on_the_same_cluster():
     past = [Past("north", Outcome.FAILED, NOON), Past("north", Outcome.REFUSED, NOON + timedelta(hours=1))]
-    assert excluded_until(past) == {"north": NOON + timedelta(hours=1) + 2 * COOL_OFF}
+    assert excluded_until(past, COOL_OFF) == {"north": NOON + timedelta(hours=1) + 2 * COOL_OFF}
 
 
 def test_it_does_not_blame_a_cluster_that_was_lost_or_a_job_that_was_suspended():
     past = [Past("north", Outcome.LOST, NOON), Past("south", Outcome.SUSPENDED, NOON)]
-    assert excluded_until(past) == {} and budget_spent(past, 1) == ""
+    assert excluded_until(past, COOL_OFF) == {} and budget_spent(past, 1) == ""
 
 
 def ends(outcome: Outcome, *minutes: float, on: str = "north") -> list[Past]:
@@ -41,9 +42,9 @@ def ends(outcome: Outcome, *minutes: float, on: str = "north") -> list[Past]:
 
 
 def test_it_backs_off_from_a_cluster_where_somebody_deletes_the_copies():
-    assert excluded_until(ends(Outcome.VANISHED, 0)) == {}
-    assert excluded_until(ends(Outcome.VANISHED, 0, 1)) == {"north": NOON + timedelta(seconds=90)}
-    assert excluded_until(ends(Outcome.VANISHED, 0, 1, 2)) == {"north": NOON + timedelta(minutes=3)}
+    assert excluded_until(ends(Outcome.VANISHED, 0), COOL_OFF) == {}
+    assert excluded_until(ends(Outcome.VANISHED, 0, 1), COOL_OFF) == {"north": NOON + timedelta(seconds=90)}
+    assert excluded_until(ends(Outcome.VANISHED, 0, 1, 2), COOL_OFF) == {"north": NOON + timedelta(minutes=3)}
 
 
 def test_it_ends_a_job_whose_copies_are_deleted_for_ever():
@@ -56,16 +57,16 @@ def test_it_ends_a_job_whose_copies_are_deleted_for_ever():
 
 
 def test_it_is_patient_with_lost_clusters_but_not_for_ever():
-    assert excluded_until(ends(Outcome.LOST, 0, 10)) == {"north": NOON + timedelta(minutes=11)}
+    assert excluded_until(ends(Outcome.LOST, 0, 10), COOL_OFF) == {"north": NOON + timedelta(minutes=11)}
     assert budget_spent(ends(Outcome.LOST, *range(7)), 2) == ""
     assert budget_spent(ends(Outcome.LOST, *range(8)), 2) == "lost its cluster 8 times within a day"
 
 
 def test_it_counts_the_classes_apart_and_takes_the_longest_cool_off():
     past = [*ends(Outcome.FAILED, 0), *ends(Outcome.VANISHED, 3, 4)]
-    assert budget_spent(past, 3) == "" and excluded_until(past) == {"north": NOON + COOL_OFF}
+    assert budget_spent(past, 3) == "" and excluded_until(past, COOL_OFF) == {"north": NOON + COOL_OFF}
     assert budget_spent([*past, *ends(Outcome.REFUSED, 5, 6)], 3) == "failed 3 times"
 
 
 def test_it_excludes_no_cluster_beyond_the_end_of_time():
-    assert excluded_until(ends(Outcome.FAILED, *range(999)))["north"] < NOON + timedelta(days=3)
+    assert excluded_until(ends(Outcome.FAILED, *range(999)), COOL_OFF)["north"] < NOON + timedelta(days=3)
