@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hmac
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -48,6 +49,7 @@ class Application:
         self._logs = logs
         self._measured = measured
         self._stopped = asyncio.Event()
+        self._wakers: set[Callable[[], None]] = set()
         self._tokens = Tokens()
 
     def accept(self, token: str) -> None:
@@ -57,6 +59,12 @@ class Application:
     def stop(self) -> None:
         """Ends whatever goes on; called on the event loop."""
         self._stopped.set()
+        self.wake()
+
+    def wake(self) -> None:
+        """Makes open streams look around, because a fault was switched; called on the event loop."""
+        for wake in tuple(self._wakers):
+            wake()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -112,7 +120,7 @@ class Application:
             pod = self._ops.get(target.served, target.namespace, target.name)
             return await streams.log(asked, target, pod, self._logs, self._stopped.is_set)
         if asked.method == "GET" and not target.name and asked.truth("watch"):
-            return await streams.watch(asked, target, self._ops.store, self._stopped.is_set)
+            return await streams.watch(asked, target, self._ops.store, self._stopped.is_set, self._wakers)
         code, answer = self._verb(asked, target) if target.name else self._collection_verb(asked, target)
         if asked.method == "GET" and asked.wants_table:
             answer = lists.printed(target.served, answer, whole=asked.wants_objects)

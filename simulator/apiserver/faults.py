@@ -1,7 +1,12 @@
-"""What can be made to go wrong with a simulated API server, switched at run time from any thread."""
+"""What can be made to go wrong with a simulated API server, switched at run time from any thread.
+
+A stream that is open waits for events and looks at no switch meanwhile: it listens, and is called with every change of one.
+"""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -19,6 +24,14 @@ class Faults:
     denied: set[str] = field(default_factory=set)
     """ServiceAccounts, as ``namespace/name``, that the member's RBAC allows nothing."""
     rng: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311  (faults are no secret)
+
+    listeners: set[Callable[[], None]] = field(default_factory=set)
+    """Called after every change of a switch, by the thread that made it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        for listener in tuple(getattr(self, "listeners", ())):
+            listener()
 
     def error_code(self) -> int | None:
         if self.error_rate and self.rng.random() < self.error_rate:

@@ -124,6 +124,10 @@ class Request:
     async def hang_up(self) -> None:
         """Breaks the connection; returns when it is broken, so that nobody expects an answer any more."""
         self.scope["transport"].abort()
+        await self.disconnected()
+
+    async def disconnected(self) -> None:
+        """Returns when the caller is gone; call it when the body is read."""
         while (await self.receive())["type"] != "http.disconnect":
             continue
 

@@ -5,6 +5,7 @@ The port, the CA and the token are kept in the folder, so a kubeconfig handed ou
 
 import asyncio
 import base64
+import contextlib
 import secrets
 import socket
 import threading
@@ -49,7 +50,7 @@ class ApiServer:
         self._inner_token = secrets.token_urlsafe(32)
         self._version, self._log_source, self._measured = version, log_source, measured
         self._port = port
-        self._server: uvicorn.Server | None = None
+        self._server: _Server | None = None
         self._application: Application | None = None
         self._thread: threading.Thread | None = None
 
@@ -79,11 +80,11 @@ class ApiServer:
             timeout_keep_alive=75,
             timeout_graceful_shutdown=2,
         )
-        self._server = uvicorn.Server(config)
         started = threading.Event()
+        self._server = _Server(config, started, application)
         self._thread = threading.Thread(
             target=self._serve,
-            args=(self._server, listener, application, started),
+            args=(self._server, listener, application),
             name=f"apiserver-{self.name}",
             daemon=True,
         )
@@ -92,7 +93,8 @@ class ApiServer:
 
     def stop(self) -> None:
         if self._server is not None and self._thread is not None:
-            self._server.should_exit = True
+            with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+                self._loop.call_soon_threadsafe(self._server.leave)
             self._thread.join(10)
         self.store.close()
 
@@ -102,19 +104,19 @@ class ApiServer:
         if self._application is not None:
             self._application.accept(token)
 
-    def _serve(
-        self, server: uvicorn.Server, listener: socket.socket, application: Application, started: threading.Event
-    ) -> None:
+    def _serve(self, server: "_Server", listener: socket.socket, application: Application) -> None:
         async def main() -> None:
-            self._loop = asyncio.get_running_loop()
-            serving = asyncio.create_task(server.serve(sockets=[listener]))
-            while not server.started and not serving.done():
-                await asyncio.sleep(0.01)
-            started.set()
-            while not server.should_exit:
-                await asyncio.sleep(0.02)
-            application.stop()
-            await serving
+            loop = self._loop = asyncio.get_running_loop()
+
+            def wake() -> None:
+                with contextlib.suppress(RuntimeError):  # the server ends in this moment
+                    loop.call_soon_threadsafe(application.wake)
+
+            self.faults.listeners.add(wake)
+            try:
+                await server.serve(sockets=[listener])
+            finally:
+                self.faults.listeners.discard(wake)
 
         asyncio.run(main())
 
@@ -158,6 +160,28 @@ class ApiServer:
             ],
             "users": [{"name": self.name, "user": {"token": self.token}}],
         }
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, which sleeps until it has to end: uvicorn itself looks ten times a second."""
+
+    def __init__(self, config: uvicorn.Config, has_started: threading.Event, application: Application) -> None:
+        super().__init__(config)
+        self._has_started, self._application = has_started, application
+        self._leaving = asyncio.Event()
+
+    def leave(self) -> None:
+        """On the event loop."""
+        self.should_exit = True
+        self._leaving.set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._has_started.set()
+
+    async def main_loop(self) -> None:
+        await self._leaving.wait()
+        self._application.stop()
 
 
 class _Breakable(HttpToolsProtocol):

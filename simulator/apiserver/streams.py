@@ -23,7 +23,10 @@ class LogSource(Protocol):
         """What was printed from ``offset`` on, and whether no more will come; None: no log of this pod."""
 
 
-async def watch(request: Request, target: Target, store: Store, stopping: Callable[[], bool]) -> None:
+async def watch(
+    request: Request, target: Target, store: Store, stopping: Callable[[], bool], wakers: set[Callable[[], None]]
+) -> None:
+    """``wakers``: what the server calls to make its open streams look around, as when it stops."""
     query, resource = request.query, target.served.resource
     since = query.get("resourceVersion") or "0"
     if not (since.isascii() and since.isdigit()):
@@ -41,11 +44,23 @@ async def watch(request: Request, target: Target, store: Store, stopping: Callab
         request.truth("sendInitialEvents"),
     )
     await request.begin(b"application/json")
-    async for lines in Watcher(wanted, store, request.faults).lines():
-        if stopping() or request.gone:
-            break
-        await request.more(lines)
+    watcher = Watcher(wanted, store, request.faults)
+    wakers.add(watcher.wake)
+    leaving = asyncio.create_task(_wake_when_gone(request, watcher))
+    try:
+        async for lines in watcher.lines():
+            if stopping() or request.gone:
+                break
+            await request.more(lines)
+    finally:
+        leaving.cancel()
+        wakers.discard(watcher.wake)
     await request.end()
+
+
+async def _wake_when_gone(request: Request, watcher: Watcher) -> None:
+    await request.disconnected()
+    watcher.wake()
 
 
 async def log(

@@ -1,4 +1,7 @@
-"""Watches of the simulated API server: history first, then changes as they come, with bookmarks, expiry and a time limit."""
+"""Watches of the simulated API server: history first, then changes as they come, with bookmarks, expiry and a time limit.
+
+A watch that has nothing to send costs nothing: it sleeps until a change, its next bookmark, or `Watcher.wake`.
+"""
 
 import asyncio
 import json
@@ -11,7 +14,6 @@ from simulator.apiserver.lists import Wanted
 from simulator.apiserver.store import Change, Kind, Object, Store
 
 _BOOKMARK_S = 10.0
-_TICK_S = 0.2
 _BACKLOG = 20_000
 """Changes a slow reader may be behind before its watch is ended."""
 
@@ -52,7 +54,7 @@ class Watcher:
         self._overrun = False
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Encoded events, several joined where several are ready; b"" now and then so that the caller can look around."""
+        """Encoded events, several joined where several are ready; b"" after a `wake` so that the caller can look around."""
         watch, loop = self._watch, asyncio.get_running_loop()
         if watch.since is not None and not watch.tells_all_first and watch.since < self._store.floor:
             yield _line("ERROR", expired(f"too old resource version: {watch.since} ({self._store.floor})").as_status())
@@ -71,21 +73,30 @@ class Watcher:
                 if watch.bookmarks and loop.time() >= bookmark:
                     bookmark = loop.time() + _BOOKMARK_S
                     yield self._bookmark()
-                await self._wait(min(_TICK_S, end - loop.time()))
+                await self._wait((min(bookmark, end) if watch.bookmarks else end) - loop.time())
             yield self._flush() + (self._bookmark() if watch.bookmarks else b"")
         finally:
             self._store.listeners.discard(self._hear)
 
+    def wake(self) -> None:
+        """Makes `lines` look around: at its faults, and by the way of b"" its caller at the request. On the event loop."""
+        self._ready.set()
+
     async def _stale(self) -> AsyncIterator[bytes]:
+        # Cleared before the switch is read: a change in between is woken for, one from before is read.
+        self._ready.clear()
         while self._faults.stale_watch and not self._faults.away:
             yield b""
-            await asyncio.sleep(_TICK_S)
+            await self._wait(_BOOKMARK_S)
+            self._ready.clear()
 
     async def _wait(self, seconds: float) -> None:
+        """Until there is something to send or to look at, or the time is up. One timer: no task for each turn."""
+        timer = asyncio.get_running_loop().call_later(max(seconds, 0), self._ready.set)
         try:
-            await asyncio.wait_for(self._ready.wait(), max(seconds, 0))
-        except TimeoutError:
-            return
+            await self._ready.wait()
+        finally:
+            timer.cancel()
 
     def _begin(self) -> None:
         watch = self._watch
