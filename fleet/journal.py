@@ -139,7 +139,9 @@ def _open_until(reached: int) -> int:
 
 def tip() -> int:
     """The newest version anybody can have seen, though older ones may still be on their way; 0 when nothing ever changed."""
-    return JournalEntry.objects.aggregate(newest=Max("version"))["newest"] or 0
+    with connection.cursor() as cursor:  # asked for all the time, by readers that have nothing to read
+        cursor.execute(f"SELECT max(version) FROM {JournalEntry._meta.db_table}")  # noqa: S608
+        return int(cursor.fetchone()[0] or 0)
 
 
 def head() -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 from deploy.supervisor import forked, processes
 from deploy.supervisor.backoff import Backoff
 from deploy.supervisor.forked import Forked
-from deploy.supervisor.liveness import STALLED_S, Liveness
+from deploy.supervisor.liveness import STALLED_S, Effort, Liveness
 from deploy.supervisor.logfile import LogFile
 from deploy.supervisor.probes import Probe
 
@@ -174,14 +174,15 @@ class Child:
             return
         liveness, signs, looked = Liveness(), self._signs(), time.monotonic()
         while True:
-            self._show(liveness.silent_s < QUIET_S and await self._is_ready())
-            answers = await self.spec.alive() if self.spec.alive else False
+            is_ready = liveness.silent_s < QUIET_S and await self._is_ready()
+            self._show(is_ready)
+            answers = await self._answers(is_ready)
             every = READY_EVERY_S if self.ready.is_set() else STARTING_EVERY_S
-            effort = processes.effort(process.pid)
+            effort = processes.effort(process.pid) if self._shows_life else Effort()
             now = time.monotonic()
             if answers or self._signs() != signs:
                 liveness, signs = liveness.heard(effort), self._signs()
-            elif self.spec.alive or self.spec.heartbeat:
+            elif self._shows_life:
                 liveness = liveness.silent(now - looked, LATE_LOOK_S)
                 if fault := liveness.fault(effort, self.spec.stalled_s):
                     self._note(f"{fault}: ending it")
@@ -189,6 +190,19 @@ class Child:
                     return
             looked = now
             await asyncio.sleep(every)
+
+    async def _answers(self, is_ready: bool) -> bool:
+        """Its sign of life; where that is the answer to the probe of its readiness, it is not asked a second time."""
+        if self.spec.alive is None:
+            return False
+        if is_ready and self.spec.alive is self.spec.ready:
+            return True
+        return await self.spec.alive()
+
+    @property
+    def _shows_life(self) -> bool:
+        """Whether its silence means anything."""
+        return self.spec.alive is not None or self.spec.heartbeat is not None
 
     async def _is_ready(self) -> bool:
         if self.spec.heartbeat and not self.spec.heartbeat.exists():

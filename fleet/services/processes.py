@@ -17,8 +17,9 @@ SILENT = timedelta(minutes=10)
 
 def beat(role: str, now: datetime, instance: str = "") -> None:
     """This process, or the one named, is alive."""
-    name = instance or f"{platform.node()}:{os.getpid()}"
-    Heartbeat.objects.update_or_create(role=role, instance=name[:128], defaults={"at": now})
+    name = (instance or f"{platform.node()}:{os.getpid()}")[:128]
+    if not Heartbeat.objects.filter(role=role, instance=name).update(at=now):
+        Heartbeat.objects.update_or_create(role=role, instance=name, defaults={"at": now})
 
 
 def beat_from_worker(now: datetime) -> None:

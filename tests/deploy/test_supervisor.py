@@ -124,6 +124,13 @@ def test_it_restarts_a_child_that_no_longer_answers(start: Callable[[str], World
     world.wait(lambda: int(str(world.child("a")["starts"])) >= 2)
 
 
+def test_it_asks_once_where_readiness_is_the_sign_of_life(start: Callable[[str], World], tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    probe = "probes.answers(lambda: asyncio.sleep(0, (home / 'asked').open('a').write('x') > 0))"
+    start(f'[(lambda probe: sh("a", "exec sleep 60", ready=probe, alive=probe))({probe})]').wait(asked.exists)
+    assert asked.read_text() == "x", "the next look is seconds later"
+
+
 def test_it_leaves_a_silent_child_that_works(start: Callable[[str], World]) -> None:
     """However little of a busy machine it gets: four busy loops run beside it."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]

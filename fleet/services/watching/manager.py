@@ -107,6 +107,8 @@ class WatchManager:
 
     def _clusters_changed(self) -> bool:
         """Whether any cluster changed since the last tick, or the journal reaches back no further than that."""
+        if self._version == journal.tip():
+            return False
         if self._version < journal.floor():
             self._version = journal.head()
             return True
