@@ -3,7 +3,8 @@
 The product as ``up`` starts it: simulated members, watcher, broker, worker, SQLite. Both moments are seen from outside, on the
 member's own API by watches of the benchmark's own: a gang's last pod has succeeded; another gang's job is there. All gangs are
 alike and every cluster is full, so that the n-th end in a member makes room for the n-th job created after it was full. They
-wait in a queue with room for all of them, in a tree that replaces the demo's. Result in ``.convoy/bench/wakeup.json``.
+wait in a queue with room for all of them, in a tree that replaces the demo's. Result in ``.convoy/bench/wakeup.json``, with the
+processor time per freed gang that each process of the product used.
 
 ``one-at-a-time``: the same two moments in a queue of which one job at a time may run (``max-jobs: 1``).
 """
@@ -27,6 +28,7 @@ import pytest
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberError
 from fleet.services.clusters import read
+from tests.support import processor
 from tests.support.product import Product
 
 pytestmark = pytest.mark.bench
@@ -123,14 +125,22 @@ def test_freed_capacity_is_used_within_a_quarter_of_a_second(
     # those who end before everybody has been submitted say nothing: what is counted begins when all is quiet
     assert not api.get("jobs/", params={"reason": "NoQuotaForNamespace", "page_size": 1}).json()["count"]
     wait(lambda: sum(len(each.freed) for each in members.values()) >= 2 * sum(slots.values()), 600)
-    began = {name: len(each.freed) for name, each in members.items()}
+    began, spent_before = {name: len(each.freed) for name, each in members.items()}, processor.costs(product.home)
     wait(lambda: sum(len(e.freed) - began[n] for n, e in members.items()) >= FREED, 600)
+    cpu = cpu_ms(product, spent_before, sum(len(e.freed) - began[n] for n, e in members.items()))
     waiting = api.get("jobs/", params={"state": "Queued", "page_size": 1}).json()["count"]
     time.sleep(2)
     took = np.array([s for n, e in members.items() for s in e.latencies(slots[n])[began[n] :]]) * 1000
     figures = {name: round(float(np.percentile(took, q)), 1) for name, q in (("p50_ms", 50), ("p99_ms", 99))}
     load = round(os.getloadavg()[0], 1)
-    found = {"freed": len(took), "waiting": waiting, **figures, "worst_ms": round(float(took.max()), 1), "load": load}
+    found = {
+        "freed": len(took),
+        "waiting": waiting,
+        **figures,
+        "worst_ms": round(float(took.max()), 1),
+        "load": load,
+        **cpu,
+    }
     report("wakeup", found)
     assert len(took) >= FREED and waiting >= WAITING - FREED and took.min() > 0
     assert figures["p99_ms"] <= P99_MS
@@ -150,6 +160,14 @@ def test_the_next_of_a_queue_for_one_job_starts_within_a_quarter_of_a_second_and
     report("one-at-a-time", {"jobs": len(created), **figures, "worst_ms": round(float(took.max()), 1)})
     assert len(created) == len(freed) == ONE_BY_ONE and took.min() > 0
     assert figures["p99_ms"] <= P99_MS
+
+
+def cpu_ms(product: Product, before: dict[str, processor.Cost], freed: int) -> dict[str, Any]:
+    """Processor milliseconds per freed gang, by process; the database is SQLite, inside of each of them."""
+    spent = processor.difference(processor.costs(product.home), before)
+    by_process = {name: round(1000 * cost.cpu_s / freed, 1) for name, cost in spent.items()}
+    own = sum(ms for name, ms in by_process.items() if name not in (processor.PODS, "simulator"))
+    return {"cpu_ms_per_freed": round(own, 1), "cpu_ms_by_process": by_process}
 
 
 def emptied(product: Product) -> tuple[httpx.Client, dict[str, Seen]]:

@@ -21,8 +21,8 @@ class Product:
         self.home = Home(path)
         self.port, self.kube_port = ports.any_free(0), ports.any_free(0)
 
-    def manage(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        env = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
+    def manage(self, *argv: str, **more: str) -> subprocess.CompletedProcess[str]:
+        env = {name: value for name, value in os.environ.items() if name != "REDIS_URL"} | more
         env |= {"CONVOY_HOME": str(self.home.path), "CONVOY_PORT": str(self.port)}
         env["CONVOY_KUBE_PORT"] = str(self.kube_port)
         command = [sys.executable, str(ROOT / "manage.py"), *argv]
