@@ -31,7 +31,7 @@ from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import derived_names, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.kinds.pods import references
-from jobs.models import Dependent, Job, Policy
+from jobs.models import Dependent, Job, Policy, Work
 from jobs.services.lifecycle import cycle_requests, volume_claims
 from jobs.services.scheduling import entitlements, queueing
 from jobs.services.submission import actions, policy_claims
@@ -332,7 +332,7 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
 
 
 def _update_job(job: Job, document: _Document, now: datetime) -> None:
-    """A waiting job may change altogether; one that has been placed only by its suspend switch, labels and time to live."""
+    """Everything may change while no copy of the job can run; else its suspend switch, labels and time to live."""
     if job.api_version != document.manifest["apiVersion"]:
         detail = f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew"
         raise InvalidInput(detail, (FieldFault("apiVersion", detail),))
@@ -358,9 +358,34 @@ def _refuse_changes(job: Job, document: _Document) -> None:
     if job.attempt == 0:
         return
     before, after = _essence(job.manifest, job), _essence(document.manifest, job)
-    detail = "cannot change any more, for the job has been placed: delete it and apply it anew"
-    if faults := tuple(FieldFault(path, detail) for path in islice(_changed(before, after), _SHOWN_CHANGES)):
-        raise InvalidInput(f"{job}: {', '.join(fault.field for fault in faults)} {detail}", faults)
+    paths = list(islice(_changed(before, after), _SHOWN_CHANGES))
+    if paths and (detail := _why_fixed(job)):
+        raise InvalidInput(f"{job}: {', '.join(paths)} {detail}", tuple(FieldFault(path, detail) for path in paths))
+
+
+def _why_fixed(job: Job) -> str:
+    """Why the spec of a job that has been placed cannot change; empty: no copy of it can run.
+
+    Raises `Conflict` where waiting is enough: its last copy is being stopped.
+    """
+    if job.finished:
+        return f"cannot change any more, for the job has ended ({job.state}): delete it and apply it anew"
+    if job.shares:
+        return "cannot change any more, for shares of the job have run: delete it and apply it anew"
+    copies = Work.objects.filter(job_uid=job.uid).exclude(state__in=_AT_REST).select_related("cluster").order_by("pk")
+    running = next((work.cluster.name for work in copies if work.state not in _ENDING), "")
+    if running or job.state in (*Job.ON_MEMBER, Job.State.RECLAIMING):
+        where = f"while the job has a copy{running and f' on {running}'} that may run"
+        return f"cannot change {where}: suspend the job, apply the change when it is suspended, and resume it"
+    if copies or job.charge is not None:
+        where = f" on {copies[0].cluster.name}" if copies else ""
+        raise Conflict(f"{job}: its last copy{where} is still being stopped; apply the change again when it is gone")
+    return ""
+
+
+_ENDING = (Work.State.SUSPENDING, Work.State.WITHDRAWING)
+_AT_REST = (Work.State.SUSPENDED, Work.State.GONE, Work.State.KEPT)
+"""States of works whose copy does not run and will not: it is suspended, gone, or has failed and is left to look at."""
 
 
 def _changed(before: object, after: object, path: str = "") -> Iterator[str]:

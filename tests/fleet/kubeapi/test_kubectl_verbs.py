@@ -142,7 +142,7 @@ def test_it_refuses_at_once_to_scale_a_job_that_has_been_placed_and_names_the_fi
     Job.objects.update(attempt=1, state="Running")
     refused = llama.refused("scale", "pytorchjob", "llama", "--replicas=3", "--timeout=30s")
     assert "is invalid: spec.pytorchReplicaSpecs.Worker.replicas: Invalid value: 3" in refused
-    assert "has been placed" in refused
+    assert "suspend the job, apply the change" in refused
 
 
 def test_it_refuses_to_suspend_a_job_that_has_ended_as_invalid(llama):
