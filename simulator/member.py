@@ -7,7 +7,7 @@ finishing while the API is away or flaky for everybody outside.
 import contextlib
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -62,11 +62,11 @@ class SimulatedMember:
 
     def start(self) -> None:
         """Returns when the API answers and everything behind it works."""
+        self._define()
         self._server.start()
         (self.home / "kubeconfig.yaml").touch(mode=0o600)
         (self.home / "kubeconfig.yaml").write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
         self._client = MemberClient(self._server.inner_access(), pool=CONNECTIONS)
-        define(self._client, self._serves)
         self._life = ControllerManager(
             self.name,
             self._client,
@@ -77,6 +77,14 @@ class SimulatedMember:
             version=self._version,
         )
         self._life.start()
+
+    def _define(self) -> None:
+        """Before anything else can be asked for, and without the way over the network."""
+        operations = self._server.operations
+        served = next(each for each in operations.catalog if each.resource == CRDS)
+        for definition in chosen(self._serves):
+            if operations.store.get((CRDS.group, CRDS.plural), "", definition["metadata"]["name"]) is None:
+                operations.create(served, "", definition)
 
     def rotate(self, token: str) -> None:
         """Refuses the credentials it has given out so far."""
@@ -141,13 +149,16 @@ class SimulatedMember:
 
 
 def define(client: MemberClient, serves: Mapping[str, str] | None = None) -> None:
-    """Applies the definitions of the training kinds; those there already stay.
+    """Applies the definitions of the training kinds; those there already stay."""
+    for definition in chosen(serves or {}):
+        with contextlib.suppress(MemberExists):
+            client.create(CRDS.path(), definition)
 
-    ``serves`` chooses the version of a definition, or with ``""`` that it is not served at all.
-    """
-    chosen = {**VERSIONS, **(serves or {})}
+
+def chosen(serves: Mapping[str, str]) -> Iterator[crds.Document]:
+    """``serves`` chooses the version of a definition, or with ``""`` that it is not served at all."""
+    versions = {**VERSIONS, **serves}
     for definition in crds.definitions():
         version = definition["spec"]["versions"][0]["name"]
-        if chosen.get(definition["metadata"]["name"], version) == version:
-            with contextlib.suppress(MemberExists):
-                client.create(CRDS.path(), definition)
+        if versions.get(definition["metadata"]["name"], version) == version:
+            yield definition
