@@ -20,7 +20,7 @@ from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
 from deploy.supervisor.product import web_command
 from tests.attacks.bodies import JSON, YAML
-from tests.support import kubectl
+from tests.support import kubectl, template
 
 pytestmark = pytest.mark.processes
 PREPARE = """
@@ -68,8 +68,7 @@ class Server:
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home, port = tmp_path_factory.mktemp("web"), ports.any_free(0)
-    env = {**os.environ, "CONVOY_HOME": str(home), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
-    subprocess.run([sys.executable, "-m", "django", "migrate", "-v0"], cwd=ROOT, env=env, check=True)
+    env = template.home_at(home)
     token = subprocess.run(
         [sys.executable, "-c", PREPARE], cwd=ROOT, env=env, check=True, capture_output=True, text=True
     )

@@ -2,20 +2,17 @@
 
 import http.client
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
 from deploy.supervisor.product import web_command
-from tests.support import kubectl
+from tests.support import kubectl, template
 
 pytestmark = pytest.mark.processes
 ATTEMPTS, READS = 50, 10
@@ -24,9 +21,7 @@ ATTEMPTS, READS = 50, 10
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     home, port = tmp_path_factory.mktemp("web"), ports.any_free(0)
-    env = {**os.environ, "CONVOY_HOME": str(Path(home)), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
-    env["CONVOY_TRUSTED_PROXIES"] = "127.0.0.1"
-    subprocess.run([sys.executable, "-m", "django", "migrate", "-v0"], cwd=ROOT, env=env, check=True)
+    env = template.home_at(home) | {"CONVOY_TRUSTED_PROXIES": "127.0.0.1"}
     with subprocess.Popen(web_command(port), cwd=ROOT, env=env) as process:
         while not kubectl.answers(port):
             assert process.poll() is None

@@ -1,7 +1,6 @@
 """Convoy's Kubernetes-style door as it is served, on a port of its own, and a stock kubectl in front of it."""
 
 import base64
-import os
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from django.core.management import call_command
 from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
 from fleet.member.client import Access, MemberClient
+from tests.support import template
 
 BINARY = Path(sys.executable).with_name("kubectl")
 PATIENCE_S = 30
@@ -78,15 +78,10 @@ def client_of(kubeconfig: Path) -> MemberClient:
 @contextmanager
 def process(home: Path, *, prepare: str = "") -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
     """The door as a process of its own on a new database, prepared by a script; and a kubeconfig of user admin."""
-    env = {**os.environ, "CONVOY_HOME": str(home), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
+    env = template.home_at(home)
     port, file = ports.any_free(0), home / "kubeconfig"
-
-    def run(*args: str) -> None:
-        subprocess.run([sys.executable, *args], cwd=ROOT, env=env, check=True)
-
-    run("-m", "django", "migrate", "-v0")
     if prepare:
-        run("-c", prepare)
+        subprocess.run([sys.executable, "-c", prepare], cwd=ROOT, env=env, check=True)
     command = [sys.executable, "-m", "deploy.config.kube", "--port", str(port), "--kubeconfig"]
     with subprocess.Popen(command, cwd=ROOT, env=env) as server:
         while not answers(port):
