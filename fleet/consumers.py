@@ -1,8 +1,8 @@
 """The websocket that says what changed (kind, name, version); REST says what it is.
 
 A socket belongs to a user for as long as the session or token it came with is good, which is asked again at every
-heartbeat, and hears only of namespaces that user may read and of what is everybody's. With Redis, news comes through the
-channel layer; without, one task per process follows the journal for all of its sockets.
+heartbeat, and receives only changes in namespaces that user may read, and of global objects. With Redis, changes come through
+the channel layer; without, one task per process follows the journal for all of its sockets.
 """
 
 import asyncio
@@ -119,7 +119,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
 
 class Follower:
-    """Where news comes from; this one is the channel layer."""
+    """Source of changes for the sockets; this one is the channel layer."""
 
     async def add(self, socket: ChangesConsumer) -> None:
         await socket.channel_layer.group_add(events.CHANGES_GROUP, socket.channel_name)

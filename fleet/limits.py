@@ -1,7 +1,7 @@
 """What one caller may take of a process: requests a second, requests at once, watches at once, attempts to sign in.
 
 An ASGI application in front of another, the same for every door, which says of what sort a request is and how a refusal looks.
-Callers are told apart by their credentials, which are not checked yet, and by their addresses, which bound those that make
+Callers are identified by their credentials, which are not checked yet, and by their addresses, which bound those that make
 credentials up. All of it is counted in this process alone.
 """
 

@@ -30,7 +30,7 @@ VERSIONS = {
     "reservations.scheduling.koordinator.sh": "",
     "queues.scheduling.volcano.sh": "",
 }
-"""What a member serves of a kind unless it is told otherwise: of two versions this one, of an add-on none."""
+"""What a member serves of a kind by default: of two versions this one, of an add-on none."""
 CONNECTIONS = 48
 """Kept alive between the controllers and the server: one for each watch and each worker."""
 

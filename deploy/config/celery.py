@@ -31,7 +31,7 @@ app.steps["consumer"].add(TaskLimits)
 
 @beat_init.connect
 def _say_so_at_once(**_: object) -> None:
-    """Whoever waits for beat and worker to be alive need not wait for the first tick."""
+    """Report beat and worker as alive at start, so that a readiness check need not wait for the first tick."""
     app.send_task("fleet.beat")
 
 

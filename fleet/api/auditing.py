@@ -1,4 +1,4 @@
-"""Tells the audit who asks: middleware around every request over plain HTTP that may change something.
+"""Sets the audit context of every plain HTTP request that may change something.
 
 Knows the request and its answer; what is changed meanwhile, the services' announcements say themselves.
 """

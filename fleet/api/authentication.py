@@ -31,7 +31,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # drf-spectacular leaves its __init_subclass__ untyped
-    """Tells the OpenAPI document about the header."""
+    """Describes the Authorization header in the OpenAPI document."""
 
     target_class = TokenAuthentication
     name = "token"

@@ -1,6 +1,6 @@
 """Which answer may take the session's cookie away: only the one that ended the session.
 
-Django lets every answer do so that meets a session which is over. One of those, asked before somebody signed in again and
+Django lets every answer do so that meets a session which is over. A request sent before a user signed in again and
 answered after, would take the new session with it.
 """
 

@@ -135,7 +135,7 @@ class GrantViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Gr
 
 
 class UserTokenViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
-    """Somebody's bearer tokens. The text of a token is told once, when it is made."""
+    """Bearer tokens of a user. The text of a token is shown once, when it is created."""
 
     serializer_class = TokenSerializer
     ordering_fields = ["created_at", "name"]

@@ -1,4 +1,4 @@
-"""Every refusal as RFC 9457 problem details, whoever raised it. Never a traceback, never an input that could be secret."""
+"""Every refusal as RFC 9457 problem details, from any layer. Never a traceback, never an input that could be secret."""
 
 import logging
 import sys
@@ -38,7 +38,7 @@ _BUSY = (OperationalError, InterfaceError)
 
 
 def handle(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """REST framework's exception handler; None lets Django log what nobody foresaw and call `server_error`."""
+    """REST framework's exception handler; None lets Django log an unexpected error and call `server_error`."""
     if isinstance(exc, ConvoyError):
         faults = [{"field": fault.field, "detail": fault.detail} for fault in exc.faults]
         return problem(exc.status, exc.message, title=exc.title, errors=faults)

@@ -84,7 +84,7 @@ class MeView(APIView):
 
 
 class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
-    """One's own bearer tokens. The text of a token is told once, when it is made."""
+    """Bearer tokens of the signed-in user. The text of a token is shown once, when it is created."""
 
     permission_classes = [SignedIn]
     serializer_class = TokenSerializer

@@ -1,4 +1,4 @@
-"""The product's own health for whoever is signed in: as the probe says it, and always answered with 200."""
+"""The product's own health for signed-in users: the answer of the readiness probe, always with status 200."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,6 @@
 """What a client sends, read: JSON, YAML as far as it is JSON, and the few protobuf messages kubectl insists on.
 
-A field that is written twice is told, because whoever wrote it meant only one of them.
+A field that is written twice is reported, because only one of the two values can be meant.
 """
 
 import json

@@ -122,7 +122,7 @@ DOCS: Mapping[str, str] = {
     "ConfigMap.data": "Keys and texts.",
     "ConfigMap.binaryData": "Keys and bytes in base64.",
     "ConfigMap.immutable": "Neither data nor binaryData may change any more.",
-    "Secret": "Settings nobody but their users should see.",
+    "Secret": "Settings that only their users should see.",
     "Secret.data": "Keys and bytes in base64.",
     "Secret.stringData": "Keys and plain texts; written into data.",
     "Secret.type": "What the secret is for.",

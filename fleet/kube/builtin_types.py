@@ -1,8 +1,8 @@
 """The types of the built-in kinds, as the reference of Kubernetes has them: one line (and what is indented below it) a type.
 
 ``s`` is text, ``i`` a whole number, ``n`` any number, ``b`` true or false, ``t`` a moment, ``q`` a quantity, ``p`` a port by
-number or name, ``*`` an object nobody describes here; another word is another type. ``[x]`` is a list replaced as one,
-``[x:a,b]`` one whose entries are told apart by a and b, ``[x:]`` a set, ``{x}`` a map; ``!`` is required, ``:x`` after a
+number or name, ``*`` an object that is not described here; another word is another type. ``[x]`` is a list replaced as one,
+``[x:a,b]`` one whose entries are identified by a and b, ``[x:]`` a set, ``{x}`` a map; ``!`` is required, ``:x`` after a
 letter is the default and ``~`` stands before the fields of what is owned as one. `fleet.kube.builtin` reads it.
 """
 

@@ -38,7 +38,7 @@ class Served:
     scale: Mapping[str, str] | None = None
     """Where the counts of its ``scale`` are."""
     only_read: tuple[str, ...] = ()
-    """Subresources nobody writes."""
+    """Read-only subresources."""
 
     @property
     def list_kind(self) -> str:

@@ -29,7 +29,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place nobody described has neither fields nor choices."""
+    """Where a schema is described; a place without a description has neither fields nor choices."""
 
     type: str = "any"
     description: str = ""

@@ -175,7 +175,7 @@ def _without(schema: Schema, value: Any, gone: Mapping[str, Any]) -> Any:
 
 
 def with_named(schema: Schema, paths: FieldSet) -> FieldSet:
-    """And the described fields above them, which are otherwise nobody's."""
+    """`paths` and the described fields above them, which would otherwise have no owner."""
     found = set(paths)
     for path in paths:
         inner: Schema = schema
@@ -200,7 +200,7 @@ def _written(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rank(path: Path) -> list[tuple[bool, tuple[int, str]]]:
-    """The order paths are told in: what ends at a level before what goes deeper."""
+    """Sort key of paths: what ends at a level before what goes deeper."""
     return [(place < len(path), _rank(element)) for place, element in enumerate(path, 1)]
 
 

@@ -20,7 +20,7 @@ from fleet.kube.status import KubeError, invalid
 Object = dict[str, Any]
 APPLY, UPDATE = "Apply", "Update"
 BEFORE: Final = "before-first-apply"
-"""Who owns what an object had when nobody yet kept book."""
+"""Manager of the fields an object had before ownership was recorded."""
 KUBECTL: Final = "kubectl"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOBODYS = frozenset(
@@ -72,7 +72,7 @@ class Conflict:
 
 
 def read(metadata: Mapping[str, Any]) -> Claims:
-    """Of ``metadata.managedFields``; entries that make no sense are nobody's."""
+    """Read the owners from ``metadata.managedFields``; malformed entries are skipped."""
     found: Claims = {}
     for entry in metadata.get("managedFields") or []:
         if not isinstance(entry, dict) or entry.get("operation") not in (APPLY, UPDATE):
@@ -135,7 +135,7 @@ def _brought(old: Object, new: Object, manager: Manager) -> Claims:
 def applied(schema: Schema, live: Object, config: Object, manager: Manager, now: datetime, *, force: bool) -> Object:
     """``live`` with ``config`` applied; raises Conflict, with every field at stake, unless it is by force.
 
-    What the manager applied before and does not any more is gone, unless somebody else owns it too.
+    What the manager applied before and does not any more is removed, unless another manager owns it too.
     """
     if config["metadata"].get("managedFields"):
         raise KubeError(400, "metadata.managedFields must be nil")
@@ -212,7 +212,7 @@ def _conflicts(claims: Iterable[Claim], changed: FieldSet, mine: Claim) -> list[
 
 
 def _by_client_before(schema: Schema, live: Object, manager: Manager, conflicts: list[Conflict]) -> bool:
-    """Whether kubectl only takes over what it had applied itself, client-side: then nobody else is in the way."""
+    """Whether kubectl only takes over what it had applied itself, client-side: then no other manager conflicts."""
     noted = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED) if manager.name == KUBECTL else None
     try:
         before = json.loads(noted or "null")
@@ -250,7 +250,7 @@ def _told(conflicts: list[Conflict]) -> str:
 
 
 def _how(manager: Manager) -> str:
-    """An updater is told with its version; what is applied is the same in all."""
+    """The `using ...` part of a conflict: an updater is named with its API version, an applier without."""
     if manager.operation == APPLY:
         return ""
     part = f" with subresource {json.dumps(manager.subresource)}" if manager.subresource else ""
@@ -263,7 +263,7 @@ def _less(claims: Claims, taken: FieldSet, *, but: Claim | None) -> Claims:
 
 
 def _bare(found: Object) -> Object:
-    """Without what nobody manages and every write changes."""
+    """The object without unmanaged fields that every write changes."""
     metadata = {
         key: value for key, value in (found.get("metadata") or {}).items() if ("f:metadata", f"f:{key}") not in _NOBODYS
     }

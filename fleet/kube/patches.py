@@ -21,7 +21,7 @@ _KEYS = {
     "topologySpreadConstraints": "topologyKey",
     "hostAliases": "ip",
 }
-"""Lists of built-in kinds whose entries are told apart by this key."""
+"""Merge keys of lists in built-in kinds."""
 _SETS = ("finalizers",)
 _DIRECTIVES = ("$setElementOrder/", "$retainKeys", "$patch")
 _DELETE_FROM = "$deleteFromPrimitiveList/"

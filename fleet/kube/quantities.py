@@ -1,7 +1,7 @@
 """Kubernetes quantities (``100m``, ``1.5``, ``1Gi``, ``2e3``) as whole numbers, exactly, and back.
 
 Follows apimachinery's ``resource.Quantity``: binary and decimal suffixes, a decimal exponent, rounding away from zero to the
-unit asked for. What a 64-bit amount cannot hold is refused, not clamped: a wrong manifest is told so.
+unit asked for. What a 64-bit amount cannot hold is refused with an error, not clamped.
 """
 
 import re

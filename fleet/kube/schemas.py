@@ -28,13 +28,13 @@ class Schema:
     """``minimum``, ``pattern`` and the like, as the document has them."""
     nullable: bool = False
     preserves: bool = False
-    """Fields nobody described are kept."""
+    """Fields without a description are kept."""
     embedded: bool = False
     """It is a whole object of some kind, with its own metadata."""
     int_or_text: bool = False
     list_type: str = ATOMIC
     keys: tuple[str, ...] = ()
-    """What tells the entries of a ``map`` list apart."""
+    """Keys that identify the entries of a ``map`` list."""
     whole: bool = False
     """A map owned and replaced as one."""
 
@@ -123,7 +123,7 @@ _LIMITS = (
 
 
 def entry_key(schema: Schema, entry: Any) -> str:
-    """Which entry of a ``map`` or ``set`` list this is, as FieldsV1 spells it; empty when it cannot be told."""
+    """Which entry of a ``map`` or ``set`` list this is, as FieldsV1 spells it; empty when it is malformed."""
     if schema.list_type == SET:
         return "" if isinstance(entry, (dict, list)) or entry is None else f"v:{compact(entry)}"
     if not isinstance(entry, dict):

@@ -1,4 +1,4 @@
-"""Which JSON types the fields of objects have: enough that nobody who reads a stored object meets text where a list belongs.
+"""Which JSON types the fields of objects have: enough that no reader of a stored object meets text where a list belongs.
 
 A shape is a type, ``QUANTITY``, ``Each(shape)`` for a list, ``Keyed(shape)`` for a map, or a dict of the fields that matter;
 what a shape does not name may be anything, and null is as good as nothing wherever a field is not in a list. Knows no

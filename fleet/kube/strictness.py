@@ -1,4 +1,4 @@
-"""What becomes of fields nobody knows and fields written twice: ``fieldValidation`` = Ignore, Warn or Strict.
+"""What becomes of unknown fields and duplicate fields: ``fieldValidation`` = Ignore, Warn or Strict.
 
 And how a warning travels in its header. Says nothing of values: that is validation, and not for a client to switch off.
 """

@@ -1,4 +1,4 @@
-"""Objects brought into the shape their schema describes: defaults filled in, fields nobody described dropped or named.
+"""Objects brought into the shape their schema describes: defaults filled in, unknown fields dropped or named.
 
 None of it changes what it is given. Whether the values are good is for `fleet.kube.validation`.
 """
@@ -30,7 +30,7 @@ def with_defaults(schema: Schema, value: Any) -> Any:
 
 
 def without_defaults(schema: Schema, value: Any, stored: Any) -> Any:
-    """Without the defaults that are not in what is stored: they were shown, and nobody wrote them."""
+    """`value` without the defaults that are not stored: they were only shown, never written."""
     if _says_nothing(schema):
         return value
     if isinstance(value, list):
@@ -92,5 +92,5 @@ def unknown_fields(schema: Schema, value: Any, path: str = "") -> list[str]:
 
 
 def _says_nothing(schema: Schema) -> bool:
-    """Whether anything may be below, so that nobody has to look."""
+    """Whether anything may stand below, so that no check is needed."""
     return schema.open and not schema.fields and schema.items is None and schema.extra is None

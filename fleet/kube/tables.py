@@ -58,7 +58,7 @@ def _cell(column: Column, found: Object, now: datetime) -> Cell:
 
 
 def age(moment: Any, now: datetime) -> str:
-    """``42s``, ``5m``, ``3h``, ``9d``: how long ago; ``<unknown>`` when it cannot be told."""
+    """``42s``, ``5m``, ``3h``, ``9d``: how long ago; ``<unknown>`` when the timestamp is malformed."""
     try:
         seconds = int((now - datetime.strptime(str(moment), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)).total_seconds())
     except ValueError:

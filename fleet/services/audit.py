@@ -71,7 +71,7 @@ def asking(actor: Callable[[], str], *, door: str, address: str, request: str, v
 
 
 def refused(this: Asking, status: int, message: str, **about: str) -> None:
-    """A write that was not done, by somebody we know: what strangers try is for the log, not for the database."""
+    """Record a refused or failed write of a known user; attempts of unknown callers are left to the log."""
     if this.actor():
         outcome = Outcome.FAILED if status >= 500 else Outcome.REFUSED
         fields = _short({**this.about, **about})
@@ -84,7 +84,7 @@ def done(this: Asking, **about: str) -> None:
 
 
 def seen(row: models.Model) -> None:
-    """What a row looks like before somebody changes it; the first look counts."""
+    """Remember what a row looked like before this request changed it; the first call for a row counts."""
     this = current.get()
     if this is not None and (uid := str(getattr(row, "uid", ""))) and uid not in this.before:
         this.before[uid] = document(row)

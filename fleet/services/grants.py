@@ -42,7 +42,7 @@ def grant(username: str, role: str, namespace: str) -> Grant:
 
 
 def take_back(grant_id: int) -> None:
-    """Refused for the last one by which anybody is a fleet admin: nobody could give it back."""
+    """Remove a grant; refused for the last grant that makes anyone a fleet admin, as no user could restore it."""
     with transaction.atomic():
         _lock_admins()
         row = Grant.objects.select_for_update(no_key=True).select_related("user").filter(pk=grant_id).first()
@@ -63,7 +63,7 @@ def require_another_admin(user: Any) -> None:
 
 
 def mint(username: str, name: str, *, life: timedelta | None, now: datetime) -> tuple[Token, str]:
-    """A token for somebody else, such as a pipeline's user."""
+    """Create a token for another user, such as a pipeline's."""
     row, text = access.mint(user(username), name, life=life, now=now)
     _noted("mint", "Token", f"{username}: {name}")
     return row, text
@@ -84,7 +84,7 @@ def _other_admins(but: Q | None = None) -> QuerySet[Any]:
 
 
 def _lock_admins() -> None:
-    """Two admins who remove each other at one moment must not both succeed: whoever counts admins counts alone."""
+    """Serialise the count of admins: two admins who remove each other at one moment must not both succeed."""
     users = get_user_model().objects
     list(users.select_for_update(no_key=True).filter(is_superuser=True).order_by("pk").values_list("pk"))
     admins = Grant.objects.filter(role=Role.FLEET_ADMIN, namespace="")
@@ -100,7 +100,7 @@ def noted_user(verb: str, username: str) -> None:
 
 
 def _noted(verb: str, kind: str, name: str) -> None:
-    """These are not journaled: nobody watches them."""
+    """Audit a change that is not journaled, as no client watches these rows."""
     asking = current.get()
     if asking is not None:
         audit.done(asking, verb=verb, kind=kind, name=name)

@@ -68,7 +68,7 @@ def _mark(pk: int, now: datetime) -> None:
 
 
 def unseen(now: datetime) -> list[str]:
-    """Ready members that have not been seen since nobody watched any of them; empty a minute after watching began again.
+    """Ready members not seen since the last gap in watching; empty a minute after watching began again.
 
     What they run may be newer than the database, which may have been restored from a backup meanwhile.
     """
@@ -82,7 +82,7 @@ def unseen(now: datetime) -> list[str]:
 
 
 def is_overtaken(cluster: Cluster, decided_at: datetime, now: datetime) -> bool:
-    """Whether a decision about the member is from before nobody watched, and what has happened since is not known yet."""
+    """Whether a decision about the member was taken before a gap in watching, and what happened since is not known yet."""
     since, until = cluster.watched_since, cluster.watched_until
     if since is None or until is None:
         return False

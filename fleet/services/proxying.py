@@ -22,7 +22,7 @@ _READS = ("GET",)
 _WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _TUNNELS = frozenset({"exec", "attach", "portforward", "proxy"})
 _OPEN = ("version", "api", "apis", "openapi", "healthz", "livez", "readyz")
-"""First words of what tells how a server is, and nothing of what is in it."""
+"""First path segments of requests about the server itself that read none of its objects."""
 _OLD_ROOTS = frozenset({"watch", "proxy", "redirect"})
 _OF_MEMBER = frozenset(
     {

@@ -1,7 +1,7 @@
 """A simulated member is broken on purpose, so that people can see what becomes of its jobs; never one that is real.
 
 Speaks to the simulator beside this product through the socket in its home (`settings.CONVOY_SIMULATOR`), which is reached by
-whoever owns that folder and by nobody from outside. The member itself is not asked: it behaves as if its machine were gone.
+the owner of that folder only. The member itself is not asked: it behaves as if its machine were gone.
 """
 
 import json
@@ -22,7 +22,7 @@ _TIMEOUT_S = 10.0
 
 
 def silence(cluster: Cluster, *, by: str, now: datetime) -> None:
-    """It answers nobody from now on."""
+    """Make the simulated member answer no request from now on."""
     _disturb(cluster, "away")
     _tell(cluster, "SilencedOnPurpose", f"{by} let the simulated cluster fall silent", now)
 

@@ -1,4 +1,4 @@
-"""Users made, disabled, enabled and given passwords: a fleet admin's work. Nobody is deleted: the audit names them.
+"""Users made, disabled, enabled and given passwords: a fleet admin's work. A user is never deleted: the audit names them.
 
 Roles are in `grants`, where the rule of the last fleet admin is kept for both.
 """

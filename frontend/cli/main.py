@@ -95,7 +95,7 @@ def ended(run: Callable[[], object]) -> None:
 
 
 def _flush() -> None:
-    """Whoever read our output may have stopped before its last bytes left."""
+    """Flush stdout; the reader of a pipe may be gone before the last bytes are written."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -103,7 +103,7 @@ def _flush() -> None:
 
 
 def _hush() -> None:
-    """Nobody reads: the interpreter's own flush at exit must not complain either."""
+    """Point stdout at /dev/null after a broken pipe, so that the interpreter's own flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

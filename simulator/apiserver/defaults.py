@@ -1,6 +1,6 @@
 """What an API server fills into pods, Jobs, services and namespaces when they are created, and the specs of them it refuses.
 
-Only what clients rely on or run into. Works on a body nobody else holds.
+Only what clients rely on or run into. Works on a body that no other code holds.
 """
 
 import copy
@@ -30,7 +30,7 @@ def apply(resource: Resource, body: Object) -> None:
 
 
 def complete(resource: Resource, body: Object) -> None:
-    """What the server adds that is no default, and so nobody's; changes ``body``."""
+    """What the server adds that is no default and has no owner; changes ``body``."""
     add = _COMPLETED.get((resource.group, resource.plural))
     if add is not None:
         add(body)

@@ -92,7 +92,7 @@ def remove(store: Store, kind: Kind, found: Object) -> None:
 
 
 def empty_namespace(store: Store, name: str, resources: list[Resource]) -> None:
-    """Deletes everything in a namespace, pods without grace: there is nobody left to wait for."""
+    """Deletes everything in a namespace, pods without grace: no process is left to wait for."""
     for resource in resources:
         if resource.namespaced:
             for found in list(store.of_kind((resource.group, resource.plural), name)):

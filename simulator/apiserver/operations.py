@@ -217,7 +217,7 @@ class Operations:
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
     def collect(self, served: Served, found: Object) -> None:
-        """To be called some time after a creation: removes what belongs to nobody who is still there."""
+        """To be called some time after a creation: removes objects whose owners are gone."""
         metadata = found["metadata"]
         deletion.collect_orphan(self.store, _kind(served), metadata.get("namespace", ""), metadata["name"])
 

@@ -122,7 +122,7 @@ class Request:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def hang_up(self) -> None:
-        """Breaks the connection; returns when it is broken, so that nobody expects an answer any more."""
+        """Breaks the connection; returns when it is broken, so that no client expects an answer any more."""
         self.scope["transport"].abort()
         await self.disconnected()
 

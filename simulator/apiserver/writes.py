@@ -1,4 +1,4 @@
-"""What a write does to the fields of an object on its way in: what nobody described is told and dropped, defaults are filled
+"""What a write does to the fields of an object on its way in: unknown fields are reported and dropped, defaults are filled
 in, values are judged, and whose each field is is written down. Built-in kinds are judged elsewhere, by `rules` and `defaults`.
 """
 

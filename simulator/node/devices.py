@@ -1,7 +1,7 @@
 """The device plugin of a simulated node whose GPUs are handed out by their links: offers, link matrix, who has which.
 
 A node labelled for it offers ``aliyun.com/gpu`` in place of ``nvidia.com/gpu``, and back. Of a pod on it, what its own
-annotation names is followed while that is free; the pod is told its GPUs and those of its gang, in the words of training facts.
+annotation names is followed while that is free; the pod gets its GPUs and those of its gang, in the terms of training facts.
 """
 
 from fleet.kube.resources import CONFIG_MAPS, NODES, PODS

@@ -52,7 +52,7 @@ class Run:
     restart: int = 0
     process: Process | None = None
     code: int | None = None
-    """Set when it was told to end, or its process did."""
+    """Set when the pod was asked to stop, or its process ended."""
     reason: str = ""
     message: str = ""
     """What the container says as it ends."""

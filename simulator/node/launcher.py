@@ -313,7 +313,7 @@ def give_up_privileges() -> None:
 
 
 def join_new_keyring() -> None:
-    """The kernel's keys of whoever started the simulator are not the command's. A kernel without keys has none to give."""
+    """Drop the kernel keyring of the user who started the simulator; a kernel without keyrings has none."""
     if number := KEYCTL.get(os.uname().machine):
         LIBC.syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
 

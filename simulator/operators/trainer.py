@@ -160,7 +160,7 @@ def _patch(spec: Object, changes: list[Any]) -> None:
 
 
 def _write(group: Object, job: Object, policy: Object) -> None:
-    """A group's count, and what its main container is told."""
+    """A group's count, and the command, arguments and environment of its main container."""
     trainer, inner = job["spec"].get("trainer"), group["template"]["spec"]
     step = ((group["template"].get("metadata") or {}).get("labels") or {}).get(STEP)
     count = int(inner.get("parallelism") or 1)

@@ -67,7 +67,7 @@ def components() -> dict[str, Document]:
 
 @cache
 def schema(resource: Resource) -> Schema | None:
-    """By this, fields nobody knows are told."""
+    """Schema by which unknown fields are reported."""
     found = document(resource)
     return of_kind(found, _named) if found else None
 

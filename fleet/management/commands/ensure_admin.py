@@ -1,6 +1,6 @@
 """The first administrator, made once. An existing one is left as it is, whatever password it has by now.
 
-The password lies in the home folder, readable by its owner only; it is made up here unless somebody put one there.
+The password lies in the home folder, readable by its owner only; it is generated here unless the file exists already.
 """
 
 import os
@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
 
 def kept_password(file: Path) -> str:
-    """The file's content; made, and readable by nobody else, when it is not there."""
+    """The file's content; created with a random password, readable by its owner only, when it is not there."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""A link that signs a user in once, for whoever sits at the machine. Prints the path, to be put behind the address."""
+"""A link that signs a user in once, for the person at the machine. Prints the path, to be put behind the address."""
 
 from argparse import ArgumentParser
 from typing import Any

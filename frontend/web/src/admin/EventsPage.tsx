@@ -1,4 +1,4 @@
-/** All that happened in the fleet, newest first; narrowed by words and kind, held still when somebody wants to read. */
+/** All that happened in the fleet, newest first; narrowed by words and kind, held still on request, for reading. */
 import { Button, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Pause, Play, ScrollText } from 'lucide-react';

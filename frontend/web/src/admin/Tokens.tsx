@@ -1,4 +1,4 @@
-/** One's own bearer tokens, for scripts. The text of a new one is told once. */
+/** The signed-in user's bearer tokens, for scripts. The text of a new one is shown once. */
 import { Alert, Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

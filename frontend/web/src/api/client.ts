@@ -1,4 +1,4 @@
-/** The one door to the REST API: JSON in and out, the CSRF header, problems as errors, news to `connection`. */
+/** The one door to the REST API: JSON in and out, the CSRF header, problems as errors, sign-in and availability reported to `connection`. */
 import { connection } from './connection.ts';
 import { Problem, readProblem, ServerAway } from './problem.ts';
 

@@ -27,9 +27,9 @@ export const connection = {
     sessions += 1;
     change({ session: 'open' });
   },
-  /** How often somebody has signed in on this page: taken before a question, handed back with its answer. */
+  /** How many times a user has signed in on this page: read before a request, handed back with its answer. */
   sessions: () => sessions,
-  /** Nobody is signed in, said an answer. False if somebody has signed in since it was asked: worth asking again. */
+  /** An answer was 401. False if a user has signed in since the request was sent: worth sending it again. */
   sessionExpired: (asked: number): boolean => {
     if (asked !== sessions) return false;
     change({ session: 'expired' });

@@ -1,5 +1,5 @@
 /**
- * The open line to `/ws/changes/`: kept open with back-off, watched for silence, paused on request or while nobody looks.
+ * The open line to `/ws/changes/`: kept open with back-off, watched for silence, paused on request or while the page is hidden.
  * It hands changes on and says when everything may be stale; what to fetch is not its business.
  */
 import { type Change, readChange } from './changes.ts';
@@ -75,7 +75,7 @@ export class Live {
     this.catchUp();
   }
 
-  /** The network is back, or somebody asks: do not wait for the back-off to end. */
+  /** The network is back, or the user asks: do not wait for the back-off to end. */
   reconnect(): void {
     if (this.socket) return;
     clearTimeout(this.timer);

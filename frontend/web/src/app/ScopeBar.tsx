@@ -65,7 +65,7 @@ export function ScopeBar() {
   );
 }
 
-/** Asked for when somebody is about to choose. */
+/** Fetched when the menu is about to open. */
 function useChoices(wanted: boolean): Record<ScopeKey, string[]> {
   const namespaces = useQuery({ ...namespacesQuery, enabled: wanted });
   const queues = useQuery({ ...queuesQuery, enabled: wanted });

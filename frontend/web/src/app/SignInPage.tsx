@@ -1,4 +1,4 @@
-/** The first page of somebody who is not signed in. */
+/** The first page of a visitor who is not signed in. */
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 

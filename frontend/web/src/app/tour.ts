@@ -1,4 +1,4 @@
-/** How far somebody is in the tour, kept in this browser: never seen, open at a step, put away at a step, or done. */
+/** Progress of the tour, kept in this browser: never seen, open at a step, put away at a step, or done. */
 import { useSyncExternalStore } from 'react';
 
 export const TOUR_STEPS = ['fleet', 'submit', 'waiting', 'quota', 'kill'] as const;

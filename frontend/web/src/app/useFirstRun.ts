@@ -1,4 +1,4 @@
-/** Opens the tour by itself, once: for somebody who never saw it, on the fleet that `up` makes for showing. */
+/** Opens the tour by itself, once: for a user who never saw it, on the demo fleet that `up` starts. */
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 

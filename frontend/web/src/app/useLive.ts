@@ -1,4 +1,4 @@
-/** Keeps the live line open while somebody is signed in, and says how it is. */
+/** Keeps the live connection open while a user is signed in, and returns its status. */
 import { useEffect, useSyncExternalStore } from 'react';
 
 import type { LiveState } from '../api/live.ts';

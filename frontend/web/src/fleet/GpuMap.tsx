@@ -94,6 +94,6 @@ function CellBox({ cell: { look, pod, key } }: { cell: Cell }) {
   if (!pod || pod.id === '') {
     return <span {...shared} data-fragment={key === 'fragment'} title={t(`map.look.${pod ? 'stranger' : look}`)} />;
   }
-  const told = `${pod.namespace}/${pod.name} ${pod.role} ${pod.index} · ${pod.queue || '–'}`;
-  return <Link to={`/jobs/${pod.id}`} {...shared} title={told} aria-label={told} />;
+  const label = `${pod.namespace}/${pod.name} ${pod.role} ${pod.index} · ${pod.queue || '–'}`;
+  return <Link to={`/jobs/${pod.id}`} {...shared} title={label} aria-label={label} />;
 }

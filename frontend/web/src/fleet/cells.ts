@@ -20,7 +20,7 @@ export function cellsOf(node: NodeGpus, by: ColourBy): Cell[] {
   );
   const cells = ours.slice(0, node.gpus);
   while (cells.length < node.gpus - free) cells.push({ look: 'stranger', pod: null, key: '' });
-  // What is left of a node that is partly taken is a fragment: too little for whoever wants the whole node.
+  // What is left of a node that is partly taken is a fragment: too little for a pod that asks for the whole node.
   const fragment = by === 'fragments' && free > 0 && free < node.gpus ? 'fragment' : '';
   while (cells.length < node.gpus) cells.push({ look: 'free', pod: null, key: fragment });
   return cells;

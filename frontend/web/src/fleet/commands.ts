@@ -29,8 +29,8 @@ export function commandsToJoin(name: string): Commands {
 }
 
 export function commandsOfEvents(scope: Scope, query: { search?: string; type?: string; reason?: string }): Commands {
-  const told = Object.entries({ type: query.type, reason: query.reason }).filter(([, value]) => value);
-  const chosen = told.map(([key, value]) => `${key}=${value ?? ''}`).join(',');
+  const filters = Object.entries({ type: query.type, reason: query.reason }).filter(([, value]) => value);
+  const chosen = filters.map(([key, value]) => `${key}=${value ?? ''}`).join(',');
   const where = within(scope.namespace);
   return {
     kubectl: kubectl('get', 'events', ...where, ...(chosen ? ['--field-selector', chosen] : [])),

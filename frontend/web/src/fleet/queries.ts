@@ -1,4 +1,4 @@
-/** What the fleet's pages ask the server, and how long an answer stays good when no news comes. */
+/** What the fleet's pages ask the server, and how long an answer stays fresh when no change arrives. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';

@@ -10,7 +10,7 @@ export interface Silent {
 }
 
 export interface FleetTotals {
-  /** Of the clusters that are ready: what is free elsewhere nobody can use. */
+  /** Of the clusters that are ready: no gang can use what is free on the others. */
   gpus: Capacity;
   /** Of all clusters. */
   allGpus: number;

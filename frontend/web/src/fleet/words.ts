@@ -156,8 +156,8 @@ function nearestWords({ clusters = [] }: Reason, words: Words): string {
   const lack = ({ short = {} }: Looked) => Math.max(...Object.values(short), 0);
   const crowded = clusters.filter((each) => lack(each) > 0).sort((a, b) => lack(a) - lack(b));
   const nearest: Looked | undefined = crowded[0] ?? clusters[0];
-  const told = t('reason.NoClusterFits', { count: clusters.length });
-  return nearest ? `${told} ${t('reason.nearest', { cluster: nearest.cluster, verdict: verdictWords(nearest, words) })}` : told;
+  const summary = t('reason.NoClusterFits', { count: clusters.length });
+  return nearest ? `${summary} ${t('reason.nearest', { cluster: nearest.cluster, verdict: verdictWords(nearest, words) })}` : summary;
 }
 
 type EventKey = keyof (typeof en)['event'];

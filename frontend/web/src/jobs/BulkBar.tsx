@@ -1,4 +1,4 @@
-/** What may be done with the jobs that are selected: told first job by job, then done, with what was refused. */
+/** What may be done with the jobs that are selected: previewed job by job, then done, with what was refused. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

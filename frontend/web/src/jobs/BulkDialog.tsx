@@ -27,12 +27,12 @@ export function BulkDialog({ action, ids, onClose }: Props) {
     mutationFn: () => actOnMany(action, ids, false),
     onSuccess: () => void client.invalidateQueries({ queryKey: ['jobs'] }),
   });
-  const told = act.data ?? preview.data;
+  const result = act.data ?? preview.data;
   const close = () => onClose(act.isSuccess);
   return (
     <Modal opened onClose={close} title={t(`jobs.bulk.title.${action}`, { count: ids.length })} size={560} closeButtonProps={{ 'aria-label': t('common.close') }}>
       {preview.error && <Failed error={preview.error} onRetry={() => void preview.refetch()} />}
-      {told ? <Told told={told} did={act.isSuccess} /> : <Skeleton height={60} aria-busy />}
+      {result ? <BulkResult result={result} applied={act.isSuccess} /> : <Skeleton height={60} aria-busy />}
       <Refusal error={act.error} />
       <Group justify="flex-end" mt="lg" gap="xs">
         {!act.isSuccess && <CopyAs commands={commandsToActOnMany(action, ids)} />}
@@ -54,11 +54,11 @@ export function BulkDialog({ action, ids, onClose }: Props) {
   );
 }
 
-function Told({ told, did }: { told: BulkDone; did: boolean }) {
+function BulkResult({ result, applied }: { result: BulkDone; applied: boolean }) {
   const { t } = useTranslation();
-  const refused = told.results.filter(({ done }) => !done);
-  const gpus = told.results.reduce((sum, each) => sum + (each.done ? each.gpus : 0), 0);
-  const numbers = { done: told.done, refused: told.refused, gpus };
+  const refused = result.results.filter(({ done }) => !done);
+  const gpus = result.results.reduce((sum, each) => sum + (each.done ? each.gpus : 0), 0);
+  const numbers = { done: result.done, refused: result.refused, gpus };
   return (
     <>
       <Text size="sm" role="status">

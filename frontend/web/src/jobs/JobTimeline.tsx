@@ -25,11 +25,11 @@ function Bar({ timeline }: { timeline: Timeline }) {
   const now = useNow(TICK_MS);
   const late = timeline.ended_at ? 0 : Math.max(0, (now - Date.parse(timeline.now)) / 1000);
   const lasts = (slice: Slice) => slice.seconds + (slice.open ? late : 0);
-  const told = (seconds: number) => formatDuration(seconds, i18n.language);
+  const duration = (seconds: number) => formatDuration(seconds, i18n.language);
   const open = timeline.slices.find((slice) => slice.open);
   const totals = timeline.totals.map(({ owner, seconds }) => ({
     owner,
-    text: told(seconds + (open?.owner === owner ? late : 0)),
+    text: duration(seconds + (open?.owner === owner ? late : 0)),
   }));
   const summary = totals.map(({ owner, text }) => t('job.barSummary', { owner: t(`job.owner.${owner}`), time: text }));
   return (
@@ -41,7 +41,7 @@ function Bar({ timeline }: { timeline: Timeline }) {
             data-owner={slice.owner}
             data-open={slice.open}
             style={{ flexGrow: Math.max(lasts(slice), 0.001) }}
-            title={`${t(`job.owner.${slice.owner}`)}${slice.cluster ? ` · ${slice.cluster}` : ''}: ${told(lasts(slice))}`}
+            title={`${t(`job.owner.${slice.owner}`)}${slice.cluster ? ` · ${slice.cluster}` : ''}: ${duration(lasts(slice))}`}
           />
         ))}
       </div>

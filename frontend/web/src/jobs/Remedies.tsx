@@ -1,4 +1,4 @@
-/** What would let a job start, by the gate it stands at: each with a button for whoever may, and the role for the others. */
+/** What would let a job start, by the gate it stands at: each with a button for users who may, and the role needed for the others. */
 import { useQuery } from '@tanstack/react-query';
 import { Lightbulb } from 'lucide-react';
 import { useTranslation } from 'react-i18next';

@@ -85,7 +85,7 @@ const WAYS: Record<Step['kind'], Way> = {
   AllOf: 'time',
 };
 
-/** A simulated cluster that fell silent is brought back by a button; a real one by somebody at its site. */
+/** A simulated cluster that fell silent is brought back by a button; a real one by its administrator. */
 export function wayOf({ kind, manifest }: Step, simulated: boolean): Way {
   if (kind === 'RestoreCluster' && simulated) return 'do';
   return WAYS[kind] === 'apply' && Object.keys(manifest).length === 0 ? 'page' : WAYS[kind];

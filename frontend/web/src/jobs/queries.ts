@@ -1,4 +1,4 @@
-/** What the jobs' pages ask the server and tell it to do. */
+/** Queries and mutations of the jobs' pages. */
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';

@@ -1,4 +1,4 @@
-/** Short names for what the server tells of a job beyond its row. */
+/** Short names for what the server returns of a job beyond its row. */
 import type { components } from '../api/schema.d.ts';
 
 type Schemas = components['schemas'];

@@ -1,4 +1,4 @@
-/** Where a quota goes, for whoever does not drag. */
+/** Moves a quota without dragging. */
 import { Button, Group, NativeSelect, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';

@@ -23,9 +23,9 @@ export function QuotaBar({ quota, resource, use, scale, wrong, disabled, onChang
   const bounds = { min: amountOf(quota, 'min', resource), max: amountOf(quota, 'max', resource) };
   const { used = 0, lent = 0 } = use ?? {};
   const borrowed = use?.borrowed || bounds.min !== null ? Math.max(0, used - (bounds.min ?? 0)) : 0;
-  const told = (units: number) => quantityOf(resource, units);
-  const named = (bound: Bound) => (bounds[bound] === null ? t('quotas.none') : told(bounds[bound]));
-  const text = { used: told(used), borrowed: told(borrowed), lent: told(lent), min: named('min'), max: named('max') };
+  const quantity = (units: number) => quantityOf(resource, units);
+  const named = (bound: Bound) => (bounds[bound] === null ? t('quotas.none') : quantity(bounds[bound]));
+  const text = { used: quantity(used), borrowed: quantity(borrowed), lent: quantity(lent), min: named('min'), max: named('max') };
   const min = bounds.min ?? 0;
   return (
     <div className={classes['bar']}>
@@ -50,7 +50,7 @@ export function QuotaBar({ quota, resource, use, scale, wrong, disabled, onChang
           step={stepOf(resource)}
           wrong={wrong(bound)}
           disabled={disabled}
-          onChange={(units) => onChange(bound, told(units))}
+          onChange={(units) => onChange(bound, quantity(units))}
         />
       ))}
     </div>

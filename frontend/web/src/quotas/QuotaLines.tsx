@@ -27,7 +27,7 @@ interface Props {
 
 export function QuotaLines({ quota, before, node, resources, scales, faults, words, obstacle, onChange }: Props) {
   const { path } = quota;
-  const told = `faults-of-${path.replaceAll('/', '-')}`;
+  const faultsId = `faults-of-${path.replaceAll('/', '-')}`;
   const wrong = (bound: Bound, resource: string) => faultAt(faults, path, bound, resource) !== undefined;
   const cell = (bound: Bound) => (
     <div role="gridcell" className={classes['cell']}>
@@ -40,7 +40,7 @@ export function QuotaLines({ quota, before, node, resources, scales, faults, wor
             text={quota[bound][resource] ?? ''}
             changed={quota[bound][resource] !== before?.[bound][resource]}
             wrong={wrong(bound, resource)}
-            describedBy={told}
+            describedBy={faultsId}
             obstacle={obstacle}
             onChange={(text) => onChange(bound, resource, text)}
           />
@@ -66,7 +66,7 @@ export function QuotaLines({ quota, before, node, resources, scales, faults, wor
             <Used node={node} resource={resource} />
           </div>
         ))}
-        <Wrong id={told} faults={faults.filter((each) => each.path === path)} words={words} />
+        <Wrong id={faultsId} faults={faults.filter((each) => each.path === path)} words={words} />
       </div>
       {cell('min')}
       {cell('max')}

@@ -1,4 +1,4 @@
-/** The quota tree: who is promised how much, who has it now; changed by draft, told by effect, taken back by history. */
+/** The quota tree: guaranteed and used amounts; changed by draft, with its effect previewed, and restored from history. */
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';

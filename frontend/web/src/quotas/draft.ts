@@ -1,4 +1,4 @@
-/** A draft: the changes somebody makes before they count, what they come to, and how they meet the changes of others. Pure. */
+/** A draft: unsaved changes, the tree they result in, and how they merge with the changes of others. Pure. */
 import type { QuotaChange, QuotaDifference, QuotaTree } from '../api/types.ts';
 import { asWritten, type Bound, drafted, flat, loaded, type Quota, replayed } from './model.ts';
 
@@ -42,7 +42,7 @@ export function differences(tree: QuotaTree, changes: QuotaChange[]): Difference
   ];
 }
 
-/** The same changes upon what somebody else has saved meanwhile; `lost` no longer make sense there. */
+/** The same changes upon what another user has saved meanwhile; `lost` no longer make sense there. */
 export function rebased(tree: QuotaTree, changes: QuotaChange[]) {
   const { kept, lost } = replayed(tree, changes);
   return { kept, lost };
@@ -68,7 +68,7 @@ export function fieldsOf({ path, before, after }: QuotaDifference): Difference[]
 function ofQuota(before: Quota | undefined, quota: Quota, parentOrigin: string): Difference[] {
   const { path } = quota;
   if (!before) return [{ path, field: '', before: '', after: path }, ...fields(BARE, quota)];
-  // Whoever is carried along with a parent has not been moved.
+  // A quota that moves along with its parent has not been moved itself.
   const stayed = parentOrigin === before.parent && before.name === quota.name;
   const moved = stayed ? [] : [{ path, field: '', before: before.path, after: path }];
   return [...moved, ...fields(before, quota)];
@@ -78,14 +78,14 @@ const BARE: Pick<Quota, 'min' | 'max' | 'attributes' | 'namespaces'> = { min: {}
 
 function fields(before: typeof BARE, { path, ...quota }: Quota): Difference[] {
   const found: Difference[] = [];
-  const tell = (field: string, was = '', is = '') => {
+  const record = (field: string, was = '', is = '') => {
     if (was !== is) found.push({ path, field, before: was, after: is });
   };
   for (const part of ['min', 'max', 'attributes'] as const) {
     for (const key of new Set([...Object.keys(before[part]), ...Object.keys(quota[part])])) {
-      tell(part === 'attributes' ? key : `${part} ${key}`, before[part][key], quota[part][key]);
+      record(part === 'attributes' ? key : `${part} ${key}`, before[part][key], quota[part][key]);
     }
   }
-  tell('namespaces', before.namespaces.join(', '), quota.namespaces.join(', '));
+  record('namespaces', before.namespaces.join(', '), quota.namespaces.join(', '));
   return found;
 }

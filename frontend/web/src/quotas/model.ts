@@ -38,7 +38,7 @@ export function loaded(tree: Pick<QuotaTree, 'manifest'>): Quota {
   return numbered(built(spec.root, ROOT), '', 0, true);
 }
 
-/** The tree after all changes. Changes that make no sense on it are left out and told by `replayed`. */
+/** The tree after all changes. Changes that make no sense on it are left out and returned by `replayed`. */
 export function drafted(tree: Pick<QuotaTree, 'manifest'>, changes: QuotaChange[]): Quota {
   return replayed(tree, changes).root;
 }

@@ -1,4 +1,4 @@
-/** What the quota page asks the server and tells it to do. */
+/** Queries and mutations of the quota page. */
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';

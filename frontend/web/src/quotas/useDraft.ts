@@ -27,7 +27,7 @@ export function useDraft(tree: QuotaTree) {
     base,
     changes,
     ...made,
-    /** Somebody saved another generation since the draft was begun. */
+    /** The newer generation, if another user saved one since the draft was begun. */
     theirs: kept && tree.generation !== kept.base.generation ? tree : null,
     /** How many changes made no sense any more after the last rebase. */
     lost,

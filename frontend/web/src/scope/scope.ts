@@ -1,4 +1,4 @@
-/** What part of the fleet somebody looks at: a namespace, a queue with all below it, a cluster. It lives in the address. Pure. */
+/** The part of the fleet in view: a namespace, a queue with all below it, a cluster. It lives in the address. Pure. */
 
 export const SCOPE_KEYS = ['namespace', 'queue', 'cluster'] as const;
 
@@ -12,7 +12,7 @@ export function readScope(params: URLSearchParams): Scope {
   return Object.fromEntries(SCOPE_KEYS.map((key) => [key, params.get(key)?.trim() ?? ''])) as Scope;
 }
 
-/** Where a link leads for somebody with this scope: what the link itself says of the scope goes first. */
+/** Where a link leads within this scope: what the link itself says of the scope goes first. */
 export function withScope(to: string, scope: Scope): string {
   const [path = '', search = ''] = to.split('?', 2);
   const params = new URLSearchParams(search);

@@ -58,7 +58,7 @@ function Faults({ faults }: { faults: string[] }) {
 
 function Answer({ preview: { applied, jobs, waiting } }: { preview: ApplyPreview }) {
   const { t } = useTranslation();
-  const warnings = applied.flatMap(({ name, warnings: told }) => told.map((warning) => `${name}: ${warning}`));
+  const warnings = applied.flatMap((preview) => preview.warnings.map((warning) => `${preview.name}: ${warning}`));
   return (
     <>
       {jobs.map((job) => (

@@ -43,7 +43,7 @@ interface Options {
   root: ShadowRoot;
   label: string;
   text: string;
-  /** What is offered while somebody types, and what the list of it is called. */
+  /** Completions offered while typing, and the accessible name of their list. */
   suggest: CompletionSource;
   suggestions: string;
   onChange: (text: string) => void;

@@ -70,7 +70,7 @@ function enter(stack: Step[], step: Step): void {
   stack.push(step);
 }
 
-/** Drops what ends where something begins in this column, and tells it: a list may stand right below its key. */
+/** Drops what ends where something begins in this column, and returns it: a list may stand right below its key. */
 function leave(stack: Step[], column: number, toDash = false): Step[] {
   const first = stack.findIndex((each) => each.column > column || (each.column === column && (each.dash || !toDash)));
   return first < 0 ? [] : stack.splice(first);

@@ -23,7 +23,7 @@ const WORD = /^[\w./-]*$/;
 /** What a manifest begins with, before anybody knows its kind. */
 const HEAD = ['apiVersion', 'kind'].map((name): SchemaField => ({ name, type: 'string', description: '', required: true }));
 
-/** `required` is how people are told that a field is. */
+/** `required` is the translated mark of a required field. */
 export function suggestFrom(vocabulary: Vocabulary, required: string): CompletionSource {
   return async ({ state, pos, explicit }) => {
     const position = positionAt(state.doc.toString(), pos);
@@ -34,7 +34,7 @@ export function suggestFrom(vocabulary: Vocabulary, required: string): Completio
     const word = /^[\w./-]*/.exec(rest)?.[0] ?? '';
     const followed = /^\s*:/.test(rest.slice(word.length));
     const key = (field: SchemaField) => ofField(field, required, followed ? field.name : written(field, position.from - line.from));
-    // A server that does not answer is told of elsewhere: here there is nothing to offer then.
+    // A server that does not answer is reported elsewhere: here there is nothing to offer then.
     const options = await offered(vocabulary, position, key).catch(() => []);
     return options.length > 0 ? { from: position.from, to: pos + word.length, options, validFor: WORD } : null;
   };
@@ -69,10 +69,10 @@ function ofValue(label: string, detail = ''): Completion {
   return { label, detail, type: 'enum' };
 }
 
-function ofField({ name, type, description, required }: SchemaField, told: string, text: string): Completion {
+function ofField({ name, type, description, required }: SchemaField, mark: string, text: string): Completion {
   return {
     label: name,
-    detail: required ? `${type} · ${told}` : type,
+    detail: required ? `${type} · ${mark}` : type,
     type: 'property',
     boost: required ? 1 : 0,
     apply: (view, completion, from, to) => insert(view, completion, text, from, to),

@@ -1,4 +1,4 @@
-/** The server's words beside what it refused, unless they are told elsewhere: an ended session is the sign-in dialog's. */
+/** The server's words beside what it refused, unless they are shown elsewhere: an ended session is the sign-in dialog's. */
 import { Alert } from '@mantine/core';
 
 import { ErrorText } from './ServerText.tsx';

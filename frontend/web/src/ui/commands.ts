@@ -45,7 +45,7 @@ export function listOf(path: string, query: Record<string, string | number | und
   return given.length > 0 ? `${path}?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}` : path;
 }
 
-/** Which namespace, as kubectl and the command line are told. */
+/** The namespace flags of kubectl and the command line. */
 export function within(namespace: string): string[] {
   return namespace ? ['-n', namespace] : ['-A'];
 }

@@ -1,4 +1,4 @@
-/** Keyboard shortcuts: single keys and two-key sequences ("g f"), silent while somebody types or a dialog is open. */
+/** Keyboard shortcuts: single keys and two-key sequences ("g f"), silent while a field has the focus or a dialog is open. */
 import { useEffect, useRef } from 'react';
 
 export type Shortcuts = Record<string, () => void>;
