@@ -14,13 +14,13 @@ from django.db.models.functions import Cast
 
 from fleet.core import fits, prices
 from fleet.models import Cluster, Hold, Node, Pod
-from jobs.core.admission.snapshot import Closed, Quota, Site, World
+from jobs.core.admission.snapshot import Closed, ClusterState, Quota, Snapshot
 from jobs.core.division import shares
 from jobs.core.division.replicas import Division
 from jobs.core.failover.rules import BLAMED, NOT_THE_CLUSTERS, Past, excluded_until
 from jobs.core.gang import requirements
 from jobs.core.gang.requirements import Ask
-from jobs.core.gang.types import Gang, Promise, Runner
+from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from jobs.core.placement.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, Mode, NodeFacts
 from jobs.core.policies import propagation as policies
@@ -67,7 +67,7 @@ def waits(state: str, suspended: bool, deleting_at: datetime | None) -> bool:
     return state in Job.WAITING and not suspended and deleting_at is None
 
 
-def load(now: datetime) -> World:
+def load(now: datetime) -> Snapshot:
     """Each part is loaded by itself, and what concerns single jobs can be loaded for those alone."""
     found = load_quota()
     version = found.version if found else 0
@@ -75,7 +75,7 @@ def load(now: datetime) -> World:
     leaving = load_runners(leaving_jobs(), found) if found else ()
     left = load_runners(left_jobs(), found) if found else ()
     facts = (waiting, load_sites(), found, leaving, left, failures(now), usual_pods())
-    return World(*facts, settings.CONVOY_CYCLE, settings.CONVOY_WEIGHTS)
+    return Snapshot(*facts, settings.CONVOY_CYCLE, settings.CONVOY_WEIGHTS)
 
 
 def failures(now: datetime) -> dict[str, float]:
@@ -138,20 +138,20 @@ def mounted(roles: Iterable[Mapping[str, Any]]) -> Sequence[str]:
     return sorted({name for role in roles for name in role.get("claims", ())})
 
 
-def load_sites() -> tuple[Site, ...]:
+def load_sites() -> tuple[ClusterState, ...]:
     """Every cluster with its nodes and what is promised there.
 
     Promises first: one that is kept meanwhile then counts twice, for once; read later it would not count at all.
     """
-    promises: dict[int, list[Promise]] = defaultdict(list)
+    promises: dict[int, list[CapacityHold]] = defaultdict(list)
     for hold in open_holds():
-        promises[hold.cluster_id].append(promise_of(hold, hold.cluster.name))
+        promises[hold.cluster_id].append(capacity_hold_of(hold, hold.cluster.name))
     nodes: dict[int, list[NodeFacts]] = defaultdict(list)
     where = whereabouts()
     for node in Node.objects.order_by().iterator(chunk_size=5000):
         nodes[node.cluster_id].append(facts_of(node, where))
     rows = Cluster.objects.defer("access", "permissions").order_by("name")
-    return tuple(Site(row.pk, member_of(row), tuple(nodes[row.pk]), tuple(promises[row.pk])) for row in rows)
+    return tuple(ClusterState(row.pk, member_of(row), tuple(nodes[row.pk]), tuple(promises[row.pk])) for row in rows)
 
 
 def open_holds() -> QuerySet[Hold]:
@@ -171,9 +171,9 @@ def facts_of(node: Node, where: Whereabouts) -> NodeFacts:
     )
 
 
-def promise_of(hold: Hold, cluster: str) -> Promise:
+def capacity_hold_of(hold: Hold, cluster: str) -> CapacityHold:
     nodes = tuple((amounts, tuple(names)) for amounts, names in hold.nodes)
-    return Promise((str(hold.job_uid), hold.attempt), cluster, hold.amounts, nodes)
+    return CapacityHold((str(hold.job_uid), hold.attempt), cluster, hold.amounts, nodes)
 
 
 def member_of(row: Cluster) -> Member:
@@ -245,8 +245,8 @@ def running_jobs() -> QuerySet[Job]:
     return rows.filter(Q(state__in=Job.ON_MEMBER, cluster__isnull=False) | Q(state__in=Job.WAITING))
 
 
-def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[Runner, ...]:
-    jobs = [job for job in rows.values(*_RUNNING) if job["leaf"] in found.ledger.way]
+def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[AdmittedGang, ...]:
+    jobs = [job for job in rows.values(*_RUNNING) if job["leaf"] in found.ledger.path_rows]
     if not jobs:
         return ()
     requests = {job["uid"]: {role["name"]: role["request"] for role in job["roles"]} for job in jobs}
@@ -353,11 +353,11 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         division=division,
         claims=claims,
         bound_to=() if free else tuple((claim, where[claim]) for claim in claims if claim in where),
-        lasts=declared(job["roles"]),
+        runtime_s=declared_runtime(job["roles"]),
     )
 
 
-def declared(roles: Iterable[Mapping[str, Any]]) -> float | None:
+def declared_runtime(roles: Iterable[Mapping[str, Any]]) -> float | None:
     """How many seconds a job says it runs: as long as the role that says most; None: no role says."""
     return max((role["lasts"] for role in roles if "lasts" in role), default=None)
 
@@ -374,9 +374,9 @@ def _division(job: Mapping[str, Any], spec: PolicySpec | None) -> tuple[Division
     return Division(pods, left, standing, fresh=not stands), [{**roles[0], "replicas": pods}]
 
 
-def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]]) -> Runner:
+def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]]) -> AdmittedGang:
     reclaim = job["reclaim"] or {}
-    return Runner(
+    return AdmittedGang(
         job_id=job["pk"],
         name=f"{job['namespace']}/{job['name']}",
         charge=Charge(job["leaf"], job["charge"] or {}, job["preemptible"]),
@@ -390,5 +390,5 @@ def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]
         goes_to=reclaim.get("to") or "",
         ordered_at=datetime.fromisoformat(reclaim["at"]) if "at" in reclaim else None,
         until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
-        promise=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
+        hold_key=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
     )

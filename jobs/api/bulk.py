@@ -20,7 +20,7 @@ from jobs.services.submission import bulk
 class BulkSerializer(serializers.Serializer[Any]):
     action = serializers.ChoiceField([(each.value, each.name) for each in Action])
     ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=bulk.MOST)
-    preview = serializers.BooleanField(default=False, help_text="only tell what would be done and what refused")
+    preview = serializers.BooleanField(default=False, help_text="only report what would be done and what refused")
 
 
 class ToldSerializer(serializers.Serializer[Any]):

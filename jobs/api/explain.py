@@ -194,7 +194,9 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     never = serializers.BooleanField(help_text="no cluster that its policy allows could hold it even empty")
     reason = ReasonSerializer(source="job.reason", allow_null=True, help_text="as the scheduler last wrote it")
     quota = QuotaVerdictSerializer(allow_null=True)
-    speed = SpeedSerializer(allow_null=True, help_text="where it is or would go now, if it tells what its model weighs")
+    speed = SpeedSerializer(
+        allow_null=True, help_text="where it is or would go now; null: the job does not declare its model's size"
+    )
     clusters = ClusterExplainedSerializer(many=True, help_text="those that hold it first, as they would be chosen")
     changes = ChangeSerializer(many=True, help_text="what would let it start, what costs least first")
 

@@ -34,12 +34,12 @@ class PodOnNodeSerializer(serializers.Serializer[Any]):
 
 class NodeGpusSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
-    model = serializers.CharField(help_text="of its GPUs; empty: not told")
-    domain = serializers.CharField(help_text="the switch or zone it is behind; empty: not told")
+    model = serializers.CharField(help_text="of its GPUs; empty: not known")
+    domain = serializers.CharField(help_text="the switch or zone it is behind; empty: not known")
     ready = serializers.BooleanField()
     unschedulable = serializers.BooleanField()
     gpus = serializers.IntegerField()
-    requested = serializers.IntegerField(help_text="by all pods, whoever made them")
+    requested = serializers.IntegerField(help_text="by all pods, Convoy's and others")
     pods = PodOnNodeSerializer(many=True)
 
 
@@ -96,7 +96,9 @@ class GpuSerializer(serializers.Serializer[Any]):
 class NodeDevicesSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField()
     node = serializers.CharField()
-    topology = serializers.BooleanField(help_text="hands out its GPUs by their links; else nothing below is told")
+    topology = serializers.BooleanField(
+        help_text="hands out its GPUs by their links; otherwise the fields below are empty"
+    )
     links = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()), help_text="between each two: NV2, PHB, SYS"
     )

@@ -32,7 +32,7 @@ class TimelineSerializer(serializers.Serializer[Any]):
     submitted_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True, help_text="null: it goes on")
     now = serializers.DateTimeField(help_text="the server's, which open slices end with")
-    slices = SliceSerializer(many=True, help_text="without a gap, but for times when nobody had it")
+    slices = SliceSerializer(many=True, help_text="in order; gaps are times without an owner")
     totals = OwnerTotalSerializer(many=True)
     gates = GateSerializer(many=True, help_text="in their order")
 

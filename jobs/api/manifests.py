@@ -43,7 +43,7 @@ class ApplyView(APIView):
 
 
 class DeleteView(APIView):
-    """Deletes what the manifests of the body name; what is not there is told, not refused."""
+    """Deletes what the manifests of the body name; what does not exist is reported, not refused."""
 
     permission_classes = [SignedIn]
     parser_classes = PARSERS

@@ -18,7 +18,7 @@ from jobs.services.inspect import speeds
 
 
 class SpeedSerializer(serializers.Serializer[Any]):
-    """Foretold from what the gradients weigh; samples a second, or steps where the batch is not told."""
+    """Predicted from the size of the gradients: samples a second, or steps a second where the batch size is not declared."""
 
     over = serializers.CharField(help_text="what the ring goes over at its slowest")
     gbs = serializers.FloatField(help_text="its bus bandwidth, GB/s")

@@ -66,7 +66,7 @@ class StandsOtherwiseSerializer(serializers.Serializer[Any]):
 
 
 class WhatIfSerializer(serializers.Serializer[Any]):
-    """Counts are of the whole fleet; jobs are told of the namespaces the caller may read."""
+    """Counts are of the whole fleet; jobs are listed only in the namespaces the caller may read."""
 
     differences = StandsOtherwiseSerializer(many=True)
     starts_before = serializers.IntegerField()

@@ -69,7 +69,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found on one cluster. ``short`` is in whole units, only what is missing."""
+    """The result for one cluster. ``short``: the missing amounts in whole units."""
 
     cluster: str
     code: Code
@@ -84,7 +84,7 @@ class Verdict:
 
     @property
     def is_crowded(self) -> bool:
-        """It would hold the gang if others were gone."""
+        """Whether the cluster would hold the gang if others were gone."""
         return self.code in (Code.NOT_ENOUGH_FREE, Code.NO_NODE_FOR_POD, Code.KEPT_FOR_GANG)
 
     def as_json(self) -> dict[str, Any]:
@@ -98,11 +98,11 @@ class Verdict:
         }
 
     def explained(self) -> dict[str, Any]:
-        """With the filter that said no, or the score by part."""
+        """As `as_json`, with the filter that refused, or the score by part."""
         if self.detail is None:
             return self.as_json()
-        told = {name: value for name in _DETAIL if (value := getattr(self.detail, name))}
-        return {**self.as_json(), **told}
+        detail = {name: value for name in _DETAIL if (value := getattr(self.detail, name))}
+        return {**self.as_json(), **detail}
 
 
 _DETAIL = ("cause", "role", "nodes", "never", "term", "parts")
@@ -110,7 +110,7 @@ _DETAIL = ("cause", "role", "nodes", "never", "term", "parts")
 
 @dataclass(frozen=True, slots=True)
 class QuotaVerdict:
-    """What the quota says. ``facts`` are its numbers and names: resource, asked, used, max; or position, blocker; ..."""
+    """The quota's answer. ``facts`` are its numbers and names: resource, asked, used, max; or position, blocker; ..."""
 
     code: Code
     path: str
@@ -124,7 +124,7 @@ class QuotaVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Quota and placement are two separate noes: each says its own, whichever the job waits for."""
+    """Why a job waits. Quota and placement are reported separately, whichever of the two it waits for."""
 
     code: Code
     message: str
@@ -144,12 +144,12 @@ def no_cluster_fits(verdicts: Sequence[Verdict]) -> Reason:
     """``0/3 clusters fit: north is short of 4 nvidia.com/gpu; south is cordoned; ...``, cluster by cluster."""
     if not verdicts:
         return Reason(Code.NO_CLUSTER, "the fleet has no cluster yet: join one with `convoy cluster join`")
-    told = "; ".join(f"{v.cluster} {v.message}" for v in verdicts)
-    return Reason(Code.NO_CLUSTER_FITS, f"0/{len(verdicts)} clusters fit: {told}", tuple(verdicts))
+    listed = "; ".join(f"{v.cluster} {v.message}" for v in verdicts)
+    return Reason(Code.NO_CLUSTER_FITS, f"0/{len(verdicts)} clusters fit: {listed}", tuple(verdicts))
 
 
 def amount(resource: str, value: int) -> str:
-    """``4 nvidia.com/gpu``, ``1.5 cpu``, ``12.0Gi memory``: whole units as a person says them."""
+    """``4 nvidia.com/gpu``, ``1.5 cpu``, ``12.0Gi memory``: whole units formatted for messages."""
     if resource == "cpu":
         return f"{value / 1000:g} cpu"
     if resource == "kube-queue/max-jobs":

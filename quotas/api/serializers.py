@@ -26,7 +26,7 @@ class QuotaNodeSerializer(serializers.Serializer[Any]):
     queue = serializers.CharField(allow_blank=True, help_text="the name of its queue")
     queue_state = serializers.ChoiceField(Queue.State.choices, allow_blank=True)
     queue_state_by = serializers.CharField(allow_blank=True)
-    queue_comment = serializers.CharField(allow_blank=True, help_text="why it is in its state, if somebody said")
+    queue_comment = serializers.CharField(allow_blank=True, help_text="the reason given for its state; empty: none")
     may_run = serializers.BooleanField(help_text="whether you may hold, drain, stop and open its queue")
     may_edit = serializers.BooleanField(help_text="whether you may change it")
     may_add = serializers.BooleanField(help_text="whether you may put nodes below it")

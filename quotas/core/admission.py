@@ -1,8 +1,9 @@
-"""May this job run now? Asked of its leaf and every ancestor at once; a no is a value that names where, what and how much.
+"""Quota admission: whether a job fits its leaf and every ancestor. A refusal is a value that names the node, resource and
+limit.
 
 A preemptible job may borrow: it is limited by ``max`` alone, and by what idle siblings keep back (lendlimit). One that may not
 be preempted is limited by ``min`` as well, since what is borrowed may be taken back. Nothing is ever above ``max``. Reclaim
-is not decided here: a refusal only says whether the asker is `entitled` to have room made.
+is not decided here: a refusal only says whether the job is `entitled` to it.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from quotas.core.amounts import MAX_JOBS, UNLIMITED, Amounts, told
+from quotas.core.amounts import MAX_JOBS, UNLIMITED, Amounts, format_amount
 from quotas.core.ledger import Ask, Charge, Held, Ledger, Units
 
 
@@ -22,7 +23,7 @@ class Code(StrEnum):
 
 
 class Bound(StrEnum):
-    """Which limit said no."""
+    """The limit that refused."""
 
     MIN = "min"
     MAX = "max"
@@ -31,32 +32,33 @@ class Bound(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Admitted:
     borrows: bool
-    """Whether some node of the path is above its min with this job."""
+    """Whether some node of the path would be above its min with this job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     code: Code
     path: str
-    """The node whose limit said no: the first one from the leaf up."""
+    """The node whose limit refused: the first one from the leaf up."""
     resource: str
     asked: int
     used: int
     kept: int
-    """What idle siblings keep back for themselves out of the same limit."""
+    """The part of the limit that idle siblings keep back for themselves (lendlimit)."""
     limit: int
     bound: Bound
     entitled: bool
-    """The way below ``path`` stays within its min: others borrow what the asker was promised, and reclaim would help."""
+    """The path below ``path`` stays within its min: others borrow what is guaranteed to the job, so reclaim may help."""
 
     @property
     def message(self) -> str:
-        limit = f"{self.path} has {self.bound.value} {told(self.resource, self.limit)}"
+        limit = f"{self.path} has {self.bound.value} {format_amount(self.resource, self.limit)}"
         if self.code is Code.NEVER_FITS:
-            less = f", of which {told(self.resource, self.kept)} are kept back" if self.kept else ""
-            return f"asks for {told(self.resource, self.asked)} and can never have it: {limit}{less}"
-        kept = f" and {told(self.resource, self.kept)} kept back" if self.kept else ""
-        return f"asks for {told(self.resource, self.asked)}: {limit}, with {told(self.resource, self.used)} used{kept}"
+            less = f", of which {format_amount(self.resource, self.kept)} are kept back" if self.kept else ""
+            return f"asks for {format_amount(self.resource, self.asked)} and can never have it: {limit}{less}"
+        kept = f" and {format_amount(self.resource, self.kept)} kept back" if self.kept else ""
+        used = format_amount(self.resource, self.used)
+        return f"asks for {format_amount(self.resource, self.asked)}: {limit}, with {used} used{kept}"
 
 
 Answer = Admitted | Refused
@@ -65,66 +67,71 @@ _BORROWS, _WITHIN_MIN = Admitted(borrows=True), Admitted(borrows=False)
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The first broken limit: its place on the way up, and the resource's column."""
+    """The first broken limit: its level on the path from the leaf up, and the resource's column."""
 
-    step: int
+    level: int
     column: int
     bound: Bound
     promised: bool
-    """Whether the step below stays within its min."""
+    """Whether the level below stays within its min."""
     kept: int = 0
 
 
 def ask(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible: bool = True) -> Answer:
     """Whether a job with these amounts (`quotas.core.amounts.of_job`) fits as things stand; charges nothing."""
-    asked, way, limits = ledger.ask(amounts), ledger.way[leaf], ledger.limits[leaf]
-    used = ledger.held.used[way].tolist()
-    firm = used if preemptible else ledger.held.firm[way].tolist()
-    block = _block(ledger, leaf, asked, used, None if preemptible else firm, ledger.held)
+    asked, path_rows, limits = ledger.ask(amounts), ledger.path_rows[leaf], ledger.limits[leaf]
+    used = ledger.held.used[path_rows].tolist()
+    firm = used if preemptible else ledger.held.firm[path_rows].tolist()
+    block = _find_block(ledger, leaf, asked, used, None if preemptible else firm, ledger.held)
     if block is None:
-        return _BORROWS if _over(asked, limits.floor, used) else _WITHIN_MIN
-    never = _block(ledger, leaf, asked, limits.idle, None if preemptible else limits.idle, ledger.idle)
+        return _BORROWS if _first_broken(asked, limits.floor, used) else _WITHIN_MIN
+    never = _find_block(ledger, leaf, asked, limits.idle, None if preemptible else limits.idle, ledger.idle)
     if never is not None:
         return _refused(ledger, leaf, dict(asked), never, Code.NEVER_FITS, limits.idle)
     code = Code.MAX_JOBS_REACHED if ledger.resources[block.column] == MAX_JOBS else Code.QUOTA_EXCEEDED
     return _refused(ledger, leaf, dict(asked), block, code, firm if block.bound is Bound.MIN else used)
 
 
-def most(ledger: Ledger, leaf: str, amounts: Amounts) -> int:
-    """No more jobs with these amounts fit than this, whoever else is admitted meanwhile; as few may as none."""
-    asked, used = ledger.ask(amounts), ledger.held.used[ledger.way[leaf]].tolist()
+def max_admissible(ledger: Ledger, leaf: str, amounts: Amounts) -> int:
+    """An upper bound of how many jobs with these amounts fit, whatever else is admitted meanwhile."""
+    asked, used = ledger.ask(amounts), ledger.held.used[ledger.path_rows[leaf]].tolist()
     steps = zip(ledger.limits[leaf].max, used, strict=True)
     room = min(((high[i] - has[i]) // amount for high, has in steps for i, amount in asked), default=UNLIMITED)
     return max(room, 0)
 
 
-def short(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step, resource]
-    """Where on the way up the max has no room for what is asked, with what idle siblings keep back counted as used."""
-    over = np.asarray((asked > ledger.max[way] - ledger.held.used[way]) & (asked > 0))
+def find_short(ledger: Ledger, asked: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
+    """The levels and resources where max has no room for ``asked``; what idle siblings keep back counts as used."""
+    over = np.asarray((asked > ledger.max[path_rows] - ledger.held.used[path_rows]) & (asked > 0))
     if not ledger.lends_all:
-        grows = growth(ledger, ledger.held, asked, way)
-        over |= (grows > ledger.max[way] - ledger.held.claims[way]) & (grows > 0)
+        grows = growth(ledger, ledger.held, asked, path_rows)
+        over |= (grows > ledger.max[path_rows] - ledger.held.claims[path_rows]) & (grows > 0)
     return over
 
 
-def within_min(ledger: Ledger, asked: Units, way: Units) -> NDArray[np.bool_]:  # [step, resource]
-    """Where on the way up what is asked stays within min, with what idle children keep back counted as used."""
-    grows = asked if ledger.lends_all else growth(ledger, ledger.held, asked, way)
-    return np.asarray(grows <= ledger.min[way] - ledger.held.claims[way])
+def within_min(ledger: Ledger, asked: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
+    """The levels and resources where ``asked`` stays within min; what idle children keep back counts as used."""
+    grows = asked if ledger.lends_all else growth(ledger, ledger.held, asked, path_rows)
+    return np.asarray(grows <= ledger.min[path_rows] - ledger.held.claims[path_rows])
 
 
 def is_promised(ledger: Ledger, charge: Charge) -> bool:
-    """Whether the job's leaf stays within min with it, in whatever of it anybody is promised."""
-    row = int(ledger.way[charge.leaf][0])
+    """Whether the job's leaf stays within min with it, in all resources of which any node below the root has a min."""
+    row = int(ledger.path_rows[charge.leaf][0])
     low, used = ledger.limits[charge.leaf].min[0], ledger.held.claims[row].tolist()
     return all(amount <= low[i] - used[i] for i, amount in ledger.ask(charge.amounts) if ledger.promised[i])
 
 
 def promised_below(ledger: Ledger, charge: Charge, no: Refused) -> bool:
-    """Whether the job stays within some min on its way below the node that refuses it, in what is short there."""
+    """Whether the job stays within some min on its path below the refusing node, in the resource that is short there."""
     column, limits = ledger.column[no.resource], ledger.limits[charge.leaf]
-    grows, claims = charge.amounts.get(no.resource, 0), ledger.held.claims[ledger.way[charge.leaf], column].tolist()
-    for row, low, kept, now in zip(ledger.way[charge.leaf].tolist(), limits.min, limits.kept, claims, strict=True):
+    grows, claims = (
+        charge.amounts.get(no.resource, 0),
+        ledger.held.claims[ledger.path_rows[charge.leaf], column].tolist(),
+    )
+    for row, low, kept, now in zip(
+        ledger.path_rows[charge.leaf].tolist(), limits.min, limits.kept, claims, strict=True
+    ):
         if row == ledger.row[no.path]:
             break
         if grows <= low[column] - now:
@@ -134,14 +141,14 @@ def promised_below(ledger: Ledger, charge: Charge, no: Refused) -> bool:
 
 
 def comes_before(ledger: Ledger, one: Charge, other: Charge) -> bool:
-    """Whether the one asks for what its side is promised, where their ways part, and the other would borrow some of that."""
+    """Whether ``one`` is within min just below their lowest common ancestor, and ``other`` would borrow there."""
     wanted = ledger.vector(other.amounts)
     claims = ledger.promised & (ledger.vector(one.amounts) > 0) & (wanted > 0)
     return is_within_beside(ledger, one, other) and not _within_apart(ledger, other, one)[claims].all()
 
 
 def is_within_beside(ledger: Ledger, one: Charge, other: Charge) -> bool:
-    """Whether the one's side, where their ways part, stays within min with it; no two jobs of one leaf part."""
+    """Whether ``one`` is within min just below their lowest common ancestor; False for two jobs of one leaf."""
     if one.leaf == other.leaf:
         return False
     claims = ledger.promised & (ledger.vector(one.amounts) > 0)
@@ -149,61 +156,60 @@ def is_within_beside(ledger: Ledger, one: Charge, other: Charge) -> bool:
 
 
 def _within_apart(ledger: Ledger, one: Charge, other: Charge) -> NDArray[np.bool_]:  # [resource]
-    """Of what the one's side stays within min with it, at the node just below where its way and the other's part."""
-    way, others = ledger.way[one.leaf], set(ledger.way[other.leaf].tolist())
-    step = next(step for step, row in enumerate(way.tolist()) if row in others)
-    return np.asarray(within_min(ledger, ledger.vector(one.amounts), way)[step - 1])
+    """The resources in which ``one`` is within min at the node of its path just below their lowest common ancestor."""
+    path_rows, others = ledger.path_rows[one.leaf], set(ledger.path_rows[other.leaf].tolist())
+    level = next(level for level, row in enumerate(path_rows.tolist()) if row in others)
+    return np.asarray(within_min(ledger, ledger.vector(one.amounts), path_rows)[level - 1])
 
 
-def growth(ledger: Ledger, held: Held, asked: Units, way: Units) -> Units:  # [step, resource]
-    """What the step below newly takes of each: less than what is asked where it had kept some back itself.
-
-    And what it had kept back for itself it may always have.
-    """
-    grows = np.empty((len(way), len(asked)), dtype=np.int64)
-    for step, row in enumerate(way.tolist()):
-        grows[step] = asked
+def growth(ledger: Ledger, held: Held, asked: Units, path_rows: Units) -> Units:  # [level, resource]
+    """The additional claim on each level: less than what is asked where the level below had kept some back already."""
+    grows = np.empty((len(path_rows), len(asked)), dtype=np.int64)
+    for level, row in enumerate(path_rows.tolist()):
+        grows[level] = asked
         claims = held.claims[row]
         asked = ledger.counted(claims + asked, row) - ledger.counted(claims, row)
     return grows
 
 
-def _block(
+def _find_block(
     ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], firm: list[list[int]] | None, held: Held
 ) -> _Block | None:
-    """``firm`` is given for a job that may not be preempted."""
+    """The first limit on the path that the job would break. ``firm``: use of non-preemptible jobs, for one that is such a
+    job.
+    """
     limits = ledger.limits[leaf]
-    if firm is not None and (over := _over(asked, limits.floor, firm)):
+    if firm is not None and (over := _first_broken(asked, limits.floor, firm)):
         return _Block(*over, Bound.MIN, promised=False)
     if not ledger.lends_all:
-        return _kept_block(ledger, leaf, asked, used, held)
-    if (over := _over(asked, limits.max, used)) is None:
+        return _find_block_with_kept(ledger, leaf, asked, used, held)
+    if (over := _first_broken(asked, limits.max, used)) is None:
         return None
-    step, column = over
-    room = limits.min[step - 1][column] - used[step - 1][column]
-    return _Block(step, column, Bound.MAX, promised=step > 0 and dict(asked)[column] <= room)
+    level, column = over
+    room = limits.min[level - 1][column] - used[level - 1][column]
+    return _Block(level, column, Bound.MAX, promised=level > 0 and dict(asked)[column] <= room)
 
 
-def _over(asked: Ask, limits: list[list[int]], used: list[list[int]]) -> tuple[int, int] | None:
-    """(step, column) of the first limit that is broken."""
-    for step, (most, has) in enumerate(zip(limits, used, strict=True)):
+def _first_broken(asked: Ask, limits: list[list[int]], used: list[list[int]]) -> tuple[int, int] | None:
+    """(level, column) of the first limit that is broken."""
+    for level, (most, has) in enumerate(zip(limits, used, strict=True)):
         for column, amount in asked:
             if amount > most[column] - has[column]:
-                return step, column
+                return level, column
     return None
 
 
-def _kept_block(ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], held: Held) -> _Block | None:
-    """As the max of each step, with what idle siblings keep back counted as used: `growth`, in plain numbers."""
-    limits, claims = ledger.limits[leaf], held.claims[ledger.way[leaf]].tolist()
+def _find_block_with_kept(ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], held: Held) -> _Block | None:
+    """`_find_block` where idle siblings keep capacity back: computes `growth` in plain numbers, which are faster for one job."""
+    limits, claims = ledger.limits[leaf], held.claims[ledger.path_rows[leaf]].tolist()
     grows, within = dict(asked), dict.fromkeys(ledger.column.values(), False)
-    for step, (low, high, kept) in enumerate(zip(limits.min, limits.max, limits.kept, strict=True)):
-        has, claimed = used[step], claims[step]
+    for level, (low, high, kept) in enumerate(zip(limits.min, limits.max, limits.kept, strict=True)):
+        has, claimed = used[level], claims[level]
         for column, amount in asked:
             grow, now = grows[column], claimed[column]
             if amount > high[column] - has[column] or (0 < grow > high[column] - now):
                 hidden = max(now + grow - amount - has[column], 0)
-                return _Block(step, column, Bound.MAX, within[column], hidden)
+                return _Block(level, column, Bound.MAX, within[column], hidden)
             within[column] = grow <= low[column] - now
             grows[column] = max(now + grow, kept[column]) - max(now, kept[column])
     return None
@@ -212,16 +218,16 @@ def _kept_block(ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], he
 def _refused(
     ledger: Ledger, leaf: str, asked: dict[int, int], block: _Block, code: Code, used: list[list[int]]
 ) -> Refused:
-    way, limits, column = ledger.way[leaf], ledger.limits[leaf], block.column
+    path_rows, limits, column = ledger.path_rows[leaf], ledger.limits[leaf], block.column
     most = limits.max if block.bound is Bound.MAX else limits.min
     return Refused(
         code=code,
-        path=ledger.tree.nodes[int(way[block.step])].path,
+        path=ledger.tree.nodes[int(path_rows[block.level])].path,
         resource=ledger.resources[column],
         asked=min(asked[column], UNLIMITED),
-        used=used[block.step][column],
+        used=used[block.level][column],
         kept=block.kept,
-        limit=most[block.step][column],
+        limit=most[block.level][column],
         bound=block.bound,
         entitled=code is not Code.NEVER_FITS and block.promised,
     )

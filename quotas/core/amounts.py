@@ -1,4 +1,4 @@
-"""Amounts of a quota in whole units (milli-CPU, bytes, devices, jobs), read exactly and told as people write them.
+"""Amounts of a quota in whole units (milli-CPU, bytes, devices, jobs), parsed exactly and formatted for messages.
 
 A limit is a promise, so nothing is rounded here: half a device is refused, where the request of a pod would be rounded up.
 """
@@ -15,14 +15,14 @@ Amounts = Mapping[str, int]
 MAX_JOBS = "kube-queue/max-jobs"
 PODS = "pods"
 COUNTS = (MAX_JOBS, PODS)
-"""What is counted rather than consumed: it is guaranteed, lent and shared only where a node states it in its ``min``."""
+"""Resources that are counted rather than consumed: guaranteed, lent and shared only where a node states them in its ``min``."""
 UNLIMITED = quantities.MAX
 _SPELLINGS = {"koord-queue/max-jobs": MAX_JOBS}
 _BYTES = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def canonical(resource: str) -> str:
-    """The one name we keep a resource under."""
+    """The canonical name of a resource that has several spellings."""
     return _SPELLINGS.get(resource, resource)
 
 
@@ -33,7 +33,7 @@ def exactly(resource: str, value: object) -> int:
 
 @lru_cache(maxsize=4096, typed=True)
 def _exactly(resource: str, value: object) -> int:
-    """Remembered, because a tree says the same few amounts over and over. Typed: ``true`` is no 1."""
+    """Cached, because a tree repeats a few amounts over and over. Typed: ``true`` must not be taken for 1."""
     amount = units.amounts({resource: value})[resource]
     if quantities.parse(value) * (1000 if resource == "cpu" else 1) != amount:
         unit = "1m" if resource == "cpu" else "1"
@@ -42,7 +42,7 @@ def _exactly(resource: str, value: object) -> int:
 
 
 def of_job(total: Amounts) -> dict[str, int]:
-    """What a job with this total is charged: the job itself counts too."""
+    """The amounts a job with this total is charged: its total and one job."""
     return {**total, MAX_JOBS: 1}
 
 
@@ -53,8 +53,8 @@ def quantity(resource: str, amount: int) -> str:
     return quantities.from_bytes(amount) if resource.startswith(_BYTES) else str(amount)
 
 
-def told(resource: str, amount: int) -> str:
-    """``4 nvidia.com/gpu``, ``1500m cpu``, ``2 jobs``."""
+def format_amount(resource: str, amount: int) -> str:
+    """The amount with its resource for messages: ``4 nvidia.com/gpu``, ``1500m cpu``, ``2 jobs``."""
     if amount >= UNLIMITED:
         return f"unlimited {resource}"
     if resource == MAX_JOBS:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fleet.kube import names
 from quotas.core import validation
-from quotas.core.amounts import told
+from quotas.core.amounts import format_amount
 from quotas.core.tree import Attributes, OutsideJobs, PreemptPolicy
 from quotas.core.validation import Fault, Limits
 
@@ -38,7 +38,7 @@ class Known:
 
 
 def name_fault(name: object) -> str:
-    """As a label's value, because jobs name their quota by a label."""
+    """What is wrong with a quota's name, or empty. It must be a valid label value: jobs name their quota by a label."""
     if isinstance(name, str) and _NAME.fullmatch(name):
         return ""
     if name in (None, ""):
@@ -80,8 +80,8 @@ def _lendlimit(value: object, least: Limits, faults: list[Fault]) -> Limits | No
     faults += [(LENDLIMIT, f"{resource} {detail}") for resource, detail in wrong]
     for resource, amount in lent.items():
         if amount > least.get(resource, 0):
-            own = told(resource, least.get(resource, 0))
-            faults.append((LENDLIMIT, f"lends {told(resource, amount)}, more than its min {own}"))
+            own = format_amount(resource, least.get(resource, 0))
+            faults.append((LENDLIMIT, f"lends {format_amount(resource, amount)}, more than its min {own}"))
     return lent
 
 
@@ -106,13 +106,13 @@ def _clusters(value: object, inherited: tuple[str, ...], faults: list[Fault]) ->
     stated = tuple(dict.fromkeys(str(name) for name in listed))
     common = tuple(name for name in stated if not inherited or name in inherited)
     if not common:
-        told = f"names {', '.join(stated)}, and the quotas above allow only {', '.join(inherited)}"
-        faults.append((CLUSTER_AFFINITY, f"{told}: no cluster is left"))
+        stated_names = f"names {', '.join(stated)}, and the quotas above allow only {', '.join(inherited)}"
+        faults.append((CLUSTER_AFFINITY, f"{stated_names}: no cluster is left"))
     return common
 
 
 def _classes(value: object, inherited: Mapping[str, int], faults: list[Fault]) -> Mapping[str, int]:
-    """Its own beside those from above, which it may value otherwise."""
+    """Inherited priority classes, overridden by the node's own."""
     if value is None:
         return inherited
     try:

@@ -1,11 +1,11 @@
-"""A pass over all queues: gives out one job after the other in order, and is told what became of each.
+"""One pass over all queues: offers one job after the other in fair-share order, and takes a report of each outcome.
 
 It offers and does not decide: the caller asks the quota, looks for a place, charges the ledger, and reports `admitted`,
 `refused` (by the quota) or `passed` (no place for it). So one pass admits as many jobs as fit, each seeing what the one before
 took. `plan` is such a caller for the quota alone.
 
 A queue's jobs come in its own order, with one exception: where the next job of two sides would borrow, and both hide a job
-within min, the one of the other side comes first. It would else take back at once what the borrower had just got.
+within min, the one of the other side comes first: it would otherwise reclaim at once what the borrower had just got.
 """
 
 from collections import Counter, defaultdict, deque
@@ -23,7 +23,7 @@ from quotas.core.tree import QueuePolicy
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """Not looked at, because a job before it holds up its queue."""
+    """The answer for a job in a blocked queue, behind the job that blocks it."""
 
     path: str
     position: int
@@ -48,49 +48,49 @@ class _Queue:
 
 
 _Offer = tuple[FairShareKey, int, int, Head]
-"""The best job below a node: claim, row, a number that keeps equal claims apart, the job. Stale once there is a newer one."""
+"""The best job below a node: (key, row, serial number, job). Stale once the node has a newer offer."""
 
 
 class FairShareIterator:
-    """Offers every waiting job once, however often it is named. The ledger may only be charged meanwhile, on the path of who is
-    on offer."""
+    """Offers every waiting job once, however often it is named. Until it is used up the ledger may only be charged, and only on
+    the path of the job on offer: keys of other paths are cached."""
 
     def __init__(self, ledger: Ledger, waiting: Iterable[Unit]) -> None:
         self.waits: list[tuple[Unit, Refused | Behind]] = []
-        """Who was refused or stands behind a job that was; in full once `next` gives nobody."""
+        """Jobs that were refused or are behind one that was; complete once `next` returns None."""
         self._ledger = ledger
-        self._claims = FairShareKeys(ledger)
+        self._keys = FairShareKeys(ledger)
         self._heaps: dict[int, list[_Offer]] = defaultdict(list)
         self._latest: dict[int, _Offer | None] = {}
         self._serial = count()
         self._queues: dict[str, _Queue] = {}
         self._known: dict[object, Refused] = {}
-        self._modest: dict[int, deque[Unit]] = defaultdict(deque)
-        """Of each node, those below it that may stay within its min, in their order; of queues that block, nobody."""
+        self._maybe_within: dict[int, deque[Unit]] = defaultdict(deque)
+        """For each node the jobs below it that may stay within its min, in order; without queues of policy Block."""
         self._shapes: dict[object, Unit] = {}
-        """One of each shape of the queues that do not block."""
+        """One unit of each shape, of queues that do not block."""
         self._offered: set[str] = set()
         self._hiding: Counter[int] = Counter()
-        """Of each node, how many of its children hide a job that would."""
+        """For each node, how many of its children hide a job within min behind their best one."""
         each_once = {unit.id: unit for unit in waiting}
         for unit in sorted(each_once.values(), key=lambda unit: unit.place):
             self._add(unit)
-        self._learn_who_never_fits()
+        self._refuse_never_fitting()
         for leaf in self._queues:
             self._renew(leaf)
 
     def next(self) -> Unit | None:
-        """Who is next; the same until it is reported."""
+        """The next job to consider, or None; the same one until its outcome is reported."""
         offer = self._latest.get(0)
         return self._before(offer[3].unit) if offer else None
 
     def admitted(self, unit: Unit) -> None:
-        """It runs, and the ledger has been charged."""
+        """Report: the job is placed, and the ledger has been charged."""
         self._report(self._queues[unit.leaf], unit)
         self._renew(unit.leaf)
 
     def refused(self, unit: Unit, answer: Refused) -> None:
-        """The quota says no: to all that ask the same of the same leaf too, since room only shrinks during a pass."""
+        """Report: the quota refuses the job, and all that ask the same of the same leaf: room only shrinks during a pass."""
         queue = self._queues[unit.leaf]
         self._report(queue, unit)
         self.waits.append((unit, answer))
@@ -100,7 +100,7 @@ class FairShareIterator:
         self._renew(unit.leaf)
 
     def passed(self, unit: Unit) -> None:
-        """The quota would have it, but it goes nowhere; the caller knows why."""
+        """Report: the quota admits the job, but no cluster holds it."""
         queue = self._queues[unit.leaf]
         self._report(queue, unit)
         if queue.blocks:
@@ -112,8 +112,8 @@ class FairShareIterator:
         queue.units.append(unit)
         if not queue.blocks:
             self._shapes.setdefault(unit.shape, unit)
-            for row in self._ledger.way[unit.leaf].tolist()[:-1]:
-                self._modest[row].append(unit)
+            for row in self._ledger.path_rows[unit.leaf].tolist()[:-1]:
+                self._maybe_within[row].append(unit)
 
     def _report(self, queue: _Queue, unit: Unit) -> None:
         self._offered.add(unit.id)
@@ -121,15 +121,15 @@ class FairShareIterator:
             queue.next += 1
 
     def _before(self, best: Unit) -> Unit:
-        """Who is offered in place of the best one: a job within min of another side, where both sides hide such a job."""
-        for row in self._ledger.way[best.leaf].tolist()[:-1]:
+        """The job to offer instead of the best one: one within min of another side, where both sides hide such a job."""
+        for row in self._ledger.path_rows[best.leaf].tolist()[:-1]:
             offer, parent = self._latest[row], self._ledger.parent[row]
             if offer is not None and offer[0][0] == HIDES and self._hiding[parent] > 1:
                 return self._first_within(self._second(parent)) or best
         return best
 
     def _second(self, row: int) -> int:
-        """The child of the node that would be next but for the best one; of two at least."""
+        """The second-best child of a node that has at least two with an offer."""
         heap = self._heaps[row]
         self._best(row)
         first = heappop(heap)
@@ -150,15 +150,15 @@ class FairShareIterator:
         queue.next = len(queue.units)
 
     def _renew(self, leaf: str) -> None:
-        """Works out the offers anew from the leaf up to the root."""
+        """Compute the offers of all nodes on the path from the leaf to the root again."""
         head = self._unknown(self._queues[leaf])
         best = None if head is None else Head(head, self._ledger.ask(head.charge.amounts))
-        for row in self._ledger.way[leaf].tolist():
+        for row in self._ledger.path_rows[leaf].tolist():
             if row in self._heaps:
                 best = self._best(row)
             offer, before = None, self._latest.get(row)
             if best is not None:
-                claim = self._claims.of(row, best, self._first_within)
+                claim = self._keys.compute_key(row, best, self._first_within)
                 offer = (claim, row, next(self._serial), best)
                 if row:
                     heappush(self._heaps[self._ledger.parent[row]], offer)
@@ -166,18 +166,20 @@ class FairShareIterator:
             self._latest[row] = offer
 
     def _first_within(self, row: int) -> Unit | None:
-        """Nobody who would go beyond min now stays within it later in the pass, so each is looked at once."""
-        modest = self._modest[row]
-        while modest:
-            unit = modest[0]
+        """The first job below the node that stays within its min. One that exceeds it now does so for the rest of the pass,
+        as room only shrinks, so each is dropped once it was checked.
+        """
+        candidates = self._maybe_within[row]
+        while candidates:
+            unit = candidates[0]
             waits = unit.id not in self._offered and unit.shape not in self._known
-            if waits and self._claims.within(row, self._ledger.ask(unit.charge.amounts)):
+            if waits and self._keys.stays_within_min(row, self._ledger.ask(unit.charge.amounts)):
                 return unit
-            modest.popleft()
+            candidates.popleft()
         return None
 
     def _unknown(self, queue: _Queue) -> Unit | None:
-        """The first of a queue whose answer is not known yet."""
+        """The first job of a queue whose answer is not known yet; the ones before it are reported as refused."""
         while (head := queue.head) is not None:
             if head.id in self._offered:
                 queue.next += 1
@@ -188,8 +190,8 @@ class FairShareIterator:
                 return head
         return None
 
-    def _learn_who_never_fits(self) -> None:
-        """They would hide those behind them, who may be within min, from the other queues; unless they hold up their queue."""
+    def _refuse_never_fitting(self) -> None:
+        """Skip jobs that can never fit: they would hide later ones that are within min. Not in queues that block."""
         for unit in self._shapes.values():
             charge = unit.charge
             answer = admission.ask(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
@@ -214,15 +216,15 @@ class Plan:
 
 
 def plan(ledger: Ledger, waiting: Iterable[Unit]) -> Plan:
-    """What the quota alone would let run now; charges the ledger with it."""
+    """The jobs that the quota alone would admit now; charges the ledger with them."""
     iterator = FairShareIterator(ledger, waiting)
-    made = Plan([], iterator.waits)
+    result = Plan([], iterator.waits)
     while (unit := iterator.next()) is not None:
         answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
         if isinstance(answer, Refused):
             iterator.refused(unit, answer)
         else:
             ledger.charge(unit.charge)
-            made.admitted.append(unit)
+            result.admitted.append(unit)
             iterator.admitted(unit)
-    return made
+    return result

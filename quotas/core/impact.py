@@ -1,7 +1,7 @@
-"""What another tree would do to the jobs of now: who starts, who waits and why, who is reclaimed, and who is left stranded.
+"""The impact of another quota tree on the current jobs: which start, wait, are reclaimed, or would be left without a leaf.
 
-Both trees are settled with the same jobs and the same engine, and told apart: what would happen under the old tree anyway is
-no effect of the change. A job whose place in its queue is not known stands there since its start.
+Both trees are simulated with the same jobs and the same engine and compared: what would happen under the old tree anyway is
+no effect of the change. A running job's place in its queue is taken to be its start time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quotas.core.admission import Bound
-from quotas.core.amounts import told
+from quotas.core.amounts import format_amount
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
 from quotas.core.reclaim import Running
@@ -22,7 +22,7 @@ from quotas.core.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A tree, and the jobs as they belong to it. One that has no leaf in it is missing: no quota limits it."""
+    """A tree with the jobs of its leaves. Jobs without a leaf are left out: no quota limits them."""
 
     tree: Tree
     running: Sequence[Running] = ()
@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A node that has more running than the new tree allows, which is not stopped but lets nobody in until it has ended."""
+    """A node with more running than the new tree allows: nothing is stopped, and no job is admitted until enough have ended."""
 
     path: str
     resource: str
@@ -49,13 +49,13 @@ class Excess:
     limit: int
     bound: Bound
     jobs: tuple[str, ...]
-    """Those that would have to go until it is within: the cheapest to stop first."""
+    """The jobs that would have to end until it is within its limit: the cheapest to stop first."""
 
     @property
     def message(self) -> str:
-        limit = f"{self.bound.value} {told(self.resource, self.limit)}"
+        limit = f"{self.bound.value} {format_amount(self.resource, self.limit)}"
         firm = " by jobs that may not be preempted" if self.bound is Bound.MIN else ""
-        return f"{self.path} has {limit}, with {told(self.resource, self.used)} used{firm}"
+        return f"{self.path} has {limit}, with {format_amount(self.resource, self.used)} used{firm}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,10 @@ class Effect:
         return {**asdict(self), "excess": [{**asdict(each), "message": each.message} for each in self.excess]}
 
 
-def of(before: Side | None, after: Side, now: datetime, places: Places = anywhere) -> Effect:
-    """``before`` is None where no quota has limited anybody: then everything that waits afterwards is an effect."""
+def compute_effect(before: Side | None, after: Side, now: datetime, places: Places = anywhere) -> Effect:
+    """The effect of the change. ``before`` is None where there was no quota: then every job that waits afterwards is an
+    effect.
+    """
     new = _settled(after, now, places)
     old = _settled(before, now, places) if before else _Outcome(_unlimited(after), {}, {})
     return Effect(
@@ -117,7 +119,7 @@ def _standing(job: Running) -> Job:
 def _stopped(side: Side, made: Settled) -> dict[str, Line]:
     ran = {each.key for each in side.running}
     return {
-        victim.key: Line(victim.key, victim.leaf, victim.cause, f"{victim.message}: makes room for {plan.claimant}")
+        victim.key: Line(victim.key, victim.leaf, victim.cause, f"{victim.message}: makes room for {plan.preemptor}")
         for plan in made.reclaims
         for victim in plan.victims
         if victim.key in ran and victim.key not in made.running

@@ -1,6 +1,6 @@
-"""What is in use, as arrays [node, resource] of whole units: charged and released along the path from a leaf to the root.
+"""Amounts in use, as arrays [node, resource] of whole units: charged and released along the path from a leaf to the root.
 
-The law: what a node uses is the sum of its children's (I9). The ledger counts, it does not judge: whether a charge is allowed
+Invariant: a node's use is the sum of its children's (I9). The ledger only counts: whether a charge is allowed
 is `quotas.core.admission`'s question. Resources that no node names are not counted; jobs always are.
 """
 
@@ -21,14 +21,14 @@ Ask = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What limits each step of a way, from the leaf up, as plain numbers: one job looks at a handful of them."""
+    """The limits of each level of a path, from the leaf up, as plain numbers: faster than arrays for a single job."""
 
     min: list[list[int]]
     floor: list[list[int]]
     max: list[list[int]]
     kept: list[list[int]]
     idle: list[list[int]]
-    """As much as nothing, for asking what would never fit."""
+    """Zero use, to find out what would never fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How a tree is occupied. Rows are nodes, columns resources."""
+    """The use of a tree. Rows are nodes, columns resources."""
 
     used: Units
     firm: Units
     """The part of used that belongs to jobs which may not be preempted."""
     claims: Units
-    """Of a leaf what it uses; of an inner node the sum of what its children count as."""
+    """Of a leaf its use; of an inner node the sum of its children's `counted` claims."""
 
     @staticmethod
     def nothing(nodes: int, resources: int) -> "Held":
@@ -73,16 +73,16 @@ class Ledger:
         self.max: Units = np.full(shape, UNLIMITED, dtype=np.int64)  # [node, resource]
         self.guarded = np.array([[name not in COUNTS for name in self.resources]] * shape[0])  # [node, resource]
         """Where min is a limit: a count that a node does not state in its min is neither guaranteed nor borrowed."""
-        self._fill()
+        self._fill_limits()
         self.floor = np.where(self.guarded, self.min, UNLIMITED)  # [node, resource]
         """Min where it is a limit, and no limit elsewhere."""
         self.promised = np.asarray(self.min[1:].any(axis=0))  # [resource]
-        """What anybody is promised some of."""
+        """Resources of which some node below the root has a min."""
         self.lends_all = not self.kept.any()
-        self.way = self._ways()
+        self.path_rows = self._find_path_rows()
         self.limits = self._limits()
         self.idle = Held.nothing(*shape)
-        self._settle(self.idle)
+        self._claim_kept(self.idle)
         self.held = self.idle.copy()
 
     @classmethod
@@ -94,22 +94,22 @@ class Ledger:
 
     def charge(self, charge: Charge) -> None:
         """Raises OverflowError, and charges nothing, when the sum is more than an amount can be."""
-        ask, way = self.vector(charge.amounts), self.way[charge.leaf]
-        if (ask > UNLIMITED - self.held.used[way[-1]]).any():
+        ask, path_rows = self.vector(charge.amounts), self.path_rows[charge.leaf]
+        if (ask > UNLIMITED - self.held.used[path_rows[-1]]).any():
             raise OverflowError(f"{charge.leaf} is charged more than {UNLIMITED}")
-        self._add(ask, way, charge.preemptible)
+        self._add(ask, path_rows, charge.preemptible)
 
     def release(self, charge: Charge) -> None:
         """Raises ValueError, and releases nothing, when the leaf is not charged that much."""
-        ask, way = self.vector(charge.amounts), self.way[charge.leaf]
+        ask, path_rows = self.vector(charge.amounts), self.path_rows[charge.leaf]
         held = self.held.used if charge.preemptible else self.held.firm
-        if (ask > held[way[0]]).any():
+        if (ask > held[path_rows[0]]).any():
             raise ValueError(f"{charge.leaf} gives back more than it was charged")
-        self._add(-ask, way, charge.preemptible)
+        self._add(-ask, path_rows, charge.preemptible)
 
     @contextmanager
     def charged(self, charges: Iterable[Charge]) -> Iterator[None]:
-        """What if these ran too? As before when left."""
+        """The ledger with these charges added; restored at the end."""
         before = self.held.copy()
         try:
             for charge in charges:
@@ -120,7 +120,7 @@ class Ledger:
 
     @contextmanager
     def released(self, charges: Iterable[Charge]) -> Iterator[None]:
-        """What if these were gone? As before when left."""
+        """The ledger with these charges released; restored at the end."""
         before = self.held.copy()
         try:
             for charge in charges:
@@ -146,24 +146,24 @@ class Ledger:
         )
 
     def counted(self, claims: Units, row: int) -> Units:  # [resource]
-        """What a node counts as with its parent: what it claims, and at least what it keeps back for itself."""
+        """A node's claim on its parent: its own claims, and at least what it keeps back for itself."""
         counted: Units = np.maximum(claims, self.kept[row])
         return counted
 
-    def _add(self, ask: Units, way: Units, preemptible: bool) -> None:
-        self.held.used[way] += ask
+    def _add(self, ask: Units, path_rows: Units, preemptible: bool) -> None:
+        self.held.used[path_rows] += ask
         if not preemptible:
-            self.held.firm[way] += ask
+            self.held.firm[path_rows] += ask
         if self.lends_all:
-            self.held.claims[way] += ask
+            self.held.claims[path_rows] += ask
             return
-        for row in way.tolist():
+        for row in path_rows.tolist():
             before = self.held.claims[row]
             after = before + ask
             ask = self.counted(after, row) - self.counted(before, row)
             self.held.claims[row] = after
 
-    def _fill(self) -> None:
+    def _fill_limits(self) -> None:
         for node in self.tree.nodes:
             row = self.row[node.path]
             for name, amount in node.min.items():
@@ -173,8 +173,8 @@ class Ledger:
             for name, amount in node.max.items():
                 self.max[row, self.column[name]] = amount
 
-    def _ways(self) -> dict[str, Units]:
-        """The rows from each node up to the root, the node's own first."""
+    def _find_path_rows(self) -> dict[str, Units]:
+        """For each node the rows of its path up to the root, the node's own first."""
         return {
             node.path: np.array([self.row[each.path] for each in self.tree.to_root(node.path)], dtype=np.int64)
             for node in self.tree.nodes
@@ -184,14 +184,14 @@ class Ledger:
         tables = [table.tolist() for table in (self.min, self.floor, self.max, self.kept)]
         nothing = [0] * len(self.resources)
         found: dict[str, Limits] = {}
-        for path, way in self.way.items():
-            rows = way.tolist()
+        for path, path_rows in self.path_rows.items():
+            rows = path_rows.tolist()
             low, floor, high, kept = ([table[row] for row in rows] for table in tables)
             found[path] = Limits(low, floor, high, kept, [nothing] * len(rows))
         return found
 
-    def _settle(self, held: Held) -> None:
-        """Claims of an idle tree: what the nodes below keep back for themselves."""
+    def _claim_kept(self, held: Held) -> None:
+        """Set the claims of an idle tree: what the nodes below keep back for themselves."""
         for node in reversed(self.tree.nodes[1:]):
             row = self.row[node.path]
             held.claims[self.row[node.parent]] += self.counted(held.claims[row], row)

@@ -1,12 +1,12 @@
-"""Who is next: in one queue by priority, time and name; across queues by what each was promised and has borrowed.
+"""The order of jobs: in one queue by priority, time and name; across queues by guarantee and borrowed share.
 
 At every node of the tree its children compete with their best job: first those that stay within min with it, then the least
 dominant borrowed share after admission divided by weight, then priority, time and name. A queue whose best job would borrow
-stands before all who borrow if one behind it would not, or what was promised to that one would be lent to others; but after
-those within min, who would take back at once what its best job gets. Within min is judged in what anybody is promised, as
-reclaim judges it. A child's claim
-depends on nothing but its own use, so an admission moves only the nodes on its path. Where the policy is Round, the child with
-the fewest jobs admitted is next instead of the one with the least share: taking turns, without a memory that could be lost.
+comes before other borrowers if a job behind its best one stays within min, whose guarantee would else be lent to others; but
+after the queues within min, which would reclaim at once what its best job gets. Within min is judged in guaranteed resources
+only, as reclaim does. A child's key depends on nothing but its own use, so an admission changes only the keys on its path.
+Where the policy is Round, the child with the fewest jobs admitted is next instead of the one with the least share: taking
+turns, without state that could be lost.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ from quotas.core.tree import QueuePolicy
 
 Place = tuple[int, float, str, str]
 FairShareKey = tuple[int, float, Place]
-"""Less is sooner."""
+"""Smaller comes first."""
 WITHIN, HIDES, BORROWS = range(3)
-"""With its best job it stays within min, or hides one behind that would, or neither."""
+"""First element of the key: with its best job the node stays within min; or hides a job behind that would; or borrows."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a queue competes with."""
+    """The best job of a queue or node, with which it competes."""
 
     unit: Unit
     asked: Ask
 
 
 class FairShareKeys:
-    """The claims of the nodes of one ledger, which it reads and never changes.
+    """Computes the fair-share keys of the nodes of one ledger, which it never changes.
 
     A row has a handful of resources and is looked at once per job: plain numbers are several times faster here than arrays.
     """
@@ -78,22 +78,22 @@ class FairShareKeys:
         self._weights = [node.attributes.weight for node in nodes]
         self._jobs = ledger.column[MAX_JOBS]
 
-    def of(self, row: int, bid: Head, hides: Callable[[int], object]) -> FairShareKey:
-        """What the node at this row stands with among its siblings. ``hides``: whether one below a row stays within its min."""
+    def compute_key(self, row: int, head: Head, hides: Callable[[int], object]) -> FairShareKey:
+        """The key of the node at this row among its siblings. ``hides``: whether a job below a row stays within its min."""
         used: list[int] = self._ledger.held.used[row].tolist()
-        within, share = self._stands(row, used, bid.asked)
+        within, share = self._share(row, used, head.asked)
         rank = WITHIN if within else HIDES if hides(row) else BORROWS
-        return rank, float(used[self._jobs]) if self._takes_turns[row] else share, bid.unit.place
+        return rank, float(used[self._jobs]) if self._takes_turns[row] else share, head.unit.place
 
-    def within(self, row: int, asked: Ask) -> bool:
+    def stays_within_min(self, row: int, asked: Ask) -> bool:
         """Whether the node at this row stays within min with a job that asks this."""
         used: list[int] = self._ledger.held.used[row].tolist()
-        return self._stands(row, used, asked)[0]
+        return self._share(row, used, asked)[0]
 
-    def _stands(self, row: int, used: list[int], asked: Ask) -> tuple[bool, float]:
+    def _share(self, row: int, used: list[int], asked: Ask) -> tuple[bool, float]:
         """Whether the node stays within min with the job, and if not the dominant borrowed share divided by weight.
 
-        A job that asks for anything that is promised to somebody is judged by that alone.
+        A job that asks for a guaranteed resource is judged by guaranteed resources alone.
         """
         low, guarded, lendable = self._min[row], self._guarded[row], self._lendable[row]
         share, claims, over = 0.0, False, False
@@ -111,6 +111,6 @@ def _lendable(ledger: Ledger) -> list[list[int]]:  # [node][resource]
     """What a node and its siblings may have together: the least max from the parent up; at least one unit."""
     lendable = np.ones_like(ledger.max)
     for node in ledger.tree.nodes[1:]:
-        lendable[ledger.row[node.path]] = np.maximum(ledger.max[ledger.way[node.parent]].min(axis=0), 1)
+        lendable[ledger.row[node.path]] = np.maximum(ledger.max[ledger.path_rows[node.parent]].min(axis=0), 1)
     listed: list[list[int]] = lendable.tolist()
     return listed

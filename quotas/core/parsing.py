@@ -1,7 +1,7 @@
-"""Reads an ElasticQuotaTree manifest into a `Tree`, or says everything that is wrong with it at once.
+"""Parses an ElasticQuotaTree manifest into a `Tree`, or returns all its faults at once.
 
 Each fault names the field by its path in the manifest, the quota by its path in the tree, and both numbers of a broken rule.
-A field nobody knows is a fault and not a warning: ``maxx`` would lift a limit.
+An unknown field is a fault and not a warning: ``maxx`` would lift a limit.
 """
 
 from collections.abc import Iterable, Mapping

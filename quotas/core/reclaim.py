@@ -1,14 +1,15 @@
-"""Whom to stop so that a waiting job can run: borrowed capacity is taken back, whole gangs, and no more than needed.
+"""Reclaim: chooses which running jobs to stop so that a waiting job can run. Whole gangs, and no more than needed.
 
-Two powers. A job whose side stays within its min takes from queues above theirs: where the ways of claimant and victim part,
-the claimant's side must be within min once all is done, in whatever the claimant asks for that anybody is promised (one right
-for each resource would let three chase each other round for ever), and the victim's side above min, from its leaf up, in
-something that is short. Where what its side has borrowed of something else is all that denies it this right, the borrowers
-there have to leave first. And where the leaf says PreemptLowerPriority, a job takes from strictly lower priorities of its own
-queue. What may not be preempted is never taken, and nobody is stopped for a job that could not run then (``can_place``).
+A job has two rights. First, a job whose side stays within its min may stop jobs of queues that borrow. Just below the lowest
+common ancestor of preemptor and victim the preemptor's side must be within min once all is done, in every guaranteed resource
+the preemptor asks for (a separate right for each resource would let three jobs preempt each other in turn for ever), and the
+victim's side must be above min, on every level from its leaf up, in a resource that is short. Where borrowing of another
+resource on the preemptor's own side is all that denies it this right, those borrowers are stopped first. Second, where the
+leaf has PreemptLowerPriority, a job may stop strictly lower priorities of its own queue. A non-preemptible job is never a
+victim, and no job is stopped for one that could not be placed then (``can_place``).
 
-A gang may straddle its min: the part above was borrowed, and gangs are taken whole. It cannot come back for revenge: with it
-its side is above min as before, and the claimant's side is within.
+A gang may straddle its min: the part above was borrowed, and gangs are stopped whole. It cannot preempt in return: with it its
+side is above min as before, and the preemptor's side is within.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,19 +23,19 @@ from numpy.typing import NDArray
 
 from quotas.core import admission
 from quotas.core.admission import Bound, Refused
-from quotas.core.amounts import COUNTS, told
+from quotas.core.amounts import COUNTS, format_amount
 from quotas.core.ledger import Charge, Ledger, Units
 from quotas.core.order import Unit
 from quotas.core.tree import PreemptPolicy
 
 Columns = NDArray[np.bool_]  # [resource]
 CanPlace = Callable[[frozenset[str]], bool]
-"""Would the claimant find a place if the jobs with these keys were gone? More gone never makes a yes a no."""
+"""Whether the preemptor would find a place if the jobs with these keys were gone. Monotonic: more gone never makes it False."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A job the ledger is charged with. One that is on its way out already belongs in neither."""
+    """A job the ledger is charged with. A job that is being evicted already is neither listed nor charged."""
 
     key: str
     charge: Charge
@@ -43,7 +44,7 @@ class Running:
     elastic: bool = False
     checkpointed: bool = False
     started: bool = True
-    """False: this very cycle placed it and nothing is written yet, so that nothing at all is lost when it does not start."""
+    """False: placed by this very cycle and not written yet, so that nothing is lost when it does not start."""
 
     @property
     def leaf(self) -> str:
@@ -66,234 +67,240 @@ class Victim:
     leaf: str
     cause: Cause
     path: str
-    """The node that is above its min, just below where claimant and victim part; the common queue for a lower priority."""
+    """The node above its min, just below the lowest common ancestor; for a lower priority the common queue."""
     resource: str
     over: int
-    """How much above min the node was when the turn came to this job; 0 for a lower priority."""
+    """By how much the node was above min when this victim was chosen; 0 for a lower priority."""
 
     @property
     def message(self) -> str:
         if self.cause is Cause.LOWER_PRIORITY:
             return f"has a lower priority in {self.path}, which preempts by priority"
-        return f"{self.path} is {told(self.resource, self.over)} above its min"
+        return f"{self.path} is {format_amount(self.resource, self.over)} above its min"
 
 
 @dataclass(frozen=True, slots=True)
 class Reclaim:
-    claimant: str
+    preemptor: str
     victims: tuple[Victim, ...]
-    """In the order they are chosen; empty when the claimant fits as things stand."""
+    """In the order they are chosen; empty when the preemptor fits as things stand."""
     freed: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _Target:
     job: Running
     victim: Victim
     needs: tuple[tuple[int, int], ...]
-    """(step, column) of the claimant's way that must be within min at the end, or this was not the claimant's to take."""
+    """(level, column) of the preemptor's path that must be within min at the end, or there was no right to this job."""
 
 
-def plan(ledger: Ledger, claimant: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
-    """Whom to stop for the claimant; None when that would not help or is not its right. Leaves the ledger as it was."""
-    answer = admission.ask(ledger, claimant.leaf, claimant.charge.amounts, preemptible=claimant.charge.preemptible)
+def plan(ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
+    """The jobs to stop for the preemptor; None when none would help or it has no right to them. Leaves the ledger as it was."""
+    answer = admission.ask(ledger, preemptor.leaf, preemptor.charge.amounts, preemptible=preemptor.charge.preemptible)
     if isinstance(answer, Refused) and (answer.bound is Bound.MIN or answer.code is admission.Code.NEVER_FITS):
         return None
-    search = _Search(ledger, claimant, running, can_place)
+    search = _Search(ledger, preemptor, running, can_place)
     if not search.has_a_right():
         return None
     with ledger.released([]):
         taken = search.run()
     if taken is None:
         return None
-    freed = {name: sum(each.job.charge.amounts.get(name, 0) for each in taken) for name in ledger.resources}
-    return Reclaim(claimant.id, tuple(each.victim for each in taken), {k: v for k, v in freed.items() if v})
+    freed = {name: sum(target.job.charge.amounts.get(name, 0) for target in taken) for name in ledger.resources}
+    return Reclaim(preemptor.id, tuple(target.victim for target in taken), {k: v for k, v in freed.items() if v})
 
 
 def may_lose(ledger: Ledger, leaf: str) -> bool:
-    """Whether jobs of this leaf may be somebody's to take: it borrows, or preempts in its own ranks."""
+    """Whether jobs of this leaf may be preempted at all: it borrows, or preempts by priority within its queue."""
     row = ledger.row[leaf]
     by_priority = ledger.tree.by_path[leaf].attributes.preempt_policy is PreemptPolicy.LOWER_PRIORITY
     return by_priority or bool((ledger.held.claims[row] > ledger.min[row]).any())
 
 
 class _Search:
-    """One search; releases from the ledger as it goes."""
+    """One search for a preemptor. Releases the charges of chosen jobs from the ledger as it goes."""
 
-    def __init__(self, ledger: Ledger, claimant: Unit, running: Iterable[Running], can_place: CanPlace) -> None:
+    def __init__(self, ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> None:
         self.ledger = ledger
-        self.claimant = claimant
-        self.way = ledger.way[claimant.leaf]
-        self.asked = ledger.vector(claimant.charge.amounts)
-        self.step_of = {row: step for step, row in enumerate(self.way.tolist())}
+        self.preemptor = preemptor
+        self.path_rows = ledger.path_rows[preemptor.leaf]
+        self.asked = ledger.vector(preemptor.charge.amounts)
+        self.level_of = {row: level for level, row in enumerate(self.path_rows.tolist())}
         self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
         self.claims = ledger.promised & (self.asked > 0)
-        self.own = ledger.held.used[self.way[0]].copy()
-        policy = ledger.tree.by_path[claimant.leaf].attributes.preempt_policy
+        self.own = ledger.held.used[self.path_rows[0]].copy()
+        policy = ledger.tree.by_path[preemptor.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
-        self.places = can_place
+        self.can_place = can_place
         self.running = running
         self.candidates: list[Running] = []
-        self.clears_the_way = False
-        """Whether it takes from its own side as well what is not short: only when there is no other way."""
+        self.stops_own_borrowers = False
+        """Whether borrowers on the preemptor's own side are stopped too for resources that are not short: the last resort."""
 
-    def run(self) -> list[_Taken] | None:
+    def run(self) -> list[_Target] | None:
         self.candidates = self._candidates()
         taken = self._until_quota_allows()
         if taken is None:
             return None
-        if not self._placed(taken):
+        if not self._can_place(taken):
             taken = self._until_placed(taken)
         return taken and self._without_the_unnecessary(taken)
 
     def has_a_right(self) -> bool:
-        """Whether a search can find anything: each thing that is short was promised somewhere below where it is."""
+        """Whether a search can succeed: each resource that is short is within min on some level below where it is short."""
         if self.by_priority:
             return True
-        short = self._short()
+        short = self._find_short()
         if short[0].any():
             return False
-        promised = np.logical_or.accumulate(self._within(), axis=0)
+        promised = np.logical_or.accumulate(self._within_min(), axis=0)
         return bool((promised[:-1] | ~short[1:]).all())
 
     def _candidates(self) -> list[Running]:
-        """First gangs that have not started; then borrowers in other queues, before lower priorities in the claimant's own."""
-        mine, lends = self.claimant.leaf, cache(self._lends)
-        found = [
+        """First gangs that have not started; then borrowers in other queues, before lower priorities in the preemptor's own."""
+        own_leaf, borrows = self.preemptor.leaf, cache(self._is_borrowing)
+        candidates = [
             job
             for job in self.running
-            if job.charge.preemptible and (lends(job.leaf) if job.leaf != mine else self._outranked(job))
+            if job.charge.preemptible and (borrows(job.leaf) if job.leaf != own_leaf else self._has_lower_priority(job))
         ]
-        return sorted(found, key=lambda job: (job.started, job.leaf == mine, job.cheap_first))
+        return sorted(candidates, key=lambda job: (job.started, job.leaf == own_leaf, job.cheap_first))
 
-    def _lends(self, leaf: str) -> bool:
-        """Whether jobs of another leaf may be the claimant's to take: one that is not above min now will not be so later."""
-        apart = [row for row in self.ledger.way[leaf].tolist() if row not in self.step_of]
-        return bool(self._above(np.array(apart)).any())
+    def _is_borrowing(self, leaf: str) -> bool:
+        """Whether another leaf is above min up to the common ancestor; if it is not now, it will not be later in the search."""
+        below_lca = [row for row in self.ledger.path_rows[leaf].tolist() if row not in self.level_of]
+        return bool(self._above_min(np.array(below_lca)).any())
 
-    def _outranked(self, job: Running) -> bool:
-        return self.by_priority and job.priority < self.claimant.priority
+    def _has_lower_priority(self, job: Running) -> bool:
+        return self.by_priority and job.priority < self.preemptor.priority
 
-    def _short(self) -> Columns:  # [step, resource]
-        return admission.short(self.ledger, self.asked, self.way)
+    def _find_short(self) -> Columns:  # [level, resource]
+        return admission.find_short(self.ledger, self.asked, self.path_rows)
 
-    def _grows(self, taken: Iterable[_Taken]) -> Columns:
-        """Where the queue would have more than its min and than before, if it preempts in its own ranks.
+    def _exceeds_own_min(self, taken: Iterable[_Target]) -> Columns:
+        """Resources of which the queue, preempting by priority, would have more than its min and more than before.
 
-        Priority decides who in a queue uses what it has; it is no right to more of what was promised to others.
+        Priority decides which jobs use what a queue has; it is no right to more of what is guaranteed to others.
         """
-        mine = [each.job.charge.amounts for each in taken if each.victim.cause is Cause.LOWER_PRIORITY]
-        after = self.own + self.asked - sum(self.ledger.vector(amounts) for amounts in mine)
-        most = np.maximum(self.own, self.ledger.min[self.way[0]])
-        return np.asarray((after > most) & self.ledger.promised) if mine else np.zeros_like(self.ledger.promised)
+        own = [target.job.charge.amounts for target in taken if target.victim.cause is Cause.LOWER_PRIORITY]
+        after = self.own + self.asked - sum(self.ledger.vector(amounts) for amounts in own)
+        most = np.maximum(self.own, self.ledger.min[self.path_rows[0]])
+        return np.asarray((after > most) & self.ledger.promised) if own else np.zeros_like(self.ledger.promised)
 
-    def _missing(self, taken: Iterable[_Taken]) -> Columns:  # [step, resource]
-        missing = self._short()
-        missing[0] |= self._grows(taken)
-        return missing | self._in_the_way() if self.clears_the_way else missing
+    def _missing(self, taken: Iterable[_Target]) -> Columns:  # [level, resource]
+        missing = self._find_short()
+        missing[0] |= self._exceeds_own_min(taken)
+        return missing | self._own_side_borrowing() if self.stops_own_borrowers else missing
 
-    def _in_the_way(self) -> Columns:  # [step, resource]
-        """Below where something is short: of what others of its own side have borrowed, and the claimant so has no right."""
-        higher = np.logical_or.accumulate(np.asarray(self._short().any(axis=1))[::-1])[::-1]
-        beyond = self.claims & ~self._within() & np.append(higher[1:], False)[:, None]
+    def _own_side_borrowing(self) -> Columns:  # [level, resource]
+        """Levels below a short one, and resources, where borrowing on the preemptor's own side denies it the right."""
+        higher = np.logical_or.accumulate(np.asarray(self._find_short().any(axis=1))[::-1])[::-1]
+        beyond = self.claims & ~self._within_min() & np.append(higher[1:], False)[:, None]
         beyond[0] = False
         return np.asarray(beyond)
 
-    def _within(self) -> Columns:  # [step, resource]
-        return admission.within_min(self.ledger, self.asked, self.way)
+    def _within_min(self) -> Columns:  # [level, resource]
+        return admission.within_min(self.ledger, self.asked, self.path_rows)
 
-    def _placed(self, taken: Sequence[_Taken]) -> bool:
-        return not self._grows(taken).any() and self.places(frozenset(each.job.key for each in taken))
+    def _can_place(self, taken: Sequence[_Target]) -> bool:
+        return not self._exceeds_own_min(taken).any() and self.can_place(frozenset(target.job.key for target in taken))
 
-    def _until_quota_allows(self) -> list[_Taken] | None:
-        taken: list[_Taken] = []
-        short, within = self._missing(taken), self._within()
+    def _until_quota_allows(self) -> list[_Target] | None:
+        """Choose candidates in order until nothing is short any more; None when that cannot be reached."""
+        taken: list[_Target] = []
+        short, within = self._missing(taken), self._within_min()
         left = iter(self.candidates)
         while short.any():
             job = next(left, None)
-            if job is None and self.clears_the_way:
+            if job is None and self.stops_own_borrowers:
                 return None
             if job is None:
-                self.clears_the_way = True
-                short, left = self._missing(taken), self._left(taken)
-            elif (found := self._look(job, short, within)) is not None:
-                taken.append(self._take(found))
-                before, short, within = within, self._missing(taken), self._within()
+                self.stops_own_borrowers = True
+                short, left = self._missing(taken), self._remaining(taken)
+            elif (target := self._as_target(job, short, within)) is not None:
+                taken.append(self._choose(target))
+                before, short, within = within, self._missing(taken), self._within_min()
                 if (before != within).any():
-                    left = self._left(taken)
+                    left = self._remaining(taken)
         return taken
 
-    def _until_placed(self, taken: list[_Taken]) -> list[_Taken] | None:
-        """The quota allows it, but others hold the place: the shortest way through those it may take from."""
-        fewest, within = len(taken) + 1, self._within()
-        taken, left = list(taken), self._left(taken)
+    def _until_placed(self, taken: list[_Target]) -> list[_Target] | None:
+        """The quota has room, but no cluster: choose all candidates it has a right to, then the shortest prefix that
+        suffices.
+        """
+        fewest, within = len(taken) + 1, self._within_min()
+        taken, left = list(taken), self._remaining(taken)
         while (job := next(left, None)) is not None:
-            wanted = self.consumed if job.leaf == self.claimant.leaf else self.consumed & self.ledger.promised
-            found = self._look(job, np.broadcast_to(wanted, within.shape), within)
-            if found is None:
+            wanted = self.consumed if job.leaf == self.preemptor.leaf else self.consumed & self.ledger.promised
+            target = self._as_target(job, np.broadcast_to(wanted, within.shape), within)
+            if target is None:
                 continue
-            taken.append(self._take(found))
-            before, within = within, self._within()
+            taken.append(self._choose(target))
+            before, within = within, self._within_min()
             if (before != within).any():
-                left = self._left(taken)
+                left = self._remaining(taken)
         return self._shortest(taken, fewest)
 
-    def _left(self, taken: Sequence[_Taken]) -> Iterator[Running]:
-        """From the start: what was not the claimant's to take may be so now that its side is within min."""
-        gone = {each.job.key for each in taken}
+    def _remaining(self, taken: Sequence[_Target]) -> Iterator[Running]:
+        """The candidates from the start: the right to one may exist only now that the preemptor's side is within min."""
+        gone = {target.job.key for target in taken}
         return iter([job for job in self.candidates if job.key not in gone])
 
-    def _shortest(self, taken: list[_Taken], fewest: int) -> list[_Taken] | None:
-        if len(taken) < fewest or not self._placed(taken):
+    def _shortest(self, taken: list[_Target], fewest: int) -> list[_Target] | None:
+        """The shortest prefix of at least ``fewest`` with which the preemptor can be placed, by bisection; charges the rest
+        again.
+        """
+        if len(taken) < fewest or not self._can_place(taken):
             return None
         low, high = fewest, len(taken)
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if self._placed(taken[:middle]) else (middle + 1, high)
-        for each in taken[low:]:
-            self.ledger.charge(each.job.charge)
+            low, high = (low, middle) if self._can_place(taken[:middle]) else (middle + 1, high)
+        for target in taken[low:]:
+            self.ledger.charge(target.job.charge)
         return taken[:low]
 
-    def _without_the_unnecessary(self, taken: list[_Taken]) -> list[_Taken]:
-        """Puts back one by one what the rest does without, the most valuable first."""
-        for each in reversed(taken):
-            rest = [other for other in taken if other is not each]
-            self.ledger.charge(each.job.charge)
-            within = self._within()
+    def _without_the_unnecessary(self, taken: list[_Target]) -> list[_Target]:
+        """Drop targets that the others suffice without, the most valuable first."""
+        for target in reversed(taken):
+            rest = [other for other in taken if other is not target]
+            self.ledger.charge(target.job.charge)
+            within = self._within_min()
             kept = all(within[need] for other in rest for need in other.needs)
-            if kept and not self._short().any() and self._placed(rest):
+            if kept and not self._find_short().any() and self._can_place(rest):
                 taken = rest
             else:
-                self.ledger.release(each.job.charge)
+                self.ledger.release(target.job.charge)
         return taken
 
-    def _take(self, found: _Taken) -> _Taken:
-        self.ledger.release(found.job.charge)
-        return found
+    def _choose(self, target: _Target) -> _Target:
+        self.ledger.release(target.job.charge)
+        return target
 
-    def _look(self, job: Running, short: Columns, within: Columns) -> _Taken | None:
-        """Whether this job is the claimant's to take, for a resource that is short on its way."""
-        way = self.ledger.way[job.leaf]
-        apart = next(i for i, row in enumerate(way.tolist()) if row in self.step_of)
-        step = self.step_of[int(way[apart])]
-        helps = short[step:].any(axis=0) & (self.ledger.vector(job.charge.amounts) > 0)
+    def _as_target(self, job: Running, short: Columns, within: Columns) -> _Target | None:
+        """The job as a target, if the preemptor has a right to it and it frees a resource that is short; else None."""
+        path_rows = self.ledger.path_rows[job.leaf]
+        lca = next(i for i, row in enumerate(path_rows.tolist()) if row in self.level_of)
+        level = self.level_of[int(path_rows[lca])]
+        helps = short[level:].any(axis=0) & (self.ledger.vector(job.charge.amounts) > 0)
         if not helps.any():
             return None
-        if job.leaf == self.claimant.leaf:
-            return self._fated(job, Cause.LOWER_PRIORITY, int(way[0]), int(helps.argmax()), ())
-        above = helps & self._above(way[:apart])
+        if job.leaf == self.preemptor.leaf:
+            return self._target(job, Cause.LOWER_PRIORITY, int(path_rows[0]), int(helps.argmax()), ())
+        above = helps & self._above_min(path_rows[:lca])
         right = helps | self.claims
-        if not above.any() or (right & ~within[step - 1]).any():
+        if not above.any() or (right & ~within[level - 1]).any():
             return None
-        needs = tuple((step - 1, int(column)) for column in right.nonzero()[0])
-        return self._fated(job, Cause.ABOVE_MIN, int(way[apart - 1]), int(above.argmax()), needs)
+        needs = tuple((level - 1, int(column)) for column in right.nonzero()[0])
+        return self._target(job, Cause.ABOVE_MIN, int(path_rows[lca - 1]), int(above.argmax()), needs)
 
-    def _above(self, rows: Units) -> Columns:
-        """Of which resources every node of these has more than its min, with what its idle children keep back."""
+    def _above_min(self, rows: Units) -> Columns:
+        """The resources of which each of these nodes claims more than its min, with what its idle children keep back."""
         return np.asarray((self.ledger.held.claims[rows] > self.ledger.min[rows]).all(axis=0))
 
-    def _fated(self, job: Running, cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]) -> _Taken:
+    def _target(self, job: Running, cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]) -> _Target:
         over = int(self.ledger.held.claims[row, column] - self.ledger.min[row, column])
         path, resource = self.ledger.tree.nodes[row].path, self.ledger.resources[column]
         victim = Victim(job.key, job.leaf, cause, path, resource, over if cause is Cause.ABOVE_MIN else 0)
-        return _Taken(job, victim, needs)
+        return _Target(job, victim, needs)

@@ -1,4 +1,4 @@
-"""What a quota tree is made of, as an OpenAPI document: `kubectl explain` shows it, and fields nobody knows are told by it.
+"""The OpenAPI schema of a quota tree: shown by `kubectl explain`, and used to report unknown fields.
 
 Dropped is no field of a quota, whatever the client says of validation: ``maxx``, dropped, would lift a limit. The reader of
 trees refuses it. What stands elsewhere is dropped as it is of any kind.
@@ -18,11 +18,11 @@ def _quota(depth: int) -> Document:
     child = _quota(depth - 1) if depth > 1 else _OPEN
     fields = {
         "name": {"type": "string", "description": "What it is called among its siblings; the root is called root."},
-        "min": {**_AMOUNTS, "description": "What is guaranteed, by resource; 0 where nothing is said."},
-        "max": {**_AMOUNTS, "description": "What is never exceeded, by resource; no limit where nothing is said."},
+        "min": {**_AMOUNTS, "description": "Guaranteed amount by resource; 0 where it is not stated."},
+        "max": {**_AMOUNTS, "description": "Maximum amount by resource; no limit where it is not stated."},
         "namespaces": {
             "type": "array",
-            "description": "Whose jobs use it; of leaves only.",
+            "description": "Namespaces whose jobs use it; of leaves only.",
             "items": {"type": "string"},
         },
         "attributes": {
@@ -37,9 +37,14 @@ def _quota(depth: int) -> Document:
 
 def _tree(root: Document) -> Document:
     spec = {"type": "object", "description": "The tree.", "required": ["root"], "properties": {"root": root}}
-    status = {**_OPEN, "description": "The use of now, quota by quota, and who changed the tree last."}
-    told = "Who is promised what, and may use how much: a tree of quotas for the whole fleet."
-    return {"type": "object", "description": told, "properties": {"spec": spec, "status": status}, "required": ["spec"]}
+    status = {**_OPEN, "description": "Current use by quota, and the user who changed the tree last."}
+    description = "Guaranteed and maximum amounts for teams: one tree of quotas for the whole fleet."
+    return {
+        "type": "object",
+        "description": description,
+        "properties": {"spec": spec, "status": status},
+        "required": ["spec"],
+    }
 
 
 DOCUMENT = _tree(_quota(DEEPEST))

@@ -1,4 +1,4 @@
-"""Admission and reclaim in turn until nothing moves any more: where a set of jobs comes to rest under a tree.
+"""Simulation to a fixpoint: admission and reclaim in turn until nothing changes, for a set of jobs under a tree.
 
 For what-if questions and for the laws. The engine is the one of the real cycle (`quotas.core.fair_share`,
 `quotas.core.reclaim`); only time is missing: a job that is admitted runs at once, and one that is stopped waits again at
@@ -32,17 +32,17 @@ class Job:
 
 
 Places = Callable[[Unit, Mapping[str, Job], frozenset[str]], bool]
-"""Would this job find a place beside these running ones, with those gone? Asked once for all that ask the same of one leaf."""
+"""Whether a job would find a place beside these running ones, with those gone. Called once for all of one shape."""
 
 
 def anywhere(_unit: Unit, _running: Mapping[str, Job], _gone: frozenset[str]) -> bool:
-    """For questions about the quota alone."""
+    """Every job has a place: for questions about the quota alone."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """The quota would have it."""
+    """The quota admits the job, but no cluster holds it."""
 
     code: str = "NoClusterFits"
     message: str = "the quota has room for it, and no cluster"
@@ -59,7 +59,7 @@ class Settled:
 
 
 def settle(ledger: Ledger, jobs: Iterable[Job], now: datetime, places: Places = anywhere) -> Settled:
-    """Charges the ledger, which is charged with the running ones already, with what comes to run."""
+    """Run the simulation; the ledger has the running jobs charged already, and ends with those that run at the fixpoint."""
     every = {job.unit.id: job for job in jobs}
     made = Settled({key: job for key, job in every.items() if job.started_at is not None})
     while True:
@@ -73,7 +73,7 @@ def _admit(
     ledger: Ledger, waiting: list[Unit], every: Mapping[str, Job], made: Settled, now: datetime, places: Places
 ) -> list[Wait]:
     iterator = FairShareIterator(ledger, waiting)
-    homeless: list[Wait] = []
+    unplaced: list[Wait] = []
     while (unit := iterator.next()) is not None:
         answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
         if isinstance(answer, Refused):
@@ -82,22 +82,22 @@ def _admit(
             _start(ledger, every[unit.id], made, now)
             iterator.admitted(unit)
         else:
-            homeless.append((unit, NoPlace()))
+            unplaced.append((unit, NoPlace()))
             iterator.passed(unit)
-    return homeless + iterator.waits
+    return unplaced + iterator.waits
 
 
 def _reclaim(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datetime, places: Places) -> bool:
-    """Lets everybody who has the right take what it needs, each from what those before it left; whether anybody did."""
+    """Reclaim for every entitled waiting job in order; returns whether any reclaim was made."""
     running = {key: job.running(job.started_at) for key, job in made.running.items() if job.started_at is not None}
-    hopeless: set[object] = set()
+    without_targets: set[object] = set()
     before = len(made.reclaims)
     for unit, answer in made.waits:
-        if isinstance(answer, Behind) or unit.shape in hopeless:
+        if isinstance(answer, Behind) or unit.shape in without_targets:
             continue
         plan = reclaim.plan(ledger, unit, running.values(), partial(places, unit, made.running))
         if plan is None or not plan.victims:
-            hopeless.add(unit.shape)
+            without_targets.add(unit.shape)
             continue
         for victim in plan.victims:
             ledger.release(running.pop(victim.key).charge)

@@ -1,4 +1,4 @@
-"""The quota tree as frozen values: who is promised what (min), who may have how much (max), and which leaf a job belongs to.
+"""The quota tree as frozen values: guaranteed amounts (min), limits (max), and the leaf each job belongs to.
 
 Everything is keyed by the full path, ``root/team/leaf``: short names repeat. A tree that exists here is valid; reading one
 and refusing it is `quotas.core.parsing`'s business. Knows nothing of what is in use.
@@ -32,11 +32,11 @@ class PreemptPolicy(StrEnum):
 
 
 class OutsideJobs(StrEnum):
-    """What becomes of jobs that belong to no leaf."""
+    """The treatment of jobs that belong to no leaf."""
 
     WAIT = "Wait"
     RUN = "Run"
-    """They start without quota, and are charged to nobody."""
+    """They start without quota, and no leaf is charged for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Attributes:
     cluster_affinity: tuple[str, ...] = ()
     """The only clusters its jobs may go to: those it names, less what an ancestor does not allow. Empty: any."""
     priority_classes: Mapping[str, int] = field(default_factory=dict)
-    """What the PriorityClasses are worth that its jobs name: its own, and those of its ancestors."""
+    """Priority by the name of a PriorityClass: its own, and those of its ancestors."""
     outside_jobs: OutsideJobs | None = None
-    """Of the root alone. None: nothing is stated, and they wait; an edit that makes them outside jobs has to state it."""
+    """Of the root alone. None: not stated, and they wait; an edit that leaves jobs outside the tree has to state it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class NoQuota:
-    """No leaf is this job's, and why. The code is the one people see."""
+    """No leaf is this job's, and why. The code is the one in the job's reason."""
 
     message: str
     code: str = "NoQuotaForNamespace"
@@ -133,12 +133,12 @@ class Tree:
         )
 
     def _labelled(self, label: str, name: str) -> Node | NoQuota:
-        found = self._by_name.get(name, [])
-        if len(found) == 1:
-            return found[0]
-        if found:
-            told = ", ".join(leaf.path for leaf in found)
-            return NoQuota(f"label {label} names {name}, which is each of {told}: bind the namespace to one instead")
+        leaves = self._by_name.get(name, [])
+        if len(leaves) == 1:
+            return leaves[0]
+        if leaves:
+            paths = ", ".join(leaf.path for leaf in leaves)
+            return NoQuota(f"label {label} names {name}, which is each of {paths}: bind the namespace to one instead")
         return NoQuota(f"label {label} names {name}, which is no leaf of the quota tree")
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import Any
 
 from fleet.kube import names
 from fleet.kube.quantities import QuantityError
-from quotas.core.amounts import canonical, exactly, told
+from quotas.core.amounts import canonical, exactly, format_amount
 
 Limits = Mapping[str, int]
 Fault = tuple[str, str]
@@ -40,27 +40,33 @@ def own_faults(path: str, least: Limits, most: Limits, *, root: bool) -> Iterato
         if root and low != high:
             yield f"max.{resource}", f"{path} must have the same min and max: {_or_none(resource, low, high)}"
         elif low is not None and high is None:
-            yield f"min.{resource}", f"{path} has min {told(resource, low)} and no max of it: state both"
+            yield f"min.{resource}", f"{path} has min {format_amount(resource, low)} and no max of it: state both"
         elif low is not None and high is not None and low > high:
-            yield f"min.{resource}", f"{path} has min {told(resource, low)}, more than its max {told(resource, high)}"
+            yield (
+                f"min.{resource}",
+                f"{path} has min {format_amount(resource, low)}, more than its max {format_amount(resource, high)}",
+            )
 
 
 def ceiling_faults(path: str, most: Limits, parent: str, ceiling: Limits) -> Iterator[Fault]:
     """``ceiling`` is the least max from the parent up: an ancestor's limit holds where the parent states none."""
     for resource, high in sorted(most.items()):
         if resource in ceiling and high > ceiling[resource]:
-            over = told(resource, ceiling[resource])
-            yield f"max.{resource}", f"{path} has max {told(resource, high)}, more than {parent} may have: {over}"
+            over = format_amount(resource, ceiling[resource])
+            yield (
+                f"max.{resource}",
+                f"{path} has max {format_amount(resource, high)}, more than {parent} may have: {over}",
+            )
 
 
 def sum_faults(path: str, least: Limits, children: Sequence[Limits]) -> Iterator[Fault]:
     for resource in sorted({name for child in children for name in child}):
         total = sum(child.get(resource, 0) for child in children)
         if total > least.get(resource, 0):
-            own = told(resource, least.get(resource, 0))
+            own = format_amount(resource, least.get(resource, 0))
             yield (
                 f"min.{resource}",
-                f"the children of {path} have min {told(resource, total)} together, more than its {own}",
+                f"the children of {path} have min {format_amount(resource, total)} together, more than its {own}",
             )
 
 
@@ -70,9 +76,5 @@ def lower(one: Limits, other: Limits) -> Limits:
 
 
 def _or_none(resource: str, low: int | None, high: int | None) -> str:
-    said = ["none" if amount is None else told(resource, amount) for amount in (low, high)]
-    return (
-        f"min is {said[0]}, max is {said[1]} ({resource})"
-        if None in (low, high)
-        else f"min is {said[0]}, max is {said[1]}"
-    )
+    least, most = ("none" if amount is None else format_amount(resource, amount) for amount in (low, high))
+    return f"min is {least}, max is {most}{f' ({resource})' if None in (low, high) else ''}"

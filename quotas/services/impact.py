@@ -21,7 +21,7 @@ def register_population(source: Source) -> None:
 
 def of(before: Tree | None, after: Tree, now: datetime) -> Effect:
     """That every gang finds a cluster is taken for granted: it is the quota that is asked."""
-    return impact.of(_side(before) if before else None, _side(after), now)
+    return impact.compute_effect(_side(before) if before else None, _side(after), now)
 
 
 def _side(tree: Tree) -> Side:

@@ -1,6 +1,6 @@
-"""A worker is killed -9 before and after everything it writes in a reclaim, from the order to the claimant's copy.
+"""A worker is killed -9 before and after everything it writes in a reclaim, from the order to the preemptor's copy.
 
-Wherever it dies: what the sweep finds is enough. The victim stands in line again, once; the claimant has its place; the
+Wherever it dies: what the sweep finds is enough. The victim stands in line again, once; the preemptor has its place; the
 ledger is what runs.
 """
 

@@ -149,7 +149,7 @@ class Cycle:
                 queued_at=datetime.fromtimestamp(job.at, UTC),
                 policy=self.policy,
                 needs=asked,
-                lasts=float(job.lasts) if self.known else None,
+                runtime_s=float(job.lasts) if self.known else None,
             )
         )
 
@@ -165,9 +165,9 @@ class Cycle:
             plan = self.scheduler.run(datetime.fromtimestamp(now, UTC), lambda: self.runs)
             for placed in plan.placed:
                 job = self.jobs.pop(placed.gang.job_id)
-                said = placed.gang.lasts
-                self.runs.by_job[job.id] = Run(job.user, job.gpus, now, said, (job.id, 1), placed.spot.cluster)
-                self.yard.start(job, placed.spot.found)
+                said = placed.gang.runtime_s
+                self.runs.by_job[job.id] = Run(job.user, job.gpus, now, said, (job.id, 1), placed.placement.cluster)
+                self.yard.start(job, placed.placement.assignment)
             more = plan.more
 
 

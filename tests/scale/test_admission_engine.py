@@ -90,11 +90,11 @@ def reclaims(found: Tree) -> float:
     """One team has borrowed everything with 8,000 jobs, and a leaf of another wants all it was promised."""
     charges = [Charge(f"root/t0/q{i % LEAVES}", of_job({"nvidia.com/gpu": 1})) for i in range(TEAMS * LEAVES * 8)]
     running = [Running(f"{i}", each, i % 3, NOON + timedelta(seconds=i)) for i, each in enumerate(charges)]
-    claimant = Unit("claims", "claims", Charge("root/t1/q0", of_job({"nvidia.com/gpu": 8})), 0, NOON)
+    preemptor = Unit("claims", "claims", Charge("root/t1/q0", of_job({"nvidia.com/gpu": 8})), 0, NOON)
     ledger = Ledger.of(found, charges)
-    made = reclaim.plan(ledger, claimant, running, lambda gone: True)
+    made = reclaim.plan(ledger, preemptor, running, lambda gone: True)
     assert made is not None and len(made.victims) == 8
-    return seconds(lambda: lambda: reclaim.plan(ledger, claimant, running, lambda gone: True))
+    return seconds(lambda: lambda: reclaim.plan(ledger, preemptor, running, lambda gone: True))
 
 
 def estimates(found: Tree) -> float:
@@ -105,7 +105,9 @@ def estimates(found: Tree) -> float:
     waiting = [unit for unit, _ in made.waits[:10_000]]
     ran = {leaf.path: [60.0 + i for i in range(50)] for leaf in found.leaves}
     now = NOON + timedelta(seconds=30)
-    return seconds(lambda: lambda: estimate.starts(ledger, running, waiting, estimate.RunTimes(ledger, ran), now))
+    return seconds(
+        lambda: lambda: estimate.estimate_starts(ledger, running, waiting, estimate.RunTimes(ledger, ran), now)
+    )
 
 
 def test_the_engine_decides_twenty_thousand_jobs_a_second_with_a_thousand_leaves() -> None:

@@ -64,7 +64,7 @@ def _die_if(now: bool) -> None:
 
 
 def take_back(victim: UUID) -> None:
-    """Every step in its order, as the workers take them: order, suspend, remove, queue again, place the claimant, send it."""
+    """Every step in its order, as the workers take them: order, suspend, remove, queue again, place the preemptor, send it."""
     from django.utils import timezone
 
     from jobs.models import Work

@@ -1,4 +1,4 @@
-"""Where the shares of a divided job go: the room of every cluster, its division, and what each cluster is told.
+"""Where the shares of a divided job go: the room of every cluster, the division of its pods, and the verdict on each cluster.
 
 Asks the engine cluster by cluster and changes nothing there. All shares have a place at once, or none has.
 """
@@ -19,14 +19,14 @@ _FOR_EVER = datetime.max.replace(tzinfo=UTC)
 
 
 def demand_of(gang: Gang, pods: int) -> Demand:
-    """What so many of its pods ask; it has one role."""
+    """The demand of ``pods`` of its pods; a divided job has one role."""
     whole = gang.demand
     return replace(whole, parts=tuple(replace(part, replicas=pods) for part in whole.parts))
 
 
 @dataclass(slots=True)
 class _Asking:
-    """One job, asked about at one moment."""
+    """Questions about one job at one moment."""
 
     engine: Engine
     gang: Gang
@@ -34,7 +34,7 @@ class _Asking:
     now: datetime
 
     def choices(self) -> Iterator[list[Choice]]:
-        """Of each term of the policy, its clusters with their room, tier by tier."""
+        """For each term of the policy its clusters with their room, tier by tier."""
         tiers = self.gang.policy.tiers if self.gang.policy else (0,)
         term: list[Choice] = []
         for mask, tier in zip(self.engine.masks(self.gang), tiers, strict=True):
@@ -85,7 +85,7 @@ class _Asking:
 
 
 def place(engine: Engine, gang: Gang, now: datetime) -> tuple[Assignment, ...]:
-    """A place for every pod, the largest share first; nothing when they do not all have one."""
+    """An assignment for every share, the largest first; empty when not all pods have a place."""
     asking, strategy = _Asking(engine, gang, sum(r for _, r, _ in gang.roles), now), _strategy(gang)
     standing = [Choice(n, 0, asking.places(n)) for n in _standing(gang) if n in engine.members]
     for term in asking.choices():
@@ -95,13 +95,14 @@ def place(engine: Engine, gang: Gang, now: datetime) -> tuple[Assignment, ...]:
 
 
 def _in_term(asking: _Asking, term: list[Choice], strategy: Strategy, standing: list[Choice]) -> tuple[Assignment, ...]:
-    """Where the counts promised more than the nodes hold, the cluster is asked for fewer, and all is divided anew."""
+    """Divide among the clusters of one term. A cluster whose nodes hold less than its counts promised gets less, and all is
+    divided again."""
     while shares := divide(asking.pods, term, strategy, standing):
         order = sorted(shares, key=lambda name: (-shares[name], name))
-        found = {name: asking.place(name, shares[name]) for name in order}
-        lacking = {name for name, each in found.items() if each is None}
+        assignments = {name: asking.place(name, shares[name]) for name in order}
+        lacking = {name for name, assignment in assignments.items() if assignment is None}
         if not lacking:
-            return tuple(each for each in found.values() if each is not None)
+            return tuple(assignment for assignment in assignments.values() if assignment is not None)
         term = [replace(c, room=_less(asking, c.name, shares[c.name])) if c.name in lacking else c for c in term]
     return ()
 
@@ -119,19 +120,19 @@ def _standing(gang: Gang) -> tuple[str, ...]:
 
 
 def explain(engine: Engine, gang: Gang, now: datetime) -> list[Verdict]:
-    """What every cluster says: its share, or its room, or why it takes no pod at all."""
+    """A verdict on every cluster: its share, or its room, or why it takes no pod at all."""
     asking = _Asking(engine, gang, sum(r for _, r, _ in gang.roles), now)
-    found = place(engine, gang, now)
-    taken = {each.cluster: sum(part.replicas for part in each.demand.parts) for each in found}
+    assignments = place(engine, gang, now)
+    taken = {share.cluster: sum(part.replicas for part in share.demand.parts) for share in assignments}
     looks = {look.cluster: look.verdict for look in explain_whole(engine, gang, demand_of(gang, 1), now)}
     rooms = {name: asking.room(name, asking.pods) if looks[name].fits else 0 for name in looks}
     why = _why(gang, sum(rooms.values()) >= asking.pods)
-    told = [_verdict(looks[name], taken, rooms[name], asking.pods, _standing(gang), why) for name in looks]
-    return sorted(told, key=lambda verdict: (-taken.get(verdict.cluster, 0), not verdict.fits, verdict.cluster))
+    verdicts = [_verdict(looks[name], taken, rooms[name], asking.pods, _standing(gang), why) for name in looks]
+    return sorted(verdicts, key=lambda verdict: (-taken.get(verdict.cluster, 0), not verdict.fits, verdict.cluster))
 
 
 def _why(gang: Gang, enough: bool) -> str:
-    """What stands in the way where there is room enough for all."""
+    """Why the job is not placed although there is room enough for all its pods; empty when there is not."""
     if not enough:
         return ""
     if _strategy(gang).preference is Preference.BY_WEIGHT:

@@ -1,6 +1,9 @@
-"""Waiting gangs in lines: all of one line ask the same of the same leaf and of every cluster, so one answer is everybody's.
+"""Equivalence classes of waiting gangs: members ask the same of the same leaf and the same clusters, so one answer serves all.
 
-A line remembers its answer until something that could change it has happened; who finds that out is the scheduler.
+A class keeps its answer (refused by the quota, or infeasible on every cluster) until an event that could change it; which
+events those are is known to `jobs.core.scheduling.refusal_index`. A class also keeps the last reason that was reported, and
+selects the members whose stored reason is rewritten: a reason that changes with every cycle must not rewrite thousands of rows
+each time.
 """
 
 from bisect import bisect_left, insort
@@ -16,12 +19,12 @@ from quotas.core.order import Place, Unit
 
 Key = tuple[Hashable, Hashable]
 """(shape asked of the quota, shape asked of the clusters)."""
-_AT_ONCE = 20
-"""Of a line whose reason is another one, so many are told of it at once; the others with the amounts."""
-_AGAIN = timedelta(seconds=5)
-"""When they are told of the next other reason at the soonest: what comes and goes every moment need not be told each time."""
-_IN_A_CYCLE = 100
-"""Of a line whose amounts are others, so many are told in each cycle, until all are: nobody's start waits for a thousand."""
+_CODE_CHANGE_MEMBERS = 20
+"""Number of first members whose reason is rewritten at once when its code changes; the others follow with the next refresh."""
+_CODE_CHANGE_INTERVAL = timedelta(seconds=5)
+"""Minimum time between two such rewrites: a code that alternates from cycle to cycle need not be reported each time."""
+_REFRESHED_PER_CYCLE = 100
+"""Members whose amounts are refreshed in one cycle, until all are: a start must not wait for a thousand writes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,144 +32,155 @@ class EquivalenceClass:
     key: Key
     sample: Gang
     leaf: str
-    """Empty when they ask no quota."""
+    """Empty when the members ask no quota."""
     only: tuple[str, ...]
     """The clusters that their queue may use; empty: all."""
     members: list[tuple[Place, int]] = field(default_factory=list)
+    """(place in the queue's order, job), sorted."""
     refusal: Refused | None = None
-    nowhere: bool = False
-    crowded: bool = False
-    """Some cluster would hold it if others were gone."""
+    """The quota's refusal of every member."""
+    infeasible: bool = False
+    """No cluster can hold a member now."""
+    preemption_may_help: bool = False
+    """Some cluster would hold a member if others were gone."""
     reason: Reason | None = None
-    told_at: datetime | None = None
-    turned_at: datetime | None = None
-    """When the first of them were told last of another code than before."""
-    turned: bool = False
-    """They are to be told of another one."""
-    untold: set[int] = field(default_factory=set)
-    late: bool = False
-    """Some were told otherwise."""
-    round: list[int] = field(default_factory=list)
-    """Who is to be told yet of those who were there when it began."""
-    round_reason: Reason | None = None
-    hopeless: int = -1
-    """When nobody was found to take a place back from, as the scheduler counts."""
+    """The current reason; members may still have an older one stored."""
+    reported_at: datetime | None = None
+    """When the last refresh of all members ended."""
+    code_reported_at: datetime | None = None
+    """When the first members were last reported a changed code."""
+    code_changed: bool = False
+    """The code has changed and was not reported to the first members yet."""
+    unreported: set[int] = field(default_factory=set)
+    """Members to report in the next `members_to_report`."""
+    stale: bool = False
+    """Some members have another reason stored than the current one."""
+    refresh_queue: list[int] = field(default_factory=list)
+    """Members of the running refresh that are not reported yet, last first."""
+    refresh_reason: Reason | None = None
+    no_targets_since: int = -1
+    """The scheduler's preemption epoch in which a search for preemption targets failed."""
 
     sized: tuple[Hashable, bool] = (None, False)
-    """Whether its gangs are big, and while what that stays true."""
+    """Whether its gangs are big, and the token with which that was computed."""
 
     @property
     def refused(self) -> bool:
-        return self.refusal is not None or self.nowhere
+        return self.refusal is not None or self.infeasible
 
-    def is_big(self, stays: Hashable, big: Callable[[Demand], bool]) -> bool:
-        if self.sized[0] != stays:
-            self.sized = (stays, big(self.sample.demand))
+    def is_big(self, token: Hashable, big: Callable[[Demand], bool]) -> bool:
+        """Whether members are big gangs; computed again only when ``token`` has changed."""
+        if self.sized[0] != token:
+            self.sized = (token, big(self.sample.demand))
         return self.sized[1]
 
-    def is_due(self, now: datetime, patience: timedelta) -> bool:
-        """Whether the last word to everybody is old."""
-        return _is_past(self.told_at, now, patience)
+    def is_refresh_due(self, now: datetime, patience: timedelta) -> bool:
+        return _is_past(self.reported_at, now, patience)
 
-    def turns(self, now: datetime) -> bool:
-        """Whether the first are to be told of another code now."""
-        return self.turned and _is_past(self.turned_at, now, _AGAIN)
+    def is_code_due(self, now: datetime) -> bool:
+        """Whether the first members are to be reported a changed code now."""
+        return self.code_changed and _is_past(self.code_reported_at, now, _CODE_CHANGE_INTERVAL)
 
-    def tell(self, reason: Reason, now: datetime, patience: timedelta) -> list[int]:
-        """Who is to be told: all, by and by, when it is news and the last word is old; until then a few, if its code is new.
+    def members_to_report(self, reason: Reason, now: datetime, patience: timedelta) -> list[int]:
+        """Set the current reason and return the jobs whose stored reason is to be rewritten with it.
 
-        A reason that comes and goes would otherwise have thousands rewritten every time.
+        New members always; all members, some in each cycle, when the reason has changed and the last refresh is older than
+        ``patience``; before that only the first few, if the code has changed.
         """
         before = self.reason
-        self.turned |= before is not None and before.code is not reason.code
+        self.code_changed |= before is not None and before.code is not reason.code
         if before is not None and (before.code, before.message) == (reason.code, reason.message):
             reason = before
         else:
-            self.late = True
+            self.stale = True
         if before is None:
-            self.untold.update(job for _, job in self.members)
-            self.told_at, self.late = now, False
-        elif self.late and self.is_due(now, patience):
-            self._go_round(reason, now)
-        if self.turns(now):
-            self.untold.update(job for _, job in self.members[:_AT_ONCE])
-            self.turned_at, self.turned = now, False
+            self.unreported.update(job for _, job in self.members)
+            self.reported_at, self.stale = now, False
+        elif self.stale and self.is_refresh_due(now, patience):
+            self._refresh_some(reason, now)
+        if self.is_code_due(now):
+            self.unreported.update(job for _, job in self.members[:_CODE_CHANGE_MEMBERS])
+            self.code_reported_at, self.code_changed = now, False
         self.reason = reason
-        told, self.untold = sorted(self.untold), set()
-        return told
+        jobs, self.unreported = sorted(self.unreported), set()
+        return jobs
 
-    def _go_round(self, reason: Reason, now: datetime) -> None:
-        here = [job for _, job in self.members]
-        if not self.round:
-            self.round, self.round_reason = here[::-1], reason
-        self.untold.update({*self.round[-_IN_A_CYCLE:]}.intersection(here))
-        del self.round[-_IN_A_CYCLE:]
-        if not self.round:
-            self.told_at, self.late = now, self.round_reason is not reason
+    def _refresh_some(self, reason: Reason, now: datetime) -> None:
+        """Begin or continue a refresh of all members. One that began with an older reason leaves the class stale."""
+        jobs = [job for _, job in self.members]
+        if not self.refresh_queue:
+            self.refresh_queue, self.refresh_reason = jobs[::-1], reason
+        self.unreported.update({*self.refresh_queue[-_REFRESHED_PER_CYCLE:]}.intersection(jobs))
+        del self.refresh_queue[-_REFRESHED_PER_CYCLE:]
+        if not self.refresh_queue:
+            self.reported_at, self.stale = now, self.refresh_reason is not reason
 
 
 def _is_past(since: datetime | None, now: datetime, patience: timedelta) -> bool:
+    """Whether ``patience`` is over; also when the clock was set back to before ``since``."""
     return since is None or not timedelta() <= now - since < patience
 
 
 class EquivalenceClasses:
-    """All lines, by what they ask and by leaf."""
+    """All classes with members, by key, by leaf and by job."""
 
     def __init__(self) -> None:
         self.by_key: dict[Key, EquivalenceClass] = {}
         self.by_leaf: dict[str, dict[Key, EquivalenceClass]] = {}
-        self.of: dict[int, EquivalenceClass] = {}
-        self.unit: dict[int, Unit] = {}
-        self.news: dict[EquivalenceClass, None] = {}
-        """Those of which there may be something to tell."""
-        self.late: dict[EquivalenceClass, None] = {}
-        """Those of which not everybody was told the last."""
+        self.by_job: dict[int, EquivalenceClass] = {}
+        self.units: dict[int, Unit] = {}
+        self.changed: dict[EquivalenceClass, None] = {}
+        """Classes whose reason may have changed since `pending_reasons` was last called."""
+        self.stale: dict[EquivalenceClass, None] = {}
+        """Classes with members that have an older reason stored."""
 
-    def put(self, job: int, unit: Unit, line: EquivalenceClass) -> None:
-        line = self.by_key.setdefault(line.key, line)
-        self.by_leaf.setdefault(line.leaf, {})[line.key] = line
-        insort(line.members, (unit.place, job))
-        line.untold.add(job)
-        self.of[job], self.unit[job] = line, unit
-        self.news[line] = None
+    def add(self, job: int, unit: Unit, group: EquivalenceClass) -> None:
+        """Add a member to the class with the key of ``group``, which becomes that class if there is none."""
+        group = self.by_key.setdefault(group.key, group)
+        self.by_leaf.setdefault(group.leaf, {})[group.key] = group
+        insort(group.members, (unit.place, job))
+        group.unreported.add(job)
+        self.by_job[job], self.units[job] = group, unit
+        self.changed[group] = None
 
-    def drop(self, job: int) -> EquivalenceClass | None:
-        line = self.of.pop(job, None)
-        if line is None:
+    def remove(self, job: int) -> EquivalenceClass | None:
+        """Remove a member and return its former class, which is dropped when it was the last one."""
+        group = self.by_job.pop(job, None)
+        if group is None:
             return None
-        entry = (self.unit.pop(job).place, job)
-        del line.members[bisect_left(line.members, entry)]
-        line.untold.discard(job)
-        if not line.members:
-            del self.by_key[line.key], self.by_leaf[line.leaf][line.key]
-            self.news.pop(line, None)
-            self.late.pop(line, None)
-        return line
+        entry = (self.units.pop(job).place, job)
+        del group.members[bisect_left(group.members, entry)]
+        group.unreported.discard(job)
+        if not group.members:
+            del self.by_key[group.key], self.by_leaf[group.leaf][group.key]
+            self.changed.pop(group, None)
+            self.stale.pop(group, None)
+        return group
 
-    def to_tell(self, now: datetime, patience: timedelta) -> list[EquivalenceClass]:
-        """Those of which there may be something to tell now; each once."""
-        late = (line for line in self.late if line.is_due(now, patience) or line.turns(now))
-        found = dict.fromkeys([*self.news, *late])
-        self.news.clear()
-        for line in found:
-            self.late.pop(line, None)
-        return list(found)
+    def pending_reasons(self, now: datetime, patience: timedelta) -> list[EquivalenceClass]:
+        """The classes for which there may be a reason to report now, each once; they are not pending afterwards."""
+        due = (group for group in self.stale if group.is_refresh_due(now, patience) or group.is_code_due(now))
+        pending = dict.fromkeys([*self.changed, *due])
+        self.changed.clear()
+        for group in pending:
+            self.stale.pop(group, None)
+        return list(pending)
 
-    def first(self, leaf: str) -> int:
-        """Who is first of a leaf where somebody waits."""
-        return min(line.members[0] for line in self.by_leaf[leaf].values())[1]
+    def first_of(self, leaf: str) -> int:
+        """The first waiting job of a leaf that has one."""
+        return min(group.members[0] for group in self.by_leaf[leaf].values())[1]
 
-    def long(self, since: datetime, looked_at: int, stays: Hashable, big: Callable[[Demand], bool]) -> list[int]:
-        """Of each line of big gangs the first that has waited since then, among so many; by their place."""
-        found: list[tuple[Place, int]] = []
-        for line in self.by_key.values():
-            if not line.is_big(stays, big):
+    def waiting_since(self, since: datetime, most: int, token: Hashable, big: Callable[[Demand], bool]) -> list[int]:
+        """Of each class of big gangs the first of its ``most`` first members that has waited since then; by their place."""
+        first_members: list[tuple[Place, int]] = []
+        for group in self.by_key.values():
+            if not group.is_big(token, big):
                 continue
-            old = (member for member in line.members[:looked_at] if self.unit[member[1]].queued_at <= since)
+            old = (member for member in group.members[:most] if self.units[member[1]].queued_at <= since)
             if (first := next(old, None)) is not None:
-                found.append(first)
-        return [job for _, job in sorted(found)]
+                first_members.append(first)
+        return [job for _, job in sorted(first_members)]
 
     def in_order(self, leaf: str) -> Iterator[tuple[Place, int]]:
-        """Everybody of a leaf."""
-        return iter(sorted(entry for line in self.by_leaf.get(leaf, {}).values() for entry in line.members))
+        """All waiting jobs of a leaf in the queue's order."""
+        return iter(sorted(entry for group in self.by_leaf.get(leaf, {}).values() for entry in group.members))

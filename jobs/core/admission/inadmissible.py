@@ -1,4 +1,4 @@
-"""Why a gang is not even looked at by the scheduler: it has no policy, no quota of its own, or its queue is closed."""
+"""Gangs the scheduler does not consider at all: without a policy, without a quota leaf, or in a closed queue."""
 
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.entitlement import no_leaf
@@ -15,11 +15,11 @@ INADMISSIBLE = frozenset(
         Code.PLAN_REJECTED,
     }
 )
-"""Reasons that free capacity alone does not end: somebody has to change a policy, a quota, a queue or the job."""
+"""Reasons that free capacity alone does not end: a policy, a quota, a queue or the job has to be changed."""
 
 
-def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
-    """None: it is looked at."""
+def find_inadmissible_reason(gang: Gang, quota: Quota | None) -> Reason | None:
+    """Why the gang is not considered; None when it is."""
     if gang.policy is None:
         return Reason(
             Code.NO_POLICY,
@@ -32,17 +32,17 @@ def held_back(gang: Gang, quota: Quota | None) -> Reason | None:
     if not gang.leaf and (gang.leaf_fault or gang.policy.suspended or quota.ledger.tree.outside_jobs_wait):
         return _no_quota(gang, runs_if_stated=not gang.policy.suspended)
     if closed := quota.closed.get(gang.leaf):
-        told = f"queue {closed.path} ({closed.name}) is {closed.state.lower()} and lets nobody start"
+        message = f"queue {closed.path} ({closed.name}) is {closed.state.lower()} and lets no job start"
         facts = {"queue": closed.name, "state": closed.state}
-        return Reason(Code.QUEUE_HELD, told, (), QuotaVerdict(Code.QUEUE_HELD, closed.path, told, facts))
+        return Reason(Code.QUEUE_HELD, message, (), QuotaVerdict(Code.QUEUE_HELD, closed.path, message, facts))
     return None
 
 
 def _suspended() -> Reason:
-    told = "its policy sets suspension.scheduling: true and there is no quota tree whose queue could release it"
-    return Reason(Code.SCHEDULING_SUSPENDED, told)
+    message = "its policy sets suspension.scheduling: true and there is no quota tree whose queue could release it"
+    return Reason(Code.SCHEDULING_SUSPENDED, message)
 
 
 def _no_quota(gang: Gang, *, runs_if_stated: bool) -> Reason:
-    told = no_leaf(gang.name.partition("/")[0], gang.leaf_fault, runs_if_stated=runs_if_stated)
-    return Reason(Code.NO_QUOTA_FOR_NAMESPACE, told, (), QuotaVerdict(Code.NO_QUOTA_FOR_NAMESPACE, "", told))
+    message = no_leaf(gang.name.partition("/")[0], gang.leaf_fault, runs_if_stated=runs_if_stated)
+    return Reason(Code.NO_QUOTA_FOR_NAMESPACE, message, (), QuotaVerdict(Code.NO_QUOTA_FOR_NAMESPACE, "", message))

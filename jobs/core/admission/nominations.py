@@ -1,9 +1,10 @@
-"""What is spoken for: while jobs leave to make room for a claimant, nobody else may take what they free.
+"""Capacity set aside for preemptors: what preemption frees goes to the gang it was freed for, and to no other.
 
-The ledger *to come* has everybody gone who leaves, and the claimants in their place; on the clusters each claimant holds the
-nodes where it will go. Whoever is no claimant needs room beside all that: so a victim cannot come back for its place, nor a
-third one slip in. It holds until the claimant has its place, whose turn may come after that of others. Only a cycle with
-somebody on the way out, or just gone, has any of this.
+A gang for which others are being preempted is a nominee. Two things are set aside for it in every cycle until it is placed:
+its charge in a copy of the ledger, in which its victims are released already, and holds on the nodes where it will go. All
+other gangs have to fit beside that, so a victim cannot return to its own place, nor a third gang slip in. It lasts until the
+nominee is placed, or for a minute (a setting) after its last victim has left: its turn in the queue may come after that of
+others. Cycles without evictions, present or recent, set nothing aside.
 """
 
 import copy
@@ -12,105 +13,117 @@ from datetime import datetime, timedelta
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.placement_cache import PlacementCache
-from jobs.core.admission.plans import Spot
+from jobs.core.admission.plans import Placement
 from jobs.core.admission.snapshot import Quota
-from jobs.core.gang.types import Gang, Promise, Runner
+from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from quotas.core.admission import Refused
 from quotas.core.order import Unit
 
 
-def nominees_of(
-    waiting: Mapping[int, Gang], leaving: Iterable[Runner], left: Iterable[Runner], now: datetime, kept_for: timedelta
+def find_nominees(
+    waiting: Mapping[int, Gang],
+    evicting: Iterable[AdmittedGang],
+    evicted: Iterable[AdmittedGang],
+    now: datetime,
+    kept_for: timedelta,
 ) -> set[int]:
-    """The waiting jobs that running gangs are preempted for, or were within ``kept_for``."""
-    left = list(left)
-    kept = [each for each in left if each.until and now < each.until + kept_for]
-    awaited = {each.leaves_for for each in _standing((*leaving, *kept), left)}
-    return {job for job in awaited if job in waiting and waiting[job].asks_quota}
+    """The waiting jobs for which others are being preempted, or were preempted within ``kept_for``."""
+    evicted = list(evicted)
+    recent = [gang for gang in evicted if gang.until and now < gang.until + kept_for]
+    nominees = {gang.leaves_for for gang in _unfulfilled((*evicting, *recent), evicted)}
+    return {job for job in nominees if job in waiting and waiting[job].asks_quota}
 
 
 class Nominations:
-    """Counts along as the cycle places others and, at last, the claimants themselves. Made while `PlacementCache.what_if`."""
+    """What is set aside in one run of the cycle. Made inside `PlacementCache.what_if`, which undoes its holds."""
 
     def __init__(
         self,
-        claimants: Mapping[int, Gang],
-        leaving: Iterable[Runner],
-        left: Iterable[Runner],
+        nominees: Mapping[int, Gang],
+        evicting: Iterable[AdmittedGang],
+        evicted: Iterable[AdmittedGang],
         quota: Quota | None,
         places: PlacementCache,
         now: datetime,
     ) -> None:
-        self.claimants = set(claimants)
+        self.nominees = set(nominees)
         self._places = places
-        self._reserved: dict[int, Promise] = {}
-        self._ledger = copy.copy(quota.ledger) if quota and claimants else None
+        self._reserved: dict[int, CapacityHold] = {}
+        self._ledger = copy.copy(quota.ledger) if quota and nominees else None
         if self._ledger is None:
             return
-        left = list(left)
-        going = [runner for runner in _standing(leaving, left) if runner.leaves_for in claimants]
+        evicted = list(evicted)
+        victims = [gang for gang in _unfulfilled(evicting, evicted) if gang.leaves_for in nominees]
         self._ledger.held = self._ledger.held.copy()
-        for runner in going:
-            self._ledger.release(runner.charge)
-        for gang in claimants.values():
+        for victim in victims:
+            self._ledger.release(victim.charge)
+        for gang in nominees.values():
             self._ledger.charge(gang.charge)
-        self._reserve(claimants, going, _standing(left, left), now)
+        self._reserve(nominees, victims, _unfulfilled(evicted, evicted), now)
 
     def _reserve(
-        self, claimants: Mapping[int, Gang], going: list[Runner], left: Iterable[Runner], now: datetime
+        self,
+        nominees: Mapping[int, Gang],
+        victims: list[AdmittedGang],
+        evicted: Iterable[AdmittedGang],
+        now: datetime,
     ) -> None:
-        """On the nodes where each will be once everybody is gone; where no such nodes are found, in sum."""
-        goes_to = {each.leaves_for: each.goes_to for each in (*left, *going) if each.goes_to}
-        held = [(runner, self._places.without(runner)) for runner in going]
-        for job in sorted(claimants):
+        """Hold for each nominee the nodes where it fits once all victims are gone; where none are found, the sum alone."""
+        goes_to = {gang.leaves_for: gang.goes_to for gang in (*evicted, *victims) if gang.goes_to}
+        removed = [(victim, self._places.remove_gang(victim)) for victim in victims]
+        for job in sorted(nominees):
             only = (goes_to[job],) if job in goes_to else ()
             with self._places.without_reservation():
-                found = self._places.find(("promised", job), claimants[job], only, now)
-            promise = Spot(0, found, ()).promise(("promised", job)) if found else None
-            if promise is None and job in goes_to:
-                promise = Promise(("promised", job), goes_to[job], _rest(claimants[job], going))
-            if promise is not None:
-                self._reserved[job] = promise
-                self._places.hold(promise)
-        for runner, promises in held:
-            self._places.back(runner, promises)
+                assignment = self._places.find(("promised", job), nominees[job], only, now)
+            hold = Placement(0, assignment, ()).hold(("promised", job)) if assignment else None
+            if hold is None and job in goes_to:
+                hold = CapacityHold(("promised", job), goes_to[job], _still_missing(nominees[job], victims))
+            if hold is not None:
+                self._reserved[job] = hold
+                self._places.hold(hold)
+        # Only after the last nominee: its victims' pods still stand on their nodes, beside what is held there for it.
+        for victim, holds in removed:
+            self._places.restore_gang(victim, holds)
 
     def check(self, unit: Unit, gang: Gang) -> Refused | None:
-        """The quota's no to one who would take what is promised to another; None when nothing is."""
-        if self._ledger is None or gang.job_id in self.claimants or not gang.asks_quota:
+        """The quota's refusal of a gang that would take what is set aside for others; None if there is none."""
+        if self._ledger is None or gang.job_id in self.nominees or not gang.asks_quota:
             return None
-        return admission_pass.ask(self._ledger, unit)
+        return admission_pass.check_quota(self._ledger, unit)
 
     def lift_own_reservation(self, gang: Gang) -> None:
-        """A claimant looks at the world without what is kept for itself."""
+        """Release what is held for this nominee, so that its own search finds it free."""
         if gang.job_id in self._reserved:
             self._places.release(("promised", gang.job_id))
 
     def restore_own_reservation(self, gang: Gang) -> None:
-        """It found no place yet: the nodes are kept for it still."""
+        """Hold it again, after a search that placed the nominee nowhere."""
         if gang.job_id in self._reserved:
             self._places.hold(self._reserved[gang.job_id])
 
     def placed(self, gang: Gang) -> None:
-        if gang.job_id in self.claimants:
-            self.claimants.discard(gang.job_id)
+        """Count a gang that was placed in this run; a nominee that was placed needs nothing set aside any more."""
+        if gang.job_id in self.nominees:
+            self.nominees.discard(gang.job_id)
             self._reserved.pop(gang.job_id, None)
         elif self._ledger is not None and gang.asks_quota:
             self._ledger.charge(gang.charge)
 
 
-def _standing(orders: Iterable[Runner], left: Iterable[Runner]) -> list[Runner]:
-    """Without those whose claimant has had its place since, and had to leave it for another: that promise was kept."""
-    since = {each.job_id: each.ordered_at for each in left if each.ordered_at}
+def _unfulfilled(evictions: Iterable[AdmittedGang], evicted: Iterable[AdmittedGang]) -> list[AdmittedGang]:
+    """Without the evictions whose preemptor was placed since, and was itself preempted after that."""
+    since = {gang.job_id: gang.ordered_at for gang in evicted if gang.ordered_at}
     return [
-        each for each in orders if not (at := since.get(each.leaves_for)) or not each.ordered_at or at < each.ordered_at
+        gang
+        for gang in evictions
+        if not (at := since.get(gang.leaves_for)) or not gang.ordered_at or at < gang.ordered_at
     ]
 
 
-def _rest(claimant: Gang, going: Iterable[Runner]) -> dict[str, int]:
-    """What of its total is not in use by those who leave for it."""
-    left = dict(claimant.total)
-    for runner in going:
-        if runner.leaves_for == claimant.job_id:
-            left = {name: max(amount - runner.total.get(name, 0), 0) for name, amount in left.items()}
-    return left
+def _still_missing(nominee: Gang, victims: Iterable[AdmittedGang]) -> dict[str, int]:
+    """The nominee's total minus what its victims still use."""
+    missing = dict(nominee.total)
+    for victim in victims:
+        if victim.leaves_for == nominee.job_id:
+            missing = {name: max(amount - victim.total.get(name, 0), 0) for name, amount in missing.items()}
+    return missing

@@ -1,39 +1,39 @@
-"""What a cycle decides, as values: who is placed where, who waits and why. The services write it down."""
+"""What a cycle decides, as values: which gang is placed where, which waits and why. The services write it to the database."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from jobs.core.gang.types import Gang, Promise
+from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.types import Assignment
 from jobs.core.reasons import Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Placement:
     """A place for the whole gang, or for one share of a job that is divided."""
 
     cluster_id: int
-    found: Assignment
+    assignment: Assignment
     verdicts: tuple[Verdict, ...]
     """Every cluster looked at, the chosen one first."""
-    others: tuple["Spot", ...] = ()
+    others: tuple["Placement", ...] = ()
     """Where the other shares go."""
 
     @property
     def cluster(self) -> str:
-        return self.found.cluster
+        return self.assignment.cluster
 
-    def promise(self, key: object) -> Promise:
-        """What it holds from now on; on nodes by name where nodes were chosen."""
-        held = []
-        for parts, load in self.found.loads:
-            request = self.found.demand.parts[parts[0]].ask.request
-            held.append(({name: amount * load.each for name, amount in request}, load.names))
-        return Promise(key, self.cluster, self.found.demand.total, tuple(held))
+    def hold(self, key: object) -> CapacityHold:
+        """The capacity held from now on, under ``key``; on nodes by name where nodes were chosen."""
+        nodes = []
+        for parts, load in self.assignment.loads:
+            request = self.assignment.demand.parts[parts[0]].ask.request
+            nodes.append(({name: amount * load.each for name, amount in request}, load.names))
+        return CapacityHold(key, self.cluster, self.assignment.demand.total, tuple(nodes))
 
     @property
-    def shares(self) -> tuple["Spot", ...]:
-        """This one and the others: attempt after attempt."""
+    def shares(self) -> tuple["Placement", ...]:
+        """This placement and the others, in the order of their attempt numbers."""
         return self, *self.others
 
     @property
@@ -41,29 +41,29 @@ class Spot:
         """The cluster, or the clusters of all shares, in words."""
         return ", ".join(share.cluster for share in self.shares)
 
-    def promises(self, gang: Gang) -> Iterator[Promise]:
-        """What the gang holds from now on, under the number of each attempt."""
+    def holds(self, gang: Gang) -> Iterator[CapacityHold]:
+        """The capacity the gang holds from now on: one hold per share, keyed by (job, attempt number)."""
         name: Hashable = gang.uid or gang.job_id
         for number, share in enumerate(self.shares, start=gang.attempt + 1):
-            yield share.promise((name, number))
+            yield share.hold((name, number))
 
     @property
     def pods(self) -> int:
-        return sum(part.replicas for part in self.found.demand.parts)
+        return sum(part.replicas for part in self.assignment.demand.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     gang: Gang
-    spot: Spot
+    placement: Placement
 
     @property
     def result(self) -> str:
         """As the seed prints it: ``{north:0,[{master 1} {worker 2}]}``; when it is divided, ``{north:3, south:2}``."""
-        if self.spot.others:
-            return f"{{{', '.join(f'{share.cluster}:{share.pods}' for share in self.spot.shares)}}}"
+        if self.placement.others:
+            return f"{{{', '.join(f'{share.cluster}:{share.pods}' for share in self.placement.shares)}}}"
         roles = " ".join(f"{{{name} {replicas}}}" for name, replicas, _ in self.gang.roles)
-        return f"{{{self.spot.cluster}:0,[{roles}]}}"
+        return f"{{{self.placement.cluster}:0,[{roles}]}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class Waits:
 class Plan:
     placed: list[Placed] = field(default_factory=list)
     waits: list[Waits] = field(default_factory=list)
-    """Those whose reason is new; the others wait for what they were told."""
-    claimants: list[Gang] = field(default_factory=list)
-    """Of those who wait, in their order, who might have a place taken back for them."""
+    """Gangs whose stored reason is to be rewritten; all others keep theirs."""
+    preemptors: list[Gang] = field(default_factory=list)
+    """Waiting gangs, in their order, for which preemption may be planned."""
     more: bool = False
-    """There is more to decide than one plan holds."""
+    """Another run is needed: one plan places a limited number of gangs."""
     tree_version: int = 0
-    """Of the quota tree it was made by; 0: there was none."""
+    """Version of the quota tree the plan was made with; 0: there was none."""

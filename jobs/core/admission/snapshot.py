@@ -1,4 +1,4 @@
-"""The facts the scheduler decides from, as values: waiting gangs, who runs or leaves, clusters with nodes and promises.
+"""The facts the scheduler decides from, as values: waiting gangs, gangs being evicted, clusters with their nodes and holds.
 
 Loaded by `jobs.snapshot`; a `jobs.core.scheduling.scheduler.Scheduler` takes them one by one or all at once. Amounts are
 whole units.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.core.gang.types import Gang, Promise, Runner
+from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from jobs.core.placement.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.weights import Weights
@@ -22,13 +22,13 @@ Vector = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """A member with its nodes and what is promised there."""
+class ClusterState:
+    """A member with its nodes and the capacity held there."""
 
     id: int
     member: Member
     nodes: tuple[NodeFacts, ...] = ()
-    promises: tuple[Promise, ...] = ()
+    holds: tuple[CapacityHold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +43,25 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The tree in force and what is charged. The ledger is counted on during a cycle, and afterwards as it was."""
+    """The tree in force and what is charged. A cycle charges the ledger as it plans and restores it afterwards."""
 
     ledger: Ledger
     version: int
-    """Of the tree: a plan made by another one is not applied."""
+    """Version of the tree: a plan made with another one is not applied."""
     closed: Mapping[str, Closed] = field(default_factory=dict)
     """The leaves that admit nothing, because of their own queue or one above it."""
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Snapshot:
     waiting: tuple[Gang, ...]
-    sites: tuple[Site, ...]
+    sites: tuple[ClusterState, ...]
     quota: Quota | None = None
     """None: no tree, no quota."""
-    leaving: tuple[Runner, ...] = ()
-    """Those who make room; their leaves are charged until their pods are gone."""
-    left: tuple[Runner, ...] = ()
-    """Those who have made room, and wait again; what they gave back is kept for whom they left."""
+    evicting: tuple[AdmittedGang, ...] = ()
+    """Gangs being evicted; their leaves are charged until their pods are gone."""
+    evicted: tuple[AdmittedGang, ...] = ()
+    """Gangs that were evicted and wait again; what they freed is set aside for their preemptors."""
     failures: Mapping[str, float] = field(default_factory=dict)
     """Recent failures by cluster, faded by time."""
     usual: Usual = ()

@@ -168,7 +168,7 @@ def raises(ledger: Ledger, charge: Charge, fleet: Amounts, kept: Mapping[str, in
     """
     held = ledger.idle if empty else ledger.held
     changes: list[Change] = []
-    for row in ledger.way[charge.leaf].tolist():
+    for row in ledger.path_rows[charge.leaf].tolist():
         path = ledger.tree.nodes[row].path
         limits = [("max", ledger.max, held.used)]
         if not charge.preemptible:

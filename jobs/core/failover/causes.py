@@ -1,4 +1,4 @@
-"""Why an attempt failed, told from what its member reports of its pods: the program, its memory, its node, or an eviction.
+"""Why an attempt failed, classified by what its member reports of its pods: the program, its memory, its node, or an eviction.
 
 A gang fails together: when a node goes, the other pods end with errors of their own, a lost peer. So evidence against the
 infrastructure comes before evidence against the program, whichever pod has it. Pure.

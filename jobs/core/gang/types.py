@@ -1,4 +1,4 @@
-"""A gang as the scheduler knows it: while it waits, while it runs, and what it holds until its pods are bound. Plain values."""
+"""A gang as the scheduler knows it: waiting, or admitted, and the capacity it holds until its pods are bound. Plain values."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from quotas.core.ledger import Charge
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """A job that waits: everything the cycle may know of it."""
+    """A waiting job, with everything a cycle may know of it."""
 
     job_id: int
     name: str
@@ -31,27 +31,27 @@ class Gang:
     """The number of its latest attempt; with ``generation``, what a plan is checked against when it is applied."""
     generation: int = 1
     excluded: Mapping[str, datetime] = field(default_factory=dict)
-    """Clusters it failed on, and until when they are out of the question."""
+    """Clusters it failed on, and until when it is not placed there again."""
     leaf: str = ""
     """Its quota leaf; empty: none is its own."""
     leaf_fault: str = ""
     """Why the leaf it names is not its own."""
     preemptible: bool = True
     charged: bool = False
-    """Its leaf is charged for it already: it moves, or its pods are not gone yet."""
+    """Its leaf is charged for it already: it fails over to another cluster, or its pods are not gone yet."""
     queued: bool = False
-    """It stands in its queue; False: it moves, and its queue has let it start before."""
+    """It waits in its queue; False: it fails over, and was admitted by its queue before."""
     uid: str = ""
     needs: Demand | None = None
-    """What its pods ask of nodes beyond amounts; None: nothing."""
+    """What its pods require of nodes beyond amounts; None: nothing."""
     division: Division | None = None
-    """Set when it may be divided over clusters; ``roles`` and ``needs`` are then of the pods that have no place yet."""
+    """Set when it may be divided over clusters; ``roles`` and ``needs`` are then those of the pods that are not placed yet."""
     claims: tuple[str, ...] = ()
     """``namespace/name`` of the volume claims its pods mount."""
     bound_to: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(claim, clusters that have its data) of those it has to run beside."""
-    lasts: float | None = None
-    """How many seconds it declares to run; None: it does not say."""
+    """(claim, clusters that have its data) of the volume claims it has to run beside."""
+    runtime_s: float | None = None
+    """Declared run time in seconds; None: none is declared."""
 
     @property
     def demand(self) -> Demand:
@@ -100,8 +100,8 @@ class Gang:
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
-    """A job that its leaf is charged for and that has a place: who may be asked to leave it, or is leaving it."""
+class AdmittedGang:
+    """A job that its leaf is charged for and that has a place: a candidate for preemption, or being evicted already."""
 
     job_id: int
     name: str
@@ -114,25 +114,26 @@ class Runner:
     pods: tuple[tuple[str, Amounts], ...] = ()
     """(node, one pod's request) of those that are bound."""
     leaves_for: int = 0
-    """The job that is to have its place; 0: it stays, or leaves for another reason."""
+    """Job id of its preemptor; 0: it is not being preempted."""
     goes_to: str = ""
-    """The cluster where that job is to go."""
+    """The cluster where the preemptor is to go."""
     ordered_at: datetime | None = None
     """When its eviction was ordered."""
     until: datetime | None = None
-    promise: tuple[str, int] | None = None
-    """The key of what is held for it still."""
-    other_promises: tuple[Hashable, ...] = ()
-    """The keys of what else is held for it: for each share of a job that is placed just now."""
+    """When its grace period ends, or when it left."""
+    hold_key: tuple[str, int] | None = None
+    """Key of its open capacity hold."""
+    other_hold_keys: tuple[Hashable, ...] = ()
+    """Keys of its other holds: one for each share of a job placed in this very cycle."""
 
     @property
-    def promises(self) -> tuple[Hashable, ...]:
-        return self.promise, *self.other_promises
+    def hold_keys(self) -> tuple[Hashable, ...]:
+        return self.hold_key, *self.other_hold_keys
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """What a gang holds on a cluster until its pods are bound and visible."""
+class CapacityHold:
+    """Capacity a gang holds on a cluster until its pods are bound and visible."""
 
     key: Hashable
     cluster: str
@@ -140,4 +141,4 @@ class Promise:
     nodes: tuple[tuple[Amounts, tuple[str, ...]], ...] = ()
     """(amounts, the nodes that each hold as much); empty: only the sum is held."""
     waits: bool = False
-    """For what is and becomes free on the nodes: what others have of them is not looked for on the rest of the cluster."""
+    """It takes what is or becomes free on its nodes: what others use there is not subtracted from the rest of the cluster."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.core.gang.requirements import Demand
-from jobs.core.gang.types import Gang, Promise
+from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement import filters, scoring
 from jobs.core.placement.capacity_index import GONE, Bucket, Fleet, Site
 from jobs.core.placement.fit import Prepared, place, prepare
@@ -99,7 +99,7 @@ class Engine:
         self.fleet.drop_node(cluster, name)
         self._owe(cluster, [name])
 
-    # promises
+    # holds
 
     def bind(self, job: Hashable, found: Assignment) -> None:
         """Holds the assignment for ``job``, in place of what it held."""
@@ -117,19 +117,19 @@ class Engine:
         for entry in held:
             self._take(entry, 1)
 
-    def hold(self, promise: Promise) -> None:
+    def hold(self, hold: CapacityHold) -> None:
         """Holds what was promised some time ago, in place of what its key held. Negative amounts: as if it were gone."""
-        self.release(promise.key)
+        self.release(hold.key)
         self.fleet.tidy()
         vector = self.fleet.states.vector
-        if not promise.nodes:
-            self._sums[promise.key] = summed = (promise.cluster, vector(promise.total))
+        if not hold.nodes:
+            self._sums[hold.key] = summed = (hold.cluster, vector(hold.total))
             self._promise(*summed, 1)
             return
-        held = [(promise.cluster, tuple(sorted(names)), vector(dict(amounts)), 1) for amounts, names in promise.nodes]
-        self._held[promise.key] = held
-        if promise.waits:
-            self._waits[promise.key] = {(place, name): asked for place, names, asked, _ in held for name in names}
+        held = [(hold.cluster, tuple(sorted(names)), vector(dict(amounts)), 1) for amounts, names in hold.nodes]
+        self._held[hold.key] = held
+        if hold.waits:
+            self._waits[hold.key] = {(place, name): asked for place, names, asked, _ in held for name in names}
         for entry in held:
             self._take(entry, 1)
 

@@ -1,6 +1,6 @@
-"""What is lost when a job is stopped: nothing much where it is elastic, or has saved its work. Only what it says is known.
+"""What is lost when a job is evicted: little where it is elastic, or has saved its work. Known only from what it declares.
 
-An elastic job comes back with whoever is left, a checkpointed one from where it was; neither is looked into here.
+An elastic job continues with fewer replicas, a checkpointed one from its checkpoint; neither is verified here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,24 +20,24 @@ class Loss:
     checkpointed: bool = False
 
 
-def of(kind: str, spec: Mapping[str, Any], annotations: Mapping[str, Any], conditions: object) -> Loss:
-    """``conditions``: of its copy, as the member tells them."""
+def eviction_loss(kind: str, spec: Mapping[str, Any], annotations: Mapping[str, Any], conditions: object) -> Loss:
+    """The loss by what the job declares; ``conditions`` are those of its copy in the member."""
     saved = annotations.get(CHECKPOINTED) == "true" or _is_true(CONDITION, conditions)
-    return Loss(kind in _ELASTIC_KINDS or any(_stretches(each) for each in _bounded(spec)), saved)
+    return Loss(kind in _ELASTIC_KINDS or any(_is_elastic(bounds) for bounds in _replica_bounds(spec)), saved)
 
 
 def _is_true(name: str, conditions: object) -> bool:
-    told = [each for each in conditions if isinstance(each, dict)] if isinstance(conditions, list) else []
-    return any(each.get("type") == name and each.get("status") == "True" for each in told)
+    listed = conditions if isinstance(conditions, list) else []
+    return any(isinstance(c, dict) and c.get("type") == name and c.get("status") == "True" for c in listed)
 
 
-def _bounded(spec: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """Where kinds say between how many replicas a job may have."""
+def _replica_bounds(spec: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """The objects in which kinds state a minimum and maximum of replicas."""
     replicas = spec.get("etReplicaSpecs")
-    found = [spec.get("elasticPolicy"), *(replicas.values() if isinstance(replicas, dict) else ())]
-    return [each for each in found if isinstance(each, dict)]
+    stated = [spec.get("elasticPolicy"), *(replicas.values() if isinstance(replicas, dict) else ())]
+    return [bounds for bounds in stated if isinstance(bounds, dict)]
 
 
-def _stretches(bounded: Mapping[str, Any]) -> bool:
-    least, most = (bounded.get(each) for each in _BOUNDS)
+def _is_elastic(bounds: Mapping[str, Any]) -> bool:
+    least, most = (bounds.get(name) for name in _BOUNDS)
     return isinstance(least, int) and (most is None or (isinstance(most, int) and least < most))

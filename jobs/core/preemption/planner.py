@@ -1,8 +1,9 @@
-"""Whom to take back from, for those who wait although they were promised their place: asked once the cycle is over.
+"""Preemption planning: chooses targets for waiting gangs that are entitled to preempt. Runs after the placement pass.
 
-It is played in the world *to come*, where everybody who leaves is gone. There the claimants stand in their order: one that fits
-is content and waits; one that does not names victims, by `quotas.core.reclaim`, if it could then really be placed; or it is
-left alone. So what is on its way is never ordered twice. How somebody is made to leave is not known here.
+It works on the state *to come*, in which all gangs that are being evicted are gone. There the waiting gangs are taken in
+order: one that fits awaits its victims and needs nothing more; for one that does not, targets are chosen by
+`quotas.core.reclaim`, if it could then really be placed; else it is left alone. So no eviction is ordered twice for the same
+capacity. How a gang is evicted is not known here.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -12,8 +13,8 @@ from functools import cached_property
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import EquivalenceClass
-from jobs.core.admission.plans import Placed, Plan, Spot
-from jobs.core.gang.types import Gang, Runner
+from jobs.core.admission.plans import Placed, Placement, Plan
+from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.placement.types import Assignment
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
@@ -22,19 +23,19 @@ from quotas.core.ledger import Ledger
 from quotas.core.reclaim import Running, Victim
 
 Costs = Callable[[], Mapping[int, Loss]]
-"""What stopping each of the runners would cost, by job, where that is known."""
+"""What stopping each running gang would cost, by job, where that is known."""
 
 
-def nothing_known() -> Mapping[int, Loss]:
+def no_costs() -> Mapping[int, Loss]:
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """One who has to leave, for whom, where that one goes, and why."""
+    """A running gang to evict, for which preemptor, where that one goes, and why."""
 
-    runner: Runner
-    claimant: Gang
+    target: AdmittedGang
+    preemptor: Gang
     goes_to: str
     victim: Victim
 
@@ -50,209 +51,213 @@ class Withdrawal:
 
 @dataclass(slots=True)
 class PreemptionPlan:
-    taken: list[Eviction] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
     withdrawn: list[Withdrawal] = field(default_factory=list)
-    content: dict[int, list[Runner]] = field(default_factory=dict)
-    """Whose room is on its way: job -> those who leave for it already."""
+    awaiting: dict[int, list[AdmittedGang]] = field(default_factory=dict)
+    """Preemptors that fit once their victims are gone: job -> the gangs being evicted for it."""
     no_targets: list[int] = field(default_factory=list)
     """Jobs for which nothing could be preempted, although nothing was preempted for any job that asks the same."""
     again: bool = False
-    """Whether the next cycle is to come at once, since something was put off."""
+    """Whether the next cycle is to run at once, since planning was postponed."""
 
 
 def plan(
     scheduler: Scheduler,
-    made: Plan,
-    runners: Callable[[], Sequence[Runner]],
+    cycle_plan: Plan,
+    runners: Callable[[], Sequence[AdmittedGang]],
     now: datetime,
-    losses: Costs = nothing_known,
+    losses: Costs = no_costs,
 ) -> PreemptionPlan:
-    """What this cycle placed counts as running. Who else runs, and what stopping each of them would cost, is asked for only
-    when somebody has a right to take.
+    """Plan preemption for the preemptors of ``cycle_plan``, whose placements count as running.
 
-    The scheduler is as before: planning once more gives the same. What it is to remember, `Scheduler.mark_no_targets` is given.
+    ``runners`` and ``losses`` are loaded only when a gang is entitled to preempt. The scheduler is left as it was: planning
+    again gives the same plan. Jobs without targets are recorded by the caller, with `Scheduler.mark_no_targets`.
     """
-    if scheduler.quota is None or not made.claimants:
+    if scheduler.quota is None or not cycle_plan.preemptors:
         return PreemptionPlan()
-    ledger, leaving = scheduler.quota.ledger, list(scheduler.leaving.values())
-    with ledger.released([each.charge for each in leaving]), scheduler.places.what_if():
-        for runner in leaving:
-            scheduler.places.without(runner)
-        return _Play(scheduler, ledger, _Runners(runners, losses, made.placed, scheduler.leaving, now), now).run(
-            made.claimants
-        )
+    ledger, evicting = scheduler.quota.ledger, list(scheduler.evicting.values())
+    with ledger.released([gang.charge for gang in evicting]), scheduler.places.what_if():
+        for gang in evicting:
+            scheduler.places.remove_gang(gang)
+        candidates = _Candidates(runners, losses, cycle_plan.placed, scheduler.evicting, now)
+        return _Planner(scheduler, ledger, candidates, now).run(cycle_plan.preemptors)
 
 
 def postpone(scheduler: Scheduler) -> PreemptionPlan:
-    """Nobody new: who has a right is looked at in the next cycle, and waits till then for those who leave for it already."""
-    content: dict[int, list[Runner]] = {}
-    for runner in scheduler.leaving.values():
-        if scheduler.line_of(runner.leaves_for) is not None:
-            content.setdefault(runner.leaves_for, []).append(runner)
-    return PreemptionPlan(content=content, again=True)
+    """Plan no new evictions in this cycle; keep reporting those in progress."""
+    awaiting: dict[int, list[AdmittedGang]] = {}
+    for gang in scheduler.evicting.values():
+        if scheduler.class_of(gang.leaves_for) is not None:
+            awaiting.setdefault(gang.leaves_for, []).append(gang)
+    return PreemptionPlan(awaiting=awaiting, again=True)
 
 
-def lends(scheduler: Scheduler, made: Plan) -> bool:
+def lends_capacity(scheduler: Scheduler, cycle_plan: Plan) -> bool:
     """Whether this cycle placed a gang that a waiting gang may be entitled to displace."""
-    if scheduler.quota is None or not made.claimants:
+    if scheduler.quota is None or not cycle_plan.preemptors:
         return False
-    leaves = {each.gang.leaf for each in made.placed if each.gang.asks_quota and each.gang.preemptible}
+    leaves = {placed.gang.leaf for placed in cycle_plan.placed if placed.gang.asks_quota and placed.gang.preemptible}
     return any(reclaim.may_lose(scheduler.quota.ledger, leaf) for leaf in leaves)
 
 
-class _Runners:
-    """What runs, loaded when first looked at, and what this cycle has placed."""
+class _Candidates:
+    """Gangs that may be evicted: the running ones, loaded when first needed, and those this cycle has placed."""
 
     def __init__(
         self,
-        load: Callable[[], Sequence[Runner]],
+        load: Callable[[], Sequence[AdmittedGang]],
         losses: Costs,
         placed: Iterable[Placed],
-        leaving: Container[int],
+        evicting: Container[int],
         now: datetime,
     ) -> None:
-        self._load, self._losses, self._leaving = load, losses, leaving
-        self.unstarted = {str(each.gang.job_id): each for each in placed if each.gang.asks_quota}
-        self._placed = {key: _as_runner(each, now) for key, each in self.unstarted.items()}
+        self._load, self._losses, self._evicting = load, losses, evicting
+        self.unstarted = {str(placement.gang.job_id): placement for placement in placed if placement.gang.asks_quota}
+        self._placed = {key: _as_admitted(placement, now) for key, placement in self.unstarted.items()}
 
     @cached_property
-    def by_key(self) -> dict[str, Runner]:
-        staying = (runner for runner in self._load() if runner.job_id not in self._leaving)
-        return {str(runner.job_id): runner for runner in staying} | self._placed
+    def by_key(self) -> dict[str, AdmittedGang]:
+        staying = (gang for gang in self._load() if gang.job_id not in self._evicting)
+        return {str(gang.job_id): gang for gang in staying} | self._placed
 
     @cached_property
     def running(self) -> dict[str, Running]:
-        runners, losses = self.by_key, self._losses()
+        losses = self._losses()
         return {
-            key: _running(key, each, losses.get(each.job_id, Loss()), started=key not in self.unstarted)
-            for key, each in runners.items()
+            key: _running(key, gang, losses.get(gang.job_id, Loss()), started=key not in self.unstarted)
+            for key, gang in self.by_key.items()
         }
 
     def __iter__(self) -> Iterator[Running]:
         return iter(self.running.values())
 
-    def pop(self, key: str) -> Runner:
+    def pop(self, key: str) -> AdmittedGang:
         del self.running[key]
         return self.by_key.pop(key)
 
 
-def _as_runner(placed: Placed, now: datetime) -> Runner:
-    gang, held = placed.gang, tuple(promise.key for promise in placed.spot.promises(placed.gang))
-    made_by = (gang.charge, gang.priority, now, placed.spot.cluster, gang.total)
-    return Runner(gang.job_id, gang.name, *made_by, other_promises=held)
+def _as_admitted(placed: Placed, now: datetime) -> AdmittedGang:
+    gang, placement = placed.gang, placed.placement
+    keys = tuple(hold.key for hold in placement.holds(gang))
+    facts = (gang.charge, gang.priority, now, placement.cluster, gang.total)
+    return AdmittedGang(gang.job_id, gang.name, *facts, other_hold_keys=keys)
 
 
-class _Play:
-    def __init__(self, scheduler: Scheduler, ledger: Ledger, runners: _Runners, now: datetime) -> None:
+class _Planner:
+    def __init__(self, scheduler: Scheduler, ledger: Ledger, candidates: _Candidates, now: datetime) -> None:
         self.scheduler, self.places, self.ledger = scheduler, scheduler.places, ledger
-        self.runners, self.now = runners, now
-        self.made = PreemptionPlan()
-        self.leaving = list(scheduler.leaving.values())
+        self.candidates, self.now = candidates, now
+        self.preemption = PreemptionPlan()
+        self.evicting = list(scheduler.evicting.values())
         self.searches = 0
         self._stuck: set[EquivalenceClass] = set()
-        """Whose members get nothing as things stand."""
+        """Classes whose members get nothing unless a charge or hold changes; cleared by every preemptor that is settled."""
         self._served: set[EquivalenceClass] = set()
-        """Some member has its room: it is on its way, or somebody is preempted for it."""
+        """Classes of which some member will have room: its victims are being evicted, or are chosen in this plan."""
         self._without_targets: dict[EquivalenceClass, int] = {}
-        """For one member of each nothing could be preempted."""
-        self._promised: dict[EquivalenceClass, bool] = {}
-        """Whether members stay within min as things stand."""
+        """Classes for whose member no targets were found, with that member's job."""
+        self._within_min: dict[EquivalenceClass, bool] = {}
+        """Whether members stay within their leaf's min as things stand."""
 
-    def run(self, claimants: Sequence[Gang]) -> PreemptionPlan:
-        for gang in self._in_order(claimants):
-            line = self.scheduler.line_of(gang.job_id)
-            if line is None or line in self._stuck:
+    def run(self, preemptors: Sequence[Gang]) -> PreemptionPlan:
+        for gang in self._in_order(preemptors):
+            group = self.scheduler.class_of(gang.job_id)
+            if group is None or group in self._stuck:
                 continue
-            self._stuck.add(line)
-            if self._content(gang):
-                self._served.add(line)
-                self.made.content[gang.job_id] = [r for r in self.leaving if r.leaves_for == gang.job_id]
-            elif self.searches < self.scheduler.settings.max_preemption_searches and not self.scheduler.has_no_targets(
-                gang.job_id
-            ):
+            self._stuck.add(group)
+            if self._fits_after_evictions(gang):
+                self._served.add(group)
+                self.preemption.awaiting[gang.job_id] = [g for g in self.evicting if g.leaves_for == gang.job_id]
+            elif not self._is_search_limit_reached() and not self.scheduler.has_no_targets(gang.job_id):
                 self.searches += 1
-                self._search(gang, line)
-        self.made.no_targets = [job for line, job in self._without_targets.items() if line not in self._served]
-        return self.made
+                self._search(gang, group)
+        self.preemption.no_targets = [job for group, job in self._without_targets.items() if group not in self._served]
+        return self.preemption
 
-    def _in_order(self, claimants: Sequence[Gang]) -> Iterator[Gang]:
-        """Those whose room is on its way, those who stay within min when it is their turn, the others.
+    def _is_search_limit_reached(self) -> bool:
+        return self.searches >= self.scheduler.settings.max_preemption_searches
 
-        What was freed for somebody's min would else be lent to others, and somebody else have to leave for it.
+    def _in_order(self, preemptors: Sequence[Gang]) -> Iterator[Gang]:
+        """First the preemptors whose victims are being evicted, then those within min when their turn comes, then the others.
+
+        Otherwise capacity freed for a gang within min would go to one that borrows, and another gang be evicted for it.
         """
-        awaited = {runner.leaves_for for runner in self.leaving}
-        places = {gang.job_id: self.scheduler.unit(gang.job_id).place for gang in claimants}
-        others = sorted(claimants, key=lambda gang: (gang.job_id not in awaited, places[gang.job_id]))
+        awaited = {gang.leaves_for for gang in self.evicting}
+        places = {gang.job_id: self.scheduler.unit(gang.job_id).place for gang in preemptors}
+        others = sorted(preemptors, key=lambda gang: (gang.job_id not in awaited, places[gang.job_id]))
         while others and others[0].job_id in awaited:
             yield others.pop(0)
         later = []
         for gang in others:
-            if self._is_promised(gang):
+            if self._is_within_min(gang):
                 yield gang
             else:
                 later.append(gang)
         yield from later
 
-    def _is_promised(self, gang: Gang) -> bool:
-        line = self.scheduler.line_of(gang.job_id)
-        if line is not None and line not in self._promised:
-            self._promised[line] = admission.is_promised(self.ledger, gang.charge)
-        return line is not None and self._promised[line]
+    def _is_within_min(self, gang: Gang) -> bool:
+        group = self.scheduler.class_of(gang.job_id)
+        if group is not None and group not in self._within_min:
+            self._within_min[group] = admission.is_promised(self.ledger, gang.charge)
+        return group is not None and self._within_min[group]
 
-    def _content(self, gang: Gang) -> bool:
-        """Whether it fits once those have left who leave already; then it has its place there."""
-        if admission_pass.ask(self.ledger, self.scheduler.unit(gang.job_id)) is not None:
+    def _fits_after_evictions(self, gang: Gang) -> bool:
+        """Whether the gang fits once all victims are gone; then it is charged and holds its nodes there."""
+        if admission_pass.check_quota(self.ledger, self.scheduler.unit(gang.job_id)) is not None:
             return False
-        found = self._find(gang)
-        return found is not None and self._settle(gang, found)
+        assignment = self._find(gang)
+        return assignment is not None and self._settle(gang, assignment)
 
-    def _settle(self, gang: Gang, found: Assignment) -> bool:
+    def _settle(self, gang: Gang, assignment: Assignment) -> bool:
+        """Charge the gang and hold its nodes, for the rest of this plan. Gangs after it may fit or not fit because of it."""
         self.ledger.charge(gang.charge)
-        self.places.hold(Spot(0, found, ()).promise(("comes", gang.job_id)))
+        self.places.hold(Placement(0, assignment, ()).hold(("comes", gang.job_id)))
         self._stuck.clear()
-        self._promised.clear()
+        self._within_min.clear()
         return True
 
-    def _search(self, gang: Gang, line: EquivalenceClass) -> None:
+    def _search(self, gang: Gang, group: EquivalenceClass) -> None:
+        """Choose targets for the gang, and record their eviction, or withdrawal if they were placed in this very cycle."""
+
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
 
-        found = reclaim.plan(self.ledger, self.scheduler.unit(gang.job_id), self.runners, can_place)
-        keys = frozenset(victim.key for victim in found.victims) if found else frozenset()
-        place = self._find_without(gang, keys) if found else None
-        if found is None or place is None:
-            self._without_targets[line] = gang.job_id
+        reclaimed = reclaim.plan(self.ledger, self.scheduler.unit(gang.job_id), self.candidates, can_place)
+        keys = frozenset(victim.key for victim in reclaimed.victims) if reclaimed else frozenset()
+        assignment = self._find_without(gang, keys) if reclaimed else None
+        if reclaimed is None or assignment is None:
+            self._without_targets[group] = gang.job_id
             return
-        self._served.add(line)
-        for victim in found.victims:
-            runner = self.runners.pop(victim.key)
-            self.ledger.release(runner.charge)
-            self.places.without(runner)
-            if (placed := self.runners.unstarted.pop(victim.key, None)) is not None:
-                self.made.withdrawn.append(Withdrawal(placed, gang, place.cluster))
+        self._served.add(group)
+        for victim in reclaimed.victims:
+            target = self.candidates.pop(victim.key)
+            self.ledger.release(target.charge)
+            self.places.remove_gang(target)
+            if (placed := self.candidates.unstarted.pop(victim.key, None)) is not None:
+                self.preemption.withdrawn.append(Withdrawal(placed, gang, assignment.cluster))
             else:
-                self.made.taken.append(Eviction(runner, gang, place.cluster, victim))
-        self._settle(gang, place)
+                self.preemption.evictions.append(Eviction(target, gang, assignment.cluster, victim))
+        self._settle(gang, assignment)
 
     def _find(self, gang: Gang) -> Assignment | None:
-        """Where the pass would place it: on nodes kept for a big gang only if it comes before that one."""
-        line = self.scheduler.line_of(gang.job_id)
-        if line is None:
+        """Where the placement pass would place it: on nodes reserved for a big gang only if it comes before that one."""
+        group = self.scheduler.class_of(gang.job_id)
+        if group is None:
             return None
-        found = self.places.find(line.key[1], gang, line.only, self.now)
-        if found is None and self.scheduler.comes_before_kept(gang):
+        assignment = self.places.find(group.key[1], gang, group.only, self.now)
+        if assignment is None and self.scheduler.comes_before_kept(gang):
             with self.places.without_reservation():
-                found = self.places.find(("beside", line.key[1]), gang, line.only, self.now)
-        return found
+                assignment = self.places.find(("beside", group.key[1]), gang, group.only, self.now)
+        return assignment
 
     def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
-        gone = [self.runners.by_key[key] for key in sorted(keys)]
-        held = [(runner, self.places.without(runner)) for runner in gone]
-        found = self._find(gang)
-        for runner, promises in held:
-            self.places.back(runner, promises)
-        return found
+        targets = [self.candidates.by_key[key] for key in sorted(keys)]
+        removed = [(target, self.places.remove_gang(target)) for target in targets]
+        assignment = self._find(gang)
+        for target, holds in removed:
+            self.places.restore_gang(target, holds)
+        return assignment
 
 
-def _running(key: str, runner: Runner, loss: Loss, *, started: bool) -> Running:
-    return Running(key, runner.charge, runner.priority, runner.started_at, loss.elastic, loss.checkpointed, started)
+def _running(key: str, gang: AdmittedGang, loss: Loss, *, started: bool) -> Running:
+    return Running(key, gang.charge, gang.priority, gang.started_at, loss.elastic, loss.checkpointed, started)

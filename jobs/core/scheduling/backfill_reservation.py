@@ -1,7 +1,7 @@
-"""For which gang nodes are kept, on which cluster, and from when on it is expected to have them.
+"""Plans the reservation for a big gang: on which cluster, which nodes, and when it is expected to start there.
 
-Planned anew with every cycle from the facts alone (who waits, who runs, how long runs like theirs took), so that another
-process, or this one started again, plans the same. Only clusters that are fitted node by node are drained.
+Planned again in every cycle from facts alone (waiting gangs, running gangs, run times of former ones), so that another
+process, or this one after a restart, plans the same. Only clusters that are fitted node by node are used.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ from jobs.core.admission.backfill_policy import ReservedNodes, RuntimeEstimates
 from jobs.core.admission.placement_cache import PlacementCache, Reservation
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.requirements import Demand, NodeClass
-from jobs.core.gang.types import Gang, Promise
+from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.capacity_index import Site
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.fit import Prepared
@@ -29,23 +29,23 @@ from jobs.core.settings import CycleSettings
 from quotas.core import admission
 
 LOOKED_AT = 50_000
-"""Nodes looked at a second: in a fleet with more of them what is kept stays so for longer, before it is planned anew."""
+"""Nodes examined per second of fleet time: in a fleet of N nodes a reservation is planned again after N / LOOKED_AT seconds."""
 Slots = tuple[int, ...]
 """How many pods of each group fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A job that has a place."""
+    """A placed job, as the forecast of free nodes needs it."""
 
     owner: Hashable
     devices: int
     since: float | None
     """When it started; None: it has not yet."""
-    lasts: float | None
-    """Declared; None: to be guessed."""
-    promise: Hashable
-    """The key of what is held for it still."""
+    runtime_s: float | None
+    """Declared; None: to be estimated."""
+    hold_key: Hashable
+    """Key of its open capacity hold."""
     cluster: str = ""
     pods: tuple[tuple[str, Amounts], ...] = ()
     """(node, one pod's request) of those that are bound."""
@@ -53,75 +53,80 @@ class Run:
 
 @dataclass(slots=True)
 class Runs:
-    """Who runs, and how long runs take."""
+    """Running jobs, and how long former ones ran."""
 
     by_job: dict[int, Run] = field(default_factory=dict)
     estimates: RuntimeEstimates = field(default_factory=RuntimeEstimates)
 
-    def lasts(self, gang: Gang) -> float:
-        """How long a gang that waits will run."""
-        return self.estimates.of(owner(gang), gang.devices) if gang.lasts is None else gang.lasts
+    def runtime_of(self, gang: Gang) -> float:
+        """Declared or estimated run time of a waiting gang, in seconds."""
+        if gang.runtime_s is not None:
+            return gang.runtime_s
+        return self.estimates.estimate_runtime(owner_of(gang), gang.devices)
 
-    def ends(self, now: float) -> Mapping[Hashable, tuple[Run, float]]:
-        """By what is promised to each, when it is expected to be gone."""
-        found: dict[Hashable, tuple[Run, float]] = {}
+    def expected_ends(self, now: float) -> Mapping[Hashable, tuple[Run, float]]:
+        """Each running job with its expected end, by the key of its hold."""
+        ends: dict[Hashable, tuple[Run, float]] = {}
         for run in self.by_job.values():
-            lasts = self.estimates.of(run.owner, run.devices) if run.lasts is None else run.lasts
-            found[run.promise] = (run, backfill_policy.ends(now if run.since is None else run.since, lasts, now))
-        return found
+            runtime_s = run.runtime_s
+            if runtime_s is None:
+                runtime_s = self.estimates.estimate_runtime(run.owner, run.devices)
+            started = now if run.since is None else run.since
+            ends[run.hold_key] = (run, backfill_policy.expected_end(started, runtime_s, now))
+        return ends
 
 
 def no_runs() -> Runs:
     return Runs()
 
 
-def owner(gang: Gang) -> Hashable:
-    """Whose former runs tell how long this one takes."""
+def owner_of(gang: Gang) -> Hashable:
+    """The namespace: run times of its former jobs estimate this one's."""
     return gang.name.partition("/")[0]
 
 
-def lets(kept: Reservation, gang: Gang, runs: Runs, now: float, trust_s: float) -> bool:
-    """Whether it may use the nodes that are reserved for another: it comes first anyway, or is gone in time.
+def may_backfill(kept: Reservation, gang: Gang, runs: Runs, now: float, trust_s: float) -> bool:
+    """Whether the gang may use the reserved nodes: it has a higher priority, or ends before the reserved gang starts.
 
-    Only a declared run time counts once the other has waited for ``trust_s`` seconds.
+    Only a declared run time counts once the reserved gang has waited for ``trust_s`` seconds.
     """
     if gang.priority > kept.gang.priority:
         return True
-    trusted = gang.lasts is not None or now - kept.gang.queued_at.timestamp() < trust_s
-    return trusted and kept.drain.lets(runs.lasts(gang), now)
+    trusted = gang.runtime_s is not None or now - kept.gang.queued_at.timestamp() < trust_s
+    return trusted and kept.reserved.may_backfill(runs.runtime_of(gang), now)
 
 
 def may_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None, trust_s: float) -> bool:
-    """Whether it may use the nodes: it was promised what the big gang would only borrow, or `lets` it."""
-    return is_promised_before(kept, gang, quota) or lets(kept, gang, runs, now, trust_s)
+    """Whether the gang may use the reserved nodes: its quota comes before the big gang's, or it may backfill."""
+    return is_promised_before(kept, gang, quota) or may_backfill(kept, gang, runs, now, trust_s)
 
 
 def is_promised_before(kept: Reservation, gang: Gang, quota: Quota | None) -> bool:
-    """Whether it was promised what the big gang would only borrow."""
+    """Whether the gang is within a min of what the big gang would only borrow."""
     promised = _under_one_quota(kept, gang, quota)
     return promised is not None and admission.comes_before(promised.ledger, gang.charge, kept.gang.charge)
 
 
 def might_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None, trust_s: float) -> bool:
-    """Whether it may use the nodes now, or once others that are placed before the big gang have made that one a borrower."""
+    """Whether the gang may use the reserved nodes now, or may once placements of this run have made the big gang a borrower."""
     promised = _under_one_quota(kept, gang, quota)
     before = promised is not None and admission.is_within_beside(promised.ledger, gang.charge, kept.gang.charge)
-    return before or lets(kept, gang, runs, now, trust_s)
+    return before or may_backfill(kept, gang, runs, now, trust_s)
 
 
 def _under_one_quota(kept: Reservation, gang: Gang, quota: Quota | None) -> Quota | None:
     return quota if gang.asks_quota and kept.gang.asks_quota else None
 
 
-def bigness(engine: Engine, big: int) -> tuple[Hashable, Callable[[Demand], bool]]:
-    """Whether a demand needs so many whole nodes that it would not find them by itself; true as long as the first stays."""
+def bigness_test(engine: Engine, big: int) -> tuple[Hashable, Callable[[Demand], bool]]:
+    """A test for demands that need many whole nodes, and a token that changes when the test's answers may."""
     largest = max((len(site.base) for site in engine.fleet.sites.values()), default=0)
-    stays = (largest, len(engine.fleet.states.classes))
-    return stays, lambda demand: backfill_policy.is_big(_whole_nodes(engine, demand), largest, big)
+    token = (largest, len(engine.fleet.states.classes))
+    return token, lambda demand: backfill_policy.is_big(_whole_nodes(engine, demand), largest, big)
 
 
 def _whole_nodes(engine: Engine, demand: Demand) -> float:
-    """How many empty nodes it takes of those that hold most of it; 0: none could."""
+    """How many empty nodes the demand takes, of the classes that hold most of it; 0: no class can hold a pod."""
     taken = 0.0
     for group in engine.prepared(demand).groups:
         most = max((_slots(group, kind, None) for kind in engine.fleet.states.classes), default=0)
@@ -132,7 +137,7 @@ def _whole_nodes(engine: Engine, demand: Demand) -> float:
 
 
 def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
-    """How many of its pods a node with so much free holds; with everything free, if not said."""
+    """How many pods of the group fit on a node of this class with ``free`` amounts; None: on an empty one."""
     if group.shape.ask.refusal(kind) is not None:
         return 0
     if free is None:
@@ -147,59 +152,57 @@ def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
 def plan(
     places: PlacementCache, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime, settings: CycleSettings
 ) -> Reservation | None:
-    """What is to be kept for it: the nodes that are whole first, of the cluster where enough of them are."""
-    kept, nodes = places.kept, sum(len(site.base) for site in places.engine.fleet.sites.values())
-    age = now - kept.planned if kept and kept.gang == gang else None
+    """The reservation for ``gang``: on the cluster where enough whole nodes are free first, the nodes that are free first."""
+    kept, nodes = places.reservation, sum(len(site.base) for site in places.engine.fleet.sites.values())
+    age = now - kept.planned_at if kept and kept.gang == gang else None
     if age is not None and timedelta() <= age < timedelta(seconds=nodes / LOOKED_AT):
         return kept
-    found, linger = (
-        _Plan(places, runs, now.timestamp()).best(gang, only, now),
-        timedelta(seconds=settings.reservation_linger_s),
-    )
-    return kept if found is None and age is not None and timedelta() <= age < linger else found
+    planned = _Planner(places, runs, now.timestamp()).plan_best(gang, only, now)
+    linger = timedelta(seconds=settings.reservation_linger_s)
+    return kept if planned is None and age is not None and timedelta() <= age < linger else planned
 
 
-class _Plan:
+class _Planner:
     def __init__(self, places: PlacementCache, runs: Runs, now: float) -> None:
         self.places, self.engine, self.now = places, places.engine, now
-        self.until: dict[str, dict[str, float]] = defaultdict(dict)
-        """Per cluster and node, when everybody who is on it is expected to be gone."""
-        self.leave: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-        """Per cluster and node, what is in use by those who will be gone."""
-        ends = runs.ends(now)
+        self.free_at: dict[str, dict[str, float]] = defaultdict(dict)
+        """Per cluster and node, when all jobs on it are expected to have ended."""
+        self.ending: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        """Per cluster and node, the requests of pods whose jobs will have ended."""
+        ends = runs.expected_ends(now)
         for run, end in ends.values():
             for node, request in run.pods:
-                self.leave[run.cluster][node].update(request)
-                self._stays(run.cluster, (node,), end)
-        for key, promise in places.promises.items():
+                self.ending[run.cluster][node].update(request)
+                self._occupy(run.cluster, (node,), end)
+        for key, hold in places.holds.items():
             end = ends[key][1] if key in ends else now + runs.estimates.unknown_s
-            for _, names in promise.nodes:
-                self._stays(promise.cluster, names, end)
+            for _, names in hold.nodes:
+                self._occupy(hold.cluster, names, end)
 
-    def _stays(self, cluster: str, names: Iterable[str], end: float) -> None:
-        nodes = self.until[cluster]
+    def _occupy(self, cluster: str, names: Iterable[str], end: float) -> None:
+        nodes = self.free_at[cluster]
         for name in names:
             nodes[name] = max(nodes.get(name, self.now), end)
 
-    def _leaves(self, cluster: str, name: str) -> Amounts:
-        """What those who will be gone still use of a node: its own news may come before theirs."""
-        leave, facts = self.leave.get(cluster, {}).get(name), self.places.node(cluster, name)
-        if not leave or facts is None:
+    def _to_be_freed(self, cluster: str, name: str) -> Amounts:
+        """What ending jobs still request of a node; at most what the node reports, which may be updated before its pods are."""
+        ending, facts = self.ending.get(cluster, {}).get(name), self.places.node_facts(cluster, name)
+        if not ending or facts is None:
             return {}
-        return {each: min(amount, facts.requested.get(each, 0)) for each, amount in leave.items()}
+        return {resource: min(amount, facts.requested.get(resource, 0)) for resource, amount in ending.items()}
 
-    def best(self, gang: Gang, only: tuple[str, ...], now: datetime) -> Reservation | None:
+    def plan_best(self, gang: Gang, only: tuple[str, ...], now: datetime) -> Reservation | None:
         prepared = self.engine.prepared(gang.demand)
         if not prepared.possible:
             return None
-        found: ReservedNodes | None = None
-        for cluster in self._allowed(gang, prepared, only, now):
-            there = self.first(cluster, gang, prepared)
-            if there is not None and (found is None or there.starts < found.starts):
-                found = there
-        return self._kept(gang, found, now) if found else None
+        best: ReservedNodes | None = None
+        for cluster in self._allowed_clusters(gang, prepared, only, now):
+            candidate = self._plan_on(cluster, gang, prepared)
+            if candidate is not None and (best is None or candidate.starts < best.starts):
+                best = candidate
+        return self._as_reservation(gang, best, now) if best else None
 
-    def _allowed(self, gang: Gang, prepared: Prepared, only: tuple[str, ...], now: datetime) -> list[str]:
+    def _allowed_clusters(self, gang: Gang, prepared: Prepared, only: tuple[str, ...], now: datetime) -> list[str]:
         """Clusters that no filter refuses and that would hold it in sum if they were empty."""
         engine = self.engine
         allowed = np.any(engine.masks(gang), axis=0)
@@ -212,62 +215,63 @@ class _Plan:
             if name not in away and (not only or name in only)
         ]
 
-    def first(self, cluster: str, gang: Gang, prepared: Prepared) -> ReservedNodes | None:
-        """Its nodes that are whole first: as few as hold the gang."""
+    def _plan_on(self, cluster: str, gang: Gang, prepared: Prepared) -> ReservedNodes | None:
+        """The nodes of one cluster that are free first: as few as hold the gang."""
         site = self.engine.fleet.sites[cluster]
         entries = self._entries(site, prepared)
         many = _enough(entries, prepared)
         while many:
             names = [name for _, name, _, _ in entries[:many]]
-            taken = self._fitted(cluster, gang, names)
+            taken = self._fit(cluster, gang, names)
             if taken:
-                until = self.until[cluster]
-                starts = max(until.get(name, self.now) for name in taken)
+                free_at = self.free_at[cluster]
+                starts = max(free_at.get(name, self.now) for name in taken)
                 return ReservedNodes(gang.job_id, cluster, tuple(name for name in names if name in taken), starts)
             many = min(2 * many, len(entries)) if many < len(entries) else 0
         return None
 
     def _entries(self, site: Site, prepared: Prepared) -> list[tuple[float, str, Vector, Slots]]:
-        """Of the nodes that may take some of it, when they are whole, their names and what they hold then."""
+        """(free at, name, free amounts, pods of each group that fit then) of each node that can take a pod; earliest first."""
         classes, vector = self.engine.fleet.states.classes, self.engine.fleet.states.vector
-        until = self.until.get(site.name, {})
+        free_at = self.free_at.get(site.name, {})
         known: dict[tuple[int, Vector], Slots] = {}
-        found = []
+        entries = []
         for name, base in site.base.items():
-            leaves = self._leaves(site.name, name)
-            whole = minus(base, vector(leaves), -1) if leaves else base
+            freed = self._to_be_freed(site.name, name)
+            whole = minus(base, vector(freed), -1) if freed else base
             kind = site.where[name].state.kind
             if (kind, whole) not in known:
                 known[kind, whole] = tuple(_slots(group, classes[kind], whole) for group in prepared.groups)
             if any(known[kind, whole]):
-                found.append((until.get(name, self.now), name, whole, known[kind, whole]))
-        return sorted(found, key=lambda entry: entry[:2])
+                entries.append((free_at.get(name, self.now), name, whole, known[kind, whole]))
+        return sorted(entries, key=lambda entry: entry[:2])
 
-    def _fitted(self, cluster: str, gang: Gang, names: Sequence[str]) -> set[str]:
-        """Those of the nodes that the gang takes when all of them are whole; empty: they do not hold it."""
+    def _fit(self, cluster: str, gang: Gang, names: Sequence[str]) -> set[str]:
+        """The nodes among ``names`` that the gang takes when all of them are free; empty when they do not hold it."""
         trial = Engine(self.engine.weights)
         trial.set_cluster(self.engine.members[cluster])
         for name in names:
-            facts = self.places.node(cluster, name)
+            facts = self.places.node_facts(cluster, name)
             if facts is not None:
-                left = Counter(facts.requested)
-                left.subtract(self._leaves(cluster, name))
-                trial.set_node(cluster, replace(facts, requested=dict(left)))
-        found = trial.find(replace(gang, excluded={}), gang.demand, datetime.fromtimestamp(self.now, UTC))
-        return {name for _, load in found.loads for name in load.names} if found else set()
+                remaining = Counter(facts.requested)
+                remaining.subtract(self._to_be_freed(cluster, name))
+                trial.set_node(cluster, replace(facts, requested=dict(remaining)))
+        assignment = trial.find(replace(gang, excluded={}), gang.demand, datetime.fromtimestamp(self.now, UTC))
+        return {name for _, load in assignment.loads for name in load.names} if assignment else set()
 
-    def _kept(self, gang: Gang, found: ReservedNodes, now: datetime) -> Reservation:
-        """All of each node: whatever is left beside the gang might be in its way."""
+    def _as_reservation(self, gang: Gang, reserved: ReservedNodes, now: datetime) -> Reservation:
+        """Hold each node completely: a gang placed beside this one might stand in its way."""
         alike: dict[tuple[tuple[str, int], ...], list[str]] = defaultdict(list)
-        for name in found.nodes:
-            facts = self.places.node(found.cluster, name)
+        for name in reserved.nodes:
+            facts = self.places.node_facts(reserved.cluster, name)
             alike[tuple(sorted(facts.allocatable.items())) if facts else ()].append(name)
         nodes = tuple((dict(amounts), tuple(names)) for amounts, names in alike.items())
-        return Reservation(gang, found, Promise(("kept", gang.job_id), found.cluster, {}, nodes, waits=True), now)
+        hold = CapacityHold(("kept", gang.job_id), reserved.cluster, {}, nodes, waits=True)
+        return Reservation(gang, reserved, hold, now)
 
 
 def _enough(entries: Sequence[tuple[float, str, Vector, Slots]], prepared: Prepared) -> int:
-    """How many of the first nodes it takes by the counts at least; 0: all of them are not enough."""
+    """The least number of first entries that may hold the gang by counts and sums; 0 when all of them are not enough."""
     need = [group.need for group in prepared.groups]
     total = prepared.total.tolist()
     slots, room = [0] * len(need), [0] * len(total)

@@ -32,13 +32,13 @@ class ReasonReporter:
             self._report_positions(leaf, plan, now)
         self._refusals.stale_positions.clear()
         patience = max(_PATIENCE, timedelta(seconds=len(gangs) / _REPORTED_PER_S))
-        for group in classes.to_tell(now, patience):
+        for group in classes.pending_reasons(now, patience):
             if not group.members or not group.refused or self._waiting.blocks(group.leaf):
                 continue
             reason = self._reason(group, now)
-            plan.waits += [Waits(gangs[job], reason) for job in group.tell(reason, now, patience)]
-            if group.late:
-                classes.late[group] = None
+            plan.waits += [Waits(gangs[job], reason) for job in group.members_to_report(reason, now, patience)]
+            if group.stale:
+                classes.stale[group] = None
 
     def _report_positions(self, leaf: str, plan: Plan, now: datetime) -> None:
         """In a queue with policy Block: the reason of the first gang, and of the others how far behind it they are."""
@@ -54,7 +54,7 @@ class ReasonReporter:
 
     def _reason(self, group: EquivalenceClass, now: datetime) -> Reason:
         clusters = self._clusters(group, now)
-        group.crowded = any(verdict.is_crowded for verdict in clusters)
+        group.preemption_may_help = any(verdict.is_crowded for verdict in clusters)
         if group.refusal is not None:
             verdict = admission_pass.verdict(group.refusal)
             return Reason(verdict.code, verdict.message, clusters, verdict)
@@ -63,4 +63,4 @@ class ReasonReporter:
         return replace(reason, quota=admits)
 
     def _clusters(self, group: EquivalenceClass, now: datetime) -> tuple[reasons.Verdict, ...]:
-        return self._places.look(group.key[1], group.sample, group.only, now)
+        return self._places.verdicts(group.key[1], group.sample, group.only, now)

@@ -39,13 +39,13 @@ class RefusalIndex:
 
     def refuse(self, group: EquivalenceClass, refusal: Refused) -> None:
         """The quota refuses every member."""
-        group.refusal, group.nowhere = refusal, False
+        group.refusal, group.infeasible = refusal, False
         self._by_node.setdefault(refusal.path, {})[group] = None
         self._park(group)
 
     def mark_infeasible(self, group: EquivalenceClass) -> None:
         """No cluster can hold a member."""
-        group.refusal, group.nowhere = None, True
+        group.refusal, group.infeasible = None, True
         self._by_shape.setdefault(group.key[1], {})[group] = None
         self._park(group)
 
@@ -69,16 +69,16 @@ class RefusalIndex:
     def is_held_up(self, group: EquivalenceClass) -> bool:
         """Whether the first gang of its queue, which has policy Block, cannot start."""
         leaf = group.leaf
-        return self._waiting.blocks(leaf) and self._waiting.class_of(self._waiting.classes.first(leaf)).refused
+        return self._waiting.blocks(leaf) and self._waiting.class_of(self._waiting.classes.first_of(leaf)).refused
 
     def _reopen(self, groups: Iterable[EquivalenceClass]) -> None:
         for group in groups:
-            group.refusal, group.nowhere = None, False
+            group.refusal, group.infeasible = None, False
             self.undecided[group] = None
 
     def _park(self, group: EquivalenceClass) -> None:
         self.undecided.pop(group, None)
-        self._waiting.classes.news[group] = None
+        self._waiting.classes.changed[group] = None
         self._positions_changed(group)
 
     def _positions_changed(self, group: EquivalenceClass) -> None:

@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 from jobs.core.admission import admission_pass
 from jobs.core.admission.admission_pass import AdmissionPass, unit_of
 from jobs.core.admission.equivalence import EquivalenceClass
-from jobs.core.admission.inadmissible import held_back
-from jobs.core.admission.nominations import Nominations, nominees_of
+from jobs.core.admission.inadmissible import find_inadmissible_reason
+from jobs.core.admission.nominations import Nominations, find_nominees
 from jobs.core.admission.placement_cache import PlacementCache
-from jobs.core.admission.plans import Placed, Plan, Spot
-from jobs.core.admission.snapshot import Quota, World
-from jobs.core.gang.types import Gang, Runner
+from jobs.core.admission.plans import Placed, Placement, Plan
+from jobs.core.admission.snapshot import Quota, Snapshot
+from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.scheduling.backfill_pass import BackfillPass
 from jobs.core.scheduling.backfill_reservation import Runs, no_runs
 from jobs.core.scheduling.reason_reporter import ReasonReporter
@@ -38,11 +38,11 @@ class Scheduler:
         self.places = places or PlacementCache()
         self.settings = settings or CycleSettings()
         self.charges: dict[int, Charge] = {}
-        self.leaving: dict[int, Runner] = {}
+        self.evicting: dict[int, AdmittedGang] = {}
         """Gangs that are being preempted."""
-        self.left: dict[int, Runner] = {}
+        self.evicted: dict[int, AdmittedGang] = {}
         """Gangs that were preempted and wait again."""
-        self.withdrawn: dict[int, Runner] = {}
+        self.withdrawn: dict[int, AdmittedGang] = {}
         """Gangs whose placement was withdrawn before it was written; like `left`, but known to this process alone."""
         self._waiting = Waiting(quota)
         self.gangs = self._waiting.gangs
@@ -54,14 +54,14 @@ class Scheduler:
         """Incremented by every event that could make a failed search for preemption targets succeed."""
 
     @classmethod
-    def of(cls, world: World) -> "Scheduler":
+    def from_snapshot(cls, snapshot: Snapshot) -> "Scheduler":
         """A scheduler with everything in the snapshot. It does not release charges that the ledger already had."""
-        scheduler = cls(world.quota, PlacementCache(world.sites, world.weights), world.settings)
-        scheduler.places.engine.set_failures(world.failures)
-        scheduler.places.engine.expect(world.usual)
-        scheduler.leaving = {runner.job_id: runner for runner in world.leaving}
-        scheduler.left = {runner.job_id: runner for runner in world.left}
-        for gang in world.waiting:
+        scheduler = cls(snapshot.quota, PlacementCache(snapshot.sites, snapshot.weights), snapshot.settings)
+        scheduler.places.engine.set_failures(snapshot.failures)
+        scheduler.places.engine.expect(snapshot.usual)
+        scheduler.evicting = {runner.job_id: runner for runner in snapshot.evicting}
+        scheduler.evicted = {runner.job_id: runner for runner in snapshot.evicted}
+        for gang in snapshot.waiting:
             scheduler.put(gang)
         return scheduler
 
@@ -71,7 +71,7 @@ class Scheduler:
         """The gang waits; replaces what was known of it."""
         self.drop(gang.job_id)
         self.gangs[gang.job_id] = gang
-        reason = held_back(gang, self.quota)
+        reason = find_inadmissible_reason(gang, self.quota)
         if reason is not None:
             self._reasons.inadmissible[gang.job_id] = reason
         else:
@@ -104,11 +104,11 @@ class Scheduler:
     def withdraw(self, placed: Placed, preemptor: Gang, goes_to: str, now: datetime) -> None:
         """Undoes a placement of the last run that is not written: the gang waits again, and its place is the preemptor's."""
         gang = placed.gang
-        for promise in placed.spot.promises(gang):
-            self.places.release(promise.key)
+        for hold in placed.placement.holds(gang):
+            self.places.release(hold.key)
         self.release(gang.job_id)
         self.put(gang)
-        self.withdrawn[gang.job_id] = Runner(
+        self.withdrawn[gang.job_id] = AdmittedGang(
             gang.job_id, gang.name, gang.charge, gang.priority, now, "", gang.total,
             leaves_for=preemptor.job_id, goes_to=goes_to, ordered_at=now, until=now,
         )  # fmt: skip
@@ -116,18 +116,18 @@ class Scheduler:
     def mark_no_targets(self, jobs: Iterable[int]) -> None:
         """No preemption targets exist for the classes of these jobs; none are searched for until the epoch changes."""
         for job in jobs:
-            self._classes.of[job].hopeless = self._preemption_epoch
+            self._classes.by_job[job].no_targets_since = self._preemption_epoch
 
     # queries
 
     def has_no_targets(self, job: int) -> bool:
-        return self._classes.of[job].hopeless == self._preemption_epoch
+        return self._classes.by_job[job].no_targets_since == self._preemption_epoch
 
-    def line_of(self, job: int) -> EquivalenceClass | None:
-        return self._classes.of.get(job)
+    def class_of(self, job: int) -> EquivalenceClass | None:
+        return self._classes.by_job.get(job)
 
     def unit(self, job: int) -> Unit:
-        return self._classes.unit[job]
+        return self._classes.units[job]
 
     def is_full(self, plan: Plan) -> bool:
         """Whether a cycle places no more than the plan does."""
@@ -154,7 +154,7 @@ class Scheduler:
         self._requeue()
         self._refusals.shapes_requeued(self.places.requeued(now))
 
-        # 3. Set aside what running gangs are being preempted for, before anything is offered to anybody else.
+        # 3. Set aside what running gangs are being preempted for, before any other gang is offered capacity.
         with self.places.what_if() if self._waiting.nominees else nullcontext():
             nominations = self._nominations(now)
 
@@ -168,28 +168,28 @@ class Scheduler:
         # 6. Keep charges and holds of what was placed, and name the gangs that may be entitled to preempt.
         for placed in plan.placed:
             self._commit(placed)
-        plan.claimants = self._preemption_candidates()
+        plan.preemptors = self._preemption_candidates()
         if self._waiting.nominees:  # their answers held only beside what was set aside
-            self.forget()
+            self.invalidate_all()
         return plan
 
-    def forget(self) -> None:
-        """Discards all answers."""
+    def invalidate_all(self) -> None:
+        """Discard the cached answers of all classes; the next run computes them again."""
         self._preemption_epoch += 1
-        self.places.forget()
+        self.places.invalidate_all()
         self._refusals.reopen_all()
 
     def reserve_nodes(self, now: datetime, runs: Callable[[], Runs]) -> None:
-        before = self.places.kept
+        before = self.places.reservation
         self._backfill.reserve(now, runs)
-        kept = self.places.kept
+        kept = self.places.reservation
         if before is None or kept is None or before.gang.job_id != kept.gang.job_id:
             for job in {each.gang.job_id for each in (before, kept) if each} & self.gangs.keys():
                 self.put(self.gangs[job])  # a class of its own while nodes are reserved for it
         elif before.until != kept.until:
-            self._classes.news[self._classes.of[kept.gang.job_id]] = None
+            self._classes.changed[self._classes.by_job[kept.gang.job_id]] = None
         if kept is not None and kept.until <= now:
-            group = self._classes.of[kept.gang.job_id]
+            group = self._classes.by_job[kept.gang.job_id]
             self.places.invalidate(group.key[1])
             self._refusals.reopen(group)
 
@@ -198,7 +198,7 @@ class Scheduler:
         self.withdrawn = {
             job: runner for job, runner in self.withdrawn.items() if runner.until and now < runner.until + kept_for
         }
-        nominees = nominees_of(self.gangs, self.leaving.values(), self._departed(), now, kept_for)
+        nominees = find_nominees(self.gangs, self.evicting.values(), self._departed(), now, kept_for)
         changed = nominees ^ self._waiting.nominees
         self._waiting.nominees = nominees
         for job in changed & self.gangs.keys():
@@ -206,23 +206,23 @@ class Scheduler:
 
     def _requeue(self) -> None:
         if self._waiting.nominees:
-            self.forget()
+            self.invalidate_all()
         if self.places.has_new_capacity:
             self._preemption_epoch += 1
 
     def _nominations(self, now: datetime) -> Nominations:
         nominees = {job: self.gangs[job] for job in self._waiting.nominees}
-        return Nominations(nominees, self.leaving.values(), self._departed(), self.quota, self.places, now)
+        return Nominations(nominees, self.evicting.values(), self._departed(), self.quota, self.places, now)
 
-    def _departed(self) -> list[Runner]:
-        return [*self.left.values(), *self.withdrawn.values()]
+    def _departed(self) -> list[AdmittedGang]:
+        return [*self.evicted.values(), *self.withdrawn.values()]
 
     def _probe_undecided(self, nominations: Nominations, now: datetime) -> None:
         """Refuses classes of which no member could start even if it were first, so that they hold up nothing."""
         for group in list(self._refusals.undecided):
-            gang, unit = group.sample, self._classes.unit[group.members[0][1]]
+            gang, unit = group.sample, self._classes.units[group.members[0][1]]
             if gang.asks_quota and self.quota is not None:
-                refusal = admission_pass.ask(self.quota.ledger, unit) or nominations.check(unit, gang)
+                refusal = admission_pass.check_quota(self.quota.ledger, unit) or nominations.check(unit, gang)
                 if refusal is not None:
                     self._refusals.refuse(group, refusal)
                     continue
@@ -235,53 +235,55 @@ class Scheduler:
 
     def _place_in_order(self, plan: Plan, nominations: Nominations, now: datetime) -> None:
         jobs = [*self._offered(), *self._backfill.candidates(now, self.settings.max_placed)]
-        asking = [self._classes.unit[job] for job in jobs if self._classes.of[job].leaf]
-        free = [self._classes.unit[job] for job in jobs if not self._classes.of[job].leaf]
+        asking = [self._classes.units[job] for job in jobs if self._classes.by_job[job].leaf]
+        free = [self._classes.units[job] for job in jobs if not self._classes.by_job[job].leaf]
         admission = AdmissionPass(self.quota.ledger if self.quota else None, asking, free)
         while not self.is_full(plan) and (unit := admission.next()) is not None:
-            gang, group = self.gangs[int(unit.id)], self._classes.of[int(unit.id)]
-            refusal = admission.ask() or nominations.check(unit, gang)
+            gang, group = self.gangs[int(unit.id)], self._classes.by_job[int(unit.id)]
+            refusal = admission.check_quota() or nominations.check(unit, gang)
             if refusal is not None:
-                if not group.nowhere:
+                if not group.infeasible:
                     self._refusals.refuse(group, refusal)
                 admission.refused(refusal)
                 continue
             nominations.lift_own_reservation(gang)
-            spot = self._find(group, gang, now)
-            if spot is None:
+            placement = self._find(group, gang, now)
+            if placement is None:
                 nominations.restore_own_reservation(gang)
                 admission.passed()
                 continue
             admission.admitted()  # charged before the next one is offered
-            self._place(gang, spot, plan, nominations)
+            self._place(gang, placement, plan, nominations)
         for job, refusal in admission.refusals():
-            if (group_ := self._classes.of.get(job)) is not None and not group_.refused:
+            if (group_ := self._classes.by_job.get(job)) is not None and not group_.refused:
                 self._refusals.refuse(group_, refusal)
         left = [group for group in self._refusals.undecided if group.members and not group.refused]
         plan.more |= any(not self._refusals.is_held_up(group) for group in left)
 
-    def _find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Spot | None:
+    def _find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Placement | None:
         """The best placement; on nodes reserved for a big gang only where there is no other, for a gang that may use them."""
-        if not group.nowhere:
+        if not group.infeasible:
             with self._on_reserved_nodes(gang.job_id):
-                spot = self.places.spot(group.key[1], gang, group.only, now)
-            if spot is not None:
-                return spot
+                placement = self.places.find_with_verdicts(group.key[1], gang, group.only, now)
+            if placement is not None:
+                return placement
             self._refusals.mark_infeasible(group)
         return self._backfill.find(group, gang, now)
 
-    def _place(self, gang: Gang, spot: Spot, plan: Plan, nominations: Nominations) -> None:
+    def _place(self, gang: Gang, placement: Placement, plan: Plan, nominations: Nominations) -> None:
         nominations.placed(gang)
-        self.places.hold_all(spot.promises(gang))
-        plan.placed.append(Placed(gang, spot))
+        self.places.hold_all(placement.holds(gang))
+        plan.placed.append(Placed(gang, placement))
         self._dequeue(gang.job_id)
-        if self.places.is_kept_for(gang.job_id):
-            self.places.keep(None)
+        if self.places.is_reserved_for(gang.job_id):
+            self.places.set_reservation(None)
             plan.more = True  # nodes may be reserved for the next big gang
 
     def _on_reserved_nodes(self, job: int) -> AbstractContextManager[None]:
         """A nominee comes before the big gang that nodes are reserved for."""
-        return self.places.without_reservation() if job in self._waiting.nominees else self.places.turn_of(job)
+        return (
+            self.places.without_reservation() if job in self._waiting.nominees else self.places.on_own_reservation(job)
+        )
 
     def _offered(self) -> Iterator[int]:
         """Of every queue the jobs that may be next: of each class no more than one too many for the quota."""
@@ -300,7 +302,7 @@ class Scheduler:
             ]
         jobs: list[int] = []
         for _, job in self._classes.in_order(leaf):
-            if self._classes.of[job].refused or len(jobs) == self.settings.max_placed:
+            if self._classes.by_job[job].refused or len(jobs) == self.settings.max_placed:
                 break
             jobs.append(job)
         return jobs
@@ -312,29 +314,31 @@ class Scheduler:
         groups = [
             group
             for group in self._classes.by_key.values()
-            if group.hopeless != self._preemption_epoch and self._may_preempt(group)
+            if group.no_targets_since != self._preemption_epoch and self._may_preempt(group)
         ]
         alike = self.settings.max_alike_preemptors
         return self._waiting.gangs_of(job for group in groups for job in self._waiting.heads(group, alike))
 
     def _may_preempt(self, group: EquivalenceClass) -> bool:
         if group.refusal is None or self.quota is None:
-            return group.nowhere and group.crowded and group.sample.asks_quota
-        evictions = self.leaving or self._waiting.nominees
-        by_promise = not (evictions or self._waiting.preempts_by_priority(group.leaf))
-        return admission_pass.may_preempt(self.quota.ledger, group.sample, group.refusal, by_promise=by_promise)
+            return group.infeasible and group.preemption_may_help and group.sample.asks_quota
+        evictions = self.evicting or self._waiting.nominees
+        within_min_only = not (evictions or self._waiting.preempts_by_priority(group.leaf))
+        return admission_pass.may_preempt(
+            self.quota.ledger, group.sample, group.refusal, within_min_only=within_min_only
+        )
 
     # bookkeeping
 
     def _commit(self, placed: Placed) -> None:
         gang = placed.gang
-        for known in (self.gangs, self.leaving, self.left, self.withdrawn):
+        for known in (self.gangs, self.evicting, self.evicted, self.withdrawn):
             known.pop(gang.job_id, None)
         if self._waiting.nominees:  # the holds of the run were undone with everything that was set aside
-            self.places.hold_all(placed.spot.promises(gang))
+            self.places.hold_all(placed.placement.holds(gang))
         if gang.asks_quota and self.quota is not None:
             self.charges[gang.job_id] = gang.charge
-            ledger, path = self.quota.ledger, self.quota.ledger.way[gang.leaf]
+            ledger, path = self.quota.ledger, self.quota.ledger.path_rows[gang.leaf]
             borrows = bool((ledger.held.used[path] > ledger.floor[path]).any())
             if borrows or self._waiting.preempts_by_priority(gang.leaf):
                 self._preemption_epoch += 1
@@ -342,17 +346,17 @@ class Scheduler:
     def _enqueue(self, gang: Gang, unit: Unit) -> None:
         only = self._waiting.clusters(gang.leaf)
         asked = unit.shape if gang.asks_quota else None
-        is_own_class = gang.job_id in self._waiting.nominees or self.places.is_kept_for(gang.job_id)
+        is_own_class = gang.job_id in self._waiting.nominees or self.places.is_reserved_for(gang.job_id)
         own = gang.job_id if is_own_class else 0
         barred = (tuple(sorted(gang.excluded.items())), gang.bound_to)
         shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), barred, only, own)
         group = EquivalenceClass((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
-        self._classes.put(gang.job_id, unit, group)
-        group = self._classes.of[gang.job_id]
+        self._classes.add(gang.job_id, unit, group)
+        group = self._classes.by_job[gang.job_id]
         self._refusals.added(group)
         if self._waiting.preempts_by_priority(group.leaf):
-            group.hopeless = -1
+            group.no_targets_since = -1
 
     def _dequeue(self, job: int) -> None:
-        if (group := self._classes.drop(job)) is not None:
+        if (group := self._classes.remove(job)) is not None:
             self._refusals.removed(group)

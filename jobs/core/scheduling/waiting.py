@@ -22,16 +22,16 @@ class Waiting:
     """Jobs that running gangs are being preempted for."""
 
     def class_of(self, job: int) -> EquivalenceClass:
-        return self.classes.of[job]
+        return self.classes.by_job[job]
 
     def unit(self, job: int) -> Unit:
-        return self.classes.unit[job]
+        return self.classes.units[job]
 
     def heads(self, group: EquivalenceClass, most: int) -> list[int]:
         """The first members, ``most`` at most; in a queue with policy Block only the one that is first of the queue, if any."""
         if not self.blocks(group.leaf):
             return [job for _, job in group.members[:most]]
-        return [job for _, job in group.members[:1] if job == self.classes.first(group.leaf)]
+        return [job for _, job in group.members[:1] if job == self.classes.first_of(group.leaf)]
 
     def gangs_of(self, jobs: Iterable[int]) -> list[Gang]:
         """In the order of their queues."""

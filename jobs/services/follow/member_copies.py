@@ -1,7 +1,7 @@
 """Which objects of a member are copies of ours, and what becomes of those that are not wanted there.
 
-A copy that is wanted is followed by `jobs.services.follow.status`. One that nobody wants is removed, one that is newer than the
-database is adopted or removed, and an object that is not proven to be ours is reported and left as it is.
+A copy that is wanted is followed by `jobs.services.follow.status`. One that no work asks for is removed, one that is newer
+than the database is adopted or removed, and an object that is not proven to be ours is reported and left as it is.
 """
 
 from collections.abc import Mapping, Sequence

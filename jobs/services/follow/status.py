@@ -385,7 +385,7 @@ def _phase(job: Job, status: Manifest) -> Phase:
 
 @transaction.atomic
 def _missing(cluster_id: int, key: Key, now: datetime) -> None:
-    """A copy is not in its member: it was withdrawn, or somebody else deleted it."""
+    """A copy is not in its member: it was withdrawn, or deleted there by another client."""
     uid, attempt = key
     lock_owners([uid])
     mine = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id)
@@ -410,7 +410,7 @@ def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
         _end_by_pods(job, now)
     elif job.state in Job.ON_MEMBER and not has_failed:
         work.update(state=Work.State.WITHDRAWING, due_at=now)
-        message = f"the copy on {job.cluster or 'its member'} was deleted by somebody else"
+        message = f"the copy on {job.cluster or 'its member'} was deleted there, not by Convoy"
         failover.leave(job, Outcome.VANISHED, Reason(Code.COPY_VANISHED, message), now)
     elif job.state in Job.WAITING:
         works.withdraw_attempt(job, job.attempt, now)

@@ -134,19 +134,19 @@ def _written(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:
 
 def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: Sees) -> Explanation:
     places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
-    kept = places.kept if places.kept and not places.is_kept_for(job.pk) else None
-    with places.turn_of(job.pk):
+    kept = places.reservation if places.reservation and not places.is_reserved_for(job.pk) else None
+    with places.on_own_reservation(job.pk):
         looks = _look(places.engine, gang, demand, now)
         lost = never(looks)
-        held_looks = tuple(_with_verdict(look, places.held_back(look.verdict, gang, (), now)) for look in looks)
-        waits_for = {kept.drain.cluster: (kept.gang.name, kept.until)} if kept else {}
+        held_looks = tuple(_with_verdict(look, places.name_reservation(look.verdict, gang, (), now)) for look in looks)
+        waits_for = {kept.reserved.cluster: (kept.gang.name, kept.until)} if kept else {}
         standing = Standing(job, gang, demand, places.engine, held_looks, now, lost, _occupants, _nodes, waits_for)
         found = remedies.shown_to(remedies.of(standing), sees)
     looks = held_looks
     claims = _claims(sees)
     if kept:
         looks = tuple(_unnamed(look, kept.gang.name, sees) for look in looks)
-        claims[kept.drain.cluster].insert(0, _kept(kept, sees))
+        claims[kept.reserved.cluster].insert(0, _kept(kept, sees))
     clusters = [_looked(look, claims.get(look.cluster, ())) for look in looks]
     fits = any(each.fits for each in clusters)
     message = _message(job, looks, fits=fits, lost=lost)
@@ -184,10 +184,10 @@ def _with_verdict(look: Look, verdict: Verdict) -> Look:
 
 def _kept(kept: Reservation, sees: Sees) -> Claim:
     amounts: Counter[str] = Counter()
-    for each, names in kept.promise.nodes:
+    for each, names in kept.hold.nodes:
         amounts.update({resource: amount * len(names) for resource, amount in each.items()})
     until = f"{kept.until:%H:%M:%S} UTC"
-    ends = f"when it starts on the {len(kept.drain.nodes)} nodes kept for it, expected at {until}"
+    ends = f"when it starts on the {len(kept.reserved.nodes)} nodes kept for it, expected at {until}"
     return Claim(_seen(kept.gang.name, sees), amounts, kept.gang.pods, kept.gang.queued_at, ends, kept.until)
 
 
@@ -238,7 +238,7 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
 
 def _scheduler_of_now(now: datetime) -> Scheduler:
     """A scheduler loaded from rows, with the nodes reserved that its next cycle would reserve."""
-    scheduler = Scheduler.of(snapshot.load(now))
+    scheduler = Scheduler.from_snapshot(snapshot.load(now))
     scheduler.reserve_nodes(now, runtimes.load)
     return scheduler
 

@@ -193,7 +193,7 @@ def _all_of(standing: Standing) -> list[Change]:
 
 def _raised(standing: Standing, nodes: Sequence[Change] = ()) -> list[Change]:
     quota, facts = standing.quota, standing.facts
-    if quota is None or standing.job.leaf not in quota.ledger.way:
+    if quota is None or standing.job.leaf not in quota.ledger.path_rows:
         return []
     fleet = dict(standing.fleet)
     for change in nodes:

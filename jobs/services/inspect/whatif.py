@@ -17,7 +17,7 @@ from fleet.errors import InvalidInput, NotFound, invalid
 from fleet.kube.quantities import QuantityError
 from fleet.models import Cluster, Node
 from jobs import snapshot
-from jobs.core.admission.snapshot import World
+from jobs.core.admission.snapshot import Snapshot
 from jobs.core.gang.types import Gang
 from jobs.core.reasons import Reason
 from jobs.core.scheduling import cycle, what_if
@@ -111,7 +111,7 @@ def of(suppose: Suppose, *, by: str, now: datetime) -> Answer:
 
 
 def _stands(plan: Plan) -> dict[int, Stand]:
-    found = {each.gang.job_id: Stand("Starts", each.spot.where) for each in plan.placed}
+    found = {each.gang.job_id: Stand("Starts", each.placement.where) for each in plan.placed}
     return found | {each.gang.job_id: Stand("Waits", "", each.reason) for each in plan.waits}
 
 
@@ -150,7 +150,7 @@ def _displaced(cluster: str) -> list[tuple[Gang, Job]]:
     return [(gang, jobs[gang.job_id]) for gang in snapshot.load_gangs(Job.objects.filter(pk__in=jobs))]
 
 
-def _changed(world: World, suppose: Suppose) -> World:
+def _changed(world: Snapshot, suppose: Suppose) -> Snapshot:
     if suppose.lose_cluster:
         world = what_if.without_cluster(world, suppose.lose_cluster)
     if suppose.add_nodes:
@@ -160,7 +160,7 @@ def _changed(world: World, suppose: Suppose) -> World:
     return world
 
 
-def _with_nodes(world: World, new: NewNodes) -> World:
+def _with_nodes(world: Snapshot, new: NewNodes) -> Snapshot:
     if new.cluster not in {site.member.name for site in world.sites}:
         raise NotFound(f"there is no cluster {new.cluster}")
     if not 1 <= new.count <= MOST_NODES:
@@ -183,7 +183,7 @@ def _usual(cluster: str) -> Mapping[str, int]:
     return dict(counted.most_common(1)[0][0])
 
 
-def _with_quota(world: World, new: NewQuota) -> World:
+def _with_quota(world: Snapshot, new: NewQuota) -> Snapshot:
     row = QuotaTree.objects.first()
     if row is None or world.quota is None:
         raise NotFound("there is no quota tree whose quota could be raised")

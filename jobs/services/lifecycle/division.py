@@ -193,5 +193,5 @@ def vanished(job: Job, attempt: int, now: datetime) -> None:
     share = share_of(job, attempt)
     if share is None or job.state not in _MAY_LEAVE:
         return
-    reason = Reason(Code.COPY_VANISHED, f"the copy on {share.cluster} was deleted by somebody else")
+    reason = Reason(Code.COPY_VANISHED, f"the copy on {share.cluster} was deleted there, not by Convoy")
     leave(job, attempt, Outcome.VANISHED, reason, now, purge=PurgeMode.DIRECTLY)

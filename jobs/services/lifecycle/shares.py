@@ -28,7 +28,7 @@ def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
             job.shares = []
             job.save(update_fields=["shares"])
         return
-    pods = {share.cluster: share.pods for share in placed.spot.shares}
+    pods = {share.cluster: share.pods for share in placed.placement.shares}
     made = parts.dealt(pods, division.completions, placed.gang.attempt + 1)
     settle(job, [*([] if division.fresh else parts.of_stored(job.shares)), *made], now)
     job.save(update_fields=SAVED)

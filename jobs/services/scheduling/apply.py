@@ -81,7 +81,7 @@ def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | 
 
 
 def _clusters_of(placed: Placed) -> set[int]:
-    return {share.cluster_id for share in placed.spot.shares}
+    return {share.cluster_id for share in placed.placement.shares}
 
 
 def _is_tree_in_force(plan: Plan) -> bool:
@@ -92,7 +92,7 @@ def _is_tree_in_force(plan: Plan) -> bool:
 
 def changed_reasons(waits: Sequence[Waits], orders: PreemptionPlan, now: datetime) -> list[Waits]:
     """Waits whose reason code changed, or that preemption updates. A changed amount alone is written now and then."""
-    preempting = {*orders.content, *(taken.claimant.job_id for taken in orders.taken)}
+    preempting = {*orders.awaiting, *(taken.preemptor.job_id for taken in orders.evictions)}
     stale = _stale_before(now)
     pks = [wait.gang.job_id for wait in waits]
     stored = dict(snapshot.waiting_jobs().filter(pk__in=pks).values_list("pk", "reason").order_by()) if waits else {}
@@ -117,7 +117,7 @@ def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
 def _lock(plan: Plan, orders: PreemptionPlan | None) -> dict[int, Job]:
     """Locks every job of the plan, preemption targets too, at once and by key; returns those that still wait."""
     pks = {placed.gang.job_id for placed in plan.placed} | {wait.gang.job_id for wait in plan.waits}
-    return _locked(pks | {taken.runner.job_id for taken in orders.taken} if orders else pks)
+    return _locked(pks | {taken.target.job_id for taken in orders.evictions} if orders else pks)
 
 
 def _locked(pks: Collection[int]) -> dict[int, Job]:
@@ -154,9 +154,13 @@ def _as_planned(gang: Gang) -> tuple[object, ...]:
 
 
 def _set_placed(job: Job, placed: Placed) -> None:
-    gang, spot = placed.gang, placed.spot
-    job.state, job.cluster_id, job.attempt = Job.State.PLACED, spot.cluster_id, gang.attempt + len(spot.shares)
-    job.reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {spot.where}, being sent there").as_json()
+    gang, placement = placed.gang, placed.placement
+    job.state, job.cluster_id, job.attempt = (
+        Job.State.PLACED,
+        placement.cluster_id,
+        gang.attempt + len(placement.shares),
+    )
+    job.reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {placement.where}, being sent there").as_json()
     job.status, job.reclaim, job.unhealthy_since = {}, None, None
     if gang.asks_quota:
         job.charge = dict(gang.charge.amounts)
@@ -166,7 +170,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     rows = [
         (job, number, share, p.gang)
         for job, p in pairs
-        for number, share in enumerate(p.spot.shares, start=p.gang.attempt + 1)
+        for number, share in enumerate(p.placement.shares, start=p.gang.attempt + 1)
     ]
     attempts = [
         {
@@ -184,8 +188,8 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
             "cluster_id": share.cluster_id,
             "job_uid": job.uid,
             "attempt": number,
-            "amounts": dict(share.found.demand.total if gang.division else gang.total),
-            "nodes": [[amounts, list(names)] for amounts, names in share.promise(None).nodes],
+            "amounts": dict(share.assignment.demand.total if gang.division else gang.total),
+            "nodes": [[amounts, list(names)] for amounts, names in share.hold(None).nodes],
             "pods": share.pods,
             "made_at": now,
         }
@@ -211,7 +215,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
 def _count_admitted(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     for job, placed in pairs:
         metrics.ADMITTED.labels(job.leaf).inc()
-        tracing.placed(job, placed.spot.where, now)
+        tracing.placed(job, placed.placement.where, now)
         if placed.gang.attempt == 0:
             metrics.ADMISSION_WAIT_SECONDS.labels(job.leaf).observe((now - job.created_at).total_seconds())
 
@@ -241,7 +245,7 @@ def _work(job: Job, attempt: int, cluster_id: int, now: datetime) -> dict[str, A
 def _record_missed_domains(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     """Emits `TopologyNotMet` for gangs whose preferred network domain was not honoured."""
     for job, placed in pairs:
-        if why := placed_topology.not_met(placed.spot.found):
+        if why := placed_topology.not_met(placed.placement.assignment):
             record_event(job, placed_topology.NOT_MET, why, now, warning=True)
 
 
@@ -256,14 +260,14 @@ def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
 
 
 def _binding(job: Job, placed: Placed, now: datetime) -> dict[str, Any]:
-    spot = placed.spot
+    placement = placed.placement
     return {
         "job_id": job.pk,
-        "cluster_id": spot.cluster_id,
+        "cluster_id": placement.cluster_id,
         "attempt": job.attempt,
         "result": placed.result,
-        "explanation": [verdict.explained() for verdict in spot.verdicts],
-        "placement": placed_topology.kept(spot.found),
+        "explanation": [verdict.explained() for verdict in placement.verdicts],
+        "placement": placed_topology.kept(placement.assignment),
         "scheduled_at": now,
     }
 

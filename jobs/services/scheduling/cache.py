@@ -19,7 +19,7 @@ from fleet.repeatable_read import repeatable_read
 from jobs import snapshot, snapshot_topology
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed
-from jobs.core.gang.types import Promise, Runner
+from jobs.core.gang.types import AdmittedGang, CapacityHold
 from jobs.core.policies.propagation import PolicySpec
 from jobs.core.preemption.cost import Loss
 from jobs.core.reasons import Code
@@ -92,8 +92,8 @@ class SchedulerCache:
         pks = []
         for placed in unplaced:
             pks.append(placed.gang.job_id)
-            for promise in placed.spot.promises(placed.gang):
-                self.scheduler.places.release(promise.key)
+            for hold in placed.placement.holds(placed.gang):
+                self.scheduler.places.release(hold.key)
             self.scheduler.release(placed.gang.job_id)
         if pks:
             self._update_jobs(Job.objects.filter(pk__in=pks))
@@ -111,9 +111,9 @@ class SchedulerCache:
             self._runs = runtimes.load()
         return self._runs
 
-    def preemption_candidates(self) -> Sequence[Runner]:
+    def preemption_candidates(self) -> Sequence[AdmittedGang]:
         """Running gangs that may be preempted; none without a quota tree."""
-        quota, held = self.scheduler.quota, self.scheduler.places.promises
+        quota, held = self.scheduler.quota, self.scheduler.places.holds
         return list(self._candidates.read(quota, held.keys()).values()) if quota else []
 
     def preemption_costs(self) -> Mapping[int, Loss]:
@@ -141,7 +141,7 @@ class SchedulerCache:
         scheduler.places.engine.expect(snapshot.usual_pods())
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
         if found:
-            scheduler.charges |= {pk: charge for pk, charge in charges.items() if charge.leaf in found.ledger.way}
+            scheduler.charges |= {pk: charge for pk, charge in charges.items() if charge.leaf in found.ledger.path_rows}
         self._policies.clear()
         self._runs, self._candidates = None, PreemptionCandidates()
         self.scheduler, self._tree = scheduler, found.version if found else 0
@@ -149,8 +149,8 @@ class SchedulerCache:
         self._clusters = {str(uid): name for uid, name in Cluster.objects.values_list("uid", "name")}
         self._enqueue(list(snapshot.waiting_jobs().filter(tree_version=self._tree).values(*_COLUMNS).order_by()))
         if found:
-            scheduler.leaving = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), found)}
-            scheduler.left = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
+            scheduler.evicting = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), found)}
+            scheduler.evicted = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
         self._last, self._loaded_at, self.has_stale_entitlements = last, now, True
         self._own_versions.clear()  # versions of a journal that may be another one now, such as that of a restored database
         self._failures_at = datetime.min.replace(tzinfo=now.tzinfo)
@@ -228,9 +228,9 @@ class SchedulerCache:
             self._pks[str(job["uid"])] = pk
             self.has_stale_entitlements |= job["tree_version"] != self._tree and job["state"] not in Job.FINISHED
             self.scheduler.drop(pk)
-            self.scheduler.leaving.pop(pk, None)
-            self.scheduler.left.pop(pk, None)
-            if charge is None or quota is None or job["leaf"] not in quota.ledger.way:
+            self.scheduler.evicting.pop(pk, None)
+            self.scheduler.evicted.pop(pk, None)
+            if charge is None or quota is None or job["leaf"] not in quota.ledger.path_rows:
                 self.scheduler.release(pk)
             else:
                 self.scheduler.charge(pk, Charge(job["leaf"], charge, job["preemptible"]))
@@ -242,9 +242,9 @@ class SchedulerCache:
         moved = [job["pk"] for job in known if job["reclaim"] is not None]
         if quota and moved:
             for each in snapshot.load_runners(snapshot.leaving_jobs().filter(pk__in=moved), quota):
-                self.scheduler.leaving[each.job_id] = each
+                self.scheduler.evicting[each.job_id] = each
             for each in snapshot.load_runners(snapshot.left_jobs().filter(pk__in=moved), quota):
-                self.scheduler.left[each.job_id] = each
+                self.scheduler.evicted[each.job_id] = each
 
     def _update_claim_locations(self, entries: Iterable[journal.Entry]) -> None:
         """Reads waiting jobs again whose volume claims have their data on other clusters than before."""
@@ -282,32 +282,32 @@ class SchedulerCache:
             > self._now
         )
 
-    def _open_holds(self) -> dict[Hashable, Promise | None]:
+    def _open_holds(self) -> dict[Hashable, CapacityHold | None]:
         """Every open hold by key; None for those already known. Holds are not journalled; few are open: those without pods.
 
         Read in the same snapshot of the database as the journal: a hold that ends because its pods are bound must not go before
         the node rows that count those pods, nor outlive the charge of its job.
         """
         keys = Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "pk")
-        holds: dict[Hashable, Promise | None] = {}
+        holds: dict[Hashable, CapacityHold | None] = {}
         new: list[int] = []
         for uid, attempt, pk in keys:
             key = (str(uid), attempt)
-            if key in self.scheduler.places.promises:
+            if key in self.scheduler.places.holds:
                 holds[key] = None
             else:
                 new.append(pk)
         for some in _chunks(new):
             for hold in snapshot.open_holds().filter(pk__in=some):
-                promise = snapshot.promise_of(hold, hold.cluster.name)
-                holds[promise.key] = promise
+                capacity_hold = snapshot.capacity_hold_of(hold, hold.cluster.name)
+                holds[capacity_hold.key] = capacity_hold
         return holds
 
-    def _update_holds(self, holds: Mapping[Hashable, Promise | None]) -> None:
+    def _update_holds(self, holds: Mapping[Hashable, CapacityHold | None]) -> None:
         places = self.scheduler.places
-        for key in places.promises.keys() - holds.keys():
+        for key in places.holds.keys() - holds.keys():
             places.release(key)
-        places.hold_all(promise for promise in holds.values() if promise)
+        places.hold_all(hold for hold in holds.values() if hold)
 
     def _drop(self, uid: str) -> None:
         pk = self._pks.pop(uid, None)

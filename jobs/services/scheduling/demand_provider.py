@@ -51,7 +51,9 @@ def losses_of(rows: QuerySet[Job]) -> dict[int, Loss]:
 
 
 def _loss(kind: str, policy: Any, replicas: Any, annotations: Any, conditions: Any) -> Loss:
-    return cost.of(kind, {"elasticPolicy": policy, "etReplicaSpecs": replicas}, annotations or {}, conditions)
+    return cost.eviction_loss(
+        kind, {"elasticPolicy": policy, "etReplicaSpecs": replicas}, annotations or {}, conditions
+    )
 
 
 def _running(job: dict[str, Any], charge: Charge, loss: Loss) -> Running:

@@ -140,7 +140,10 @@ def _above(ledger: Ledger, used: Vector, limit: Vector, bound: str) -> str:
         return ""
     row, column = over[0]
     resource, path = ledger.resources[column], ledger.tree.nodes[row].path
-    have, allowed = amounts.told(resource, int(used[row, column])), amounts.told(resource, int(limit[row, column]))
+    have, allowed = (
+        amounts.format_amount(resource, int(used[row, column])),
+        amounts.format_amount(resource, int(limit[row, column])),
+    )
     return f"{path} would have {bound} {allowed} while its jobs use {have}"
 
 

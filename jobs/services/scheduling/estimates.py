@@ -91,7 +91,7 @@ def starts_now(now: datetime) -> Mapping[str, Estimate | None]:
     ran = estimate.RunTimes(ledger, _run_times(now))
     closed = snapshot.closed_leaves(tree)
     nearest = sorted((unit for unit in waiting if unit.leaf not in closed), key=lambda unit: unit.place)[:_FARTHEST]
-    return estimate.starts(ledger, running, nearest, ran, now)
+    return estimate.estimate_starts(ledger, running, nearest, ran, now)
 
 
 def _run_times(now: datetime) -> dict[str, list[float]]:

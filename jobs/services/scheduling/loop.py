@@ -20,7 +20,7 @@ from structlog import get_logger
 from fleet.services import pictures
 from jobs import snapshot
 from jobs.core.admission.plans import Plan
-from jobs.core.gang.types import Runner
+from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption import lending, planner
 from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.scheduling.scheduler import Scheduler
@@ -109,7 +109,7 @@ class _Cycles:
         report.step("adopt")
 
         # 6. Write all decisions in one transaction under the lease. None: the lease was lost and nothing was written.
-        is_empty = not (plan.placed or plan.waits or orders.taken or orders.content)
+        is_empty = not (plan.placed or plan.waits or orders.evictions or orders.awaiting)
         written = Written() if is_empty else apply.apply_plan(plan, self.epoch, now, orders)
         report.step("apply")
 
@@ -120,7 +120,7 @@ class _Cycles:
         report.done(
             placed=len(written.placed) if written else 0,
             waiting=len(plan.waits),
-            preempted=len(orders.taken),
+            preempted=len(orders.evictions),
             dropped=written is None,
         )
         if written is None:
@@ -133,7 +133,7 @@ class _Cycles:
     def _preemption_planner(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Callable[[Plan], PreemptionPlan]:
         """None new while requests are unserved, for a while: capacity freed meanwhile may make preemption needless."""
         postpone = (
-            plan.claimants
+            plan.preemptors
             and self._postponed < settings.CONVOY_SCHEDULER.max_postponed_preemptions
             and self.served != cycle_requests.requests()
         )
@@ -144,7 +144,7 @@ class _Cycles:
 def _postpone(cache: SchedulerCache, now: datetime, plan: Plan) -> PreemptionPlan:
     """No preemption of running gangs in this cycle, and no placement that would be preempted in the next one."""
     scheduler = cache.scheduler
-    if not planner.lends(scheduler, plan):
+    if not planner.lends_capacity(scheduler, plan):
         return planner.postpone(scheduler)
     orders = planner.plan(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)
     return replace(planner.postpone(scheduler), withdrawn=orders.withdrawn)
@@ -154,13 +154,13 @@ def _find_targets(cache: SchedulerCache, now: datetime, plan: Plan) -> Preemptio
     """Preemption targets among the cached running gangs; when there are any, they are chosen again from fresh rows."""
     scheduler = cache.scheduler
     orders = planner.plan(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)
-    if orders.taken:
+    if orders.evictions:
         orders = planner.plan(scheduler, plan, partial(_running_gangs, scheduler), now, preemption.costs)
     scheduler.mark_no_targets(orders.no_targets)
     return orders
 
 
-def _running_gangs(scheduler: Scheduler) -> Sequence[Runner]:
+def _running_gangs(scheduler: Scheduler) -> Sequence[AdmittedGang]:
     return snapshot.load_runners(snapshot.running_jobs(), scheduler.quota) if scheduler.quota else ()
 
 

@@ -52,34 +52,34 @@ def costs() -> dict[int, Loss]:
     return demand_provider.losses_of(snapshot.running_jobs())
 
 
-def order(takeback: PreemptionPlan, now: datetime) -> dict[int, list[Evicting]]:
+def order(preemption_plan: PreemptionPlan, now: datetime) -> dict[int, list[Evicting]]:
     """Evicts the targets, whose rows are locked; returns, by preemptor, the jobs being evicted for it.
 
     All targets of a preemptor are evicted, or none if one of them is not as it was planned for.
     """
-    waits = {job: [Evicting(r.name, r.until) for r in leaving] for job, leaving in takeback.content.items()}
-    if not takeback.taken:
+    waits = {job: [Evicting(r.name, r.until) for r in leaving] for job, leaving in preemption_plan.awaiting.items()}
+    if not preemption_plan.evictions:
         return waits
-    jobs = snapshot.running_jobs().in_bulk([taken.runner.job_id for taken in takeback.taken])
-    preemptors = snapshot.waiting_jobs().filter(pk__in=[taken.claimant.job_id for taken in takeback.taken])
+    jobs = snapshot.running_jobs().in_bulk([taken.target.job_id for taken in preemption_plan.evictions])
+    preemptors = snapshot.waiting_jobs().filter(pk__in=[taken.preemptor.job_id for taken in preemption_plan.evictions])
     waiting, evicted = set(preemptors.values_list("pk", flat=True)), []
-    for job, group in groupby(takeback.taken, key=lambda taken: taken.claimant.job_id):
+    for job, group in groupby(preemption_plan.evictions, key=lambda taken: taken.preemptor.job_id):
         targets = list(group)
-        if job in waiting and all(_is_unchanged(jobs.get(taken.runner.job_id), taken) for taken in targets):
+        if job in waiting and all(_is_unchanged(jobs.get(taken.target.job_id), taken) for taken in targets):
             evicted += targets
-    until = _evict([(jobs[taken.runner.job_id], _reclaim_of(taken)) for taken in evicted], now)
+    until = _evict([(jobs[taken.target.job_id], _reclaim_of(taken)) for taken in evicted], now)
     for taken in evicted:
-        waits.setdefault(taken.claimant.job_id, []).append(Evicting(taken.runner.name, until[taken.runner.job_id]))
+        waits.setdefault(taken.preemptor.job_id, []).append(Evicting(taken.target.name, until[taken.target.job_id]))
     return waits
 
 
 def _is_unchanged(job: Job | None, taken: Eviction) -> bool:
-    return job is not None and job.attempt == taken.runner.attempt
+    return job is not None and job.attempt == taken.target.attempt
 
 
 def _reclaim_of(taken: Eviction) -> dict[str, Any]:
     """The stored form (`Job.reclaim`): for which job the target makes room, where that one goes, and why."""
-    preemptor = taken.claimant
+    preemptor = taken.preemptor
     return {
         "job": preemptor.job_id,
         "by": preemptor.name,

@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from fleet.models import Hold, Pod
 from jobs import snapshot
 from jobs.core.admission.snapshot import Quota
-from jobs.core.gang.types import Runner
+from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption.cost import Loss
 from jobs.services.scheduling import demand_provider
 
@@ -21,7 +21,7 @@ class PreemptionCandidates:
 
     def __init__(self) -> None:
         self.costs: dict[int, Loss] = {}
-        self._by_job: dict[int, Runner] = {}
+        self._by_job: dict[int, AdmittedGang] = {}
         self._on: dict[tuple[str, str], set[int]] = defaultdict(set)
         """(cluster, node) -> jobs with pods there."""
         self._stale: set[int] | None = None
@@ -37,7 +37,7 @@ class PreemptionCandidates:
         if self._stale is not None:
             self._stale |= self._on.get((cluster, name), set())
 
-    def read(self, quota: Quota, held: Collection[Hashable]) -> Mapping[int, Runner]:
+    def read(self, quota: Quota, held: Collection[Hashable]) -> Mapping[int, AdmittedGang]:
         """All candidates by job, as the rows are now; ``held`` are the keys of all open holds."""
         rows = snapshot.running_jobs()
         if self._stale is not None:
@@ -49,13 +49,15 @@ class PreemptionCandidates:
             self._keep(found)
             self.costs |= demand_provider.losses_of(rows) if found else {}
             self._stale = set()
-        self._held = {runner.job_id for runner in self._by_job.values() if runner.promise in held}
+        self._held = {runner.job_id for runner in self._by_job.values() if runner.hold_key in held}
         return self._by_job
 
     def _binding_pods(self, held: Collection[Hashable]) -> set[int]:
         """Held candidates some of whose pods are bound, and those whose hold has ended since: all their pods are bound now."""
         coming = {
-            runner.promise[0]: runner for runner in self._by_job.values() if runner.promise and runner.promise in held
+            runner.hold_key[0]: runner
+            for runner in self._by_job.values()
+            if runner.hold_key and runner.hold_key in held
         }
         waited = Hold.objects.filter(released_at__isnull=True)
         there = Pod.objects.filter(job_uid__in=waited.values("job_uid")).values_list("job_uid", flat=True).distinct()
@@ -63,7 +65,7 @@ class PreemptionCandidates:
         here = {runner.job_id for runner in coming.values()}
         return {runner.job_id for uid, runner in coming.items() if runner.pods or uid in seen} | (self._held - here)
 
-    def _keep(self, found: Iterable[Runner]) -> None:
+    def _keep(self, found: Iterable[AdmittedGang]) -> None:
         for runner in found:
             self._by_job[runner.job_id] = runner
             for node, _ in runner.pods:

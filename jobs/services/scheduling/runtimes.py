@@ -83,8 +83,8 @@ def _run(job: dict[str, Any], pods: list[tuple[str, Any]]) -> Run:
         owner=job["namespace"],
         devices=job["gpus"],
         since=job["started_at"].timestamp() if job["started_at"] else None,
-        lasts=snapshot.declared(job["roles"]),
-        promise=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
+        runtime_s=snapshot.declared_runtime(job["roles"]),
+        hold_key=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
         cluster=job["cluster__name"],
         pods=tuple(pods),
     )

@@ -65,10 +65,10 @@ class _Played:
     """The next cycle, and what it would order."""
 
     def __init__(self, now: datetime) -> None:
-        scheduler = Scheduler.of(snapshot.load(now))
+        scheduler = Scheduler.from_snapshot(snapshot.load(now))
         plan = scheduler.run(now, runtimes.load)
         quota = scheduler.quota
-        self.places = {each.gang.job_id: each.spot.where for each in plan.placed}
+        self.places = {each.gang.job_id: each.placement.where for each in plan.placed}
         self.reasons = {each.gang.job_id: each.reason for each in plan.waits}
         self.orders = planner.plan(
             scheduler,
@@ -81,19 +81,19 @@ class _Played:
         self.uids = dict(Job.objects.filter(pk__in=self._victims()).values_list("pk", "uid"))
 
     def _victims(self) -> list[int]:
-        return [each.runner.job_id for each in self.orders.taken]
+        return [each.target.job_id for each in self.orders.evictions]
 
     def outcome(self, applied: Applied, job: Job) -> Outcome:
         known = (applied, job.leaf, job.priority)
         if job.pk in self.places:
             return Outcome(*known, "Starts", self.places[job.pk])
         reason, estimate = self.reasons.get(job.pk), self.starts.get(estimates.key(job))
-        taken = [each for each in self.orders.taken if each.claimant.job_id == job.pk]
+        taken = [each for each in self.orders.evictions if each.preemptor.job_id == job.pk]
         if not taken:
             return Outcome(*known, "Waits", "", reason, estimate)
         leave = tuple(
             Reclaimed(str(self.uids[r.job_id]), r.name, r.charge.leaf, r.cluster, each.victim.message)
             for each in taken
-            for r in [each.runner]
+            for r in [each.target]
         )
         return Outcome(*known, "Reclaims", taken[0].goes_to, reason, estimate, leave)

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from jobs import snapshot
-from jobs.core.admission.snapshot import World
+from jobs.core.admission.snapshot import Snapshot
 from jobs.core.gang.types import Gang
 from jobs.core.reasons import Reason, Verdict
 from jobs.core.scheduling import cycle
@@ -55,11 +55,10 @@ def of(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> Pre
         sites = snapshot.load_sites()
         quota = snapshot.load_quota()
         transaction.set_rollback(True)
-    plan = (
-        cycle.run(World(gangs, sites, quota, settings=settings.CONVOY_CYCLE, weights=settings.CONVOY_WEIGHTS), now)
-        if gangs
-        else cycle.Plan()
-    )
+    plan = cycle.Plan()
+    if gangs:
+        facts = Snapshot(gangs, sites, quota, settings=settings.CONVOY_CYCLE, weights=settings.CONVOY_WEIGHTS)
+        plan = cycle.run(facts, now)
     jobs = [_outlook(each, rows[each.uid], gangs, plan) for each in applied if each.uid in rows]
     return Preview(applied, jobs, waiting)
 
@@ -73,6 +72,6 @@ def _outlook(applied: Applied, job: Job, gangs: Sequence[Gang], plan: cycle.Plan
     policy = job.policy.name if job.policy else ""
     known = (applied, job.leaf, policy, job.roles, job.total)
     if (placed := next((each for each in plan.placed if each.gang.job_id == job.pk), None)) is not None:
-        return Outlook(*known, cluster=placed.spot.where, clusters=placed.spot.verdicts)
+        return Outlook(*known, cluster=placed.placement.where, clusters=placed.placement.verdicts)
     waits = next((each for each in plan.waits if each.gang.job_id == job.pk), None)
     return Outlook(*known, reason=waits.reason, clusters=waits.reason.clusters) if waits else Outlook(*known)

@@ -310,7 +310,9 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     needs = requirements.stored(
         requirements.read(pods, within=within, scheduler=kind.scheduler(job.manifest), data=data)
     )
-    lasts = {name: s for name, template in templates.items() if (s := backfill_policy.declared(template)) is not None}
+    lasts = {
+        name: s for name, template in templates.items() if (s := backfill_policy.declared_runtime(template)) is not None
+    }
     mounts = (references(template.get("spec") or {}) for template in templates.values())
     mounted = sorted({each.name for some in mounts for each in some if each.kind == volume_claims.CLAIM})
     job.roles = [

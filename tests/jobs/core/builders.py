@@ -4,8 +4,8 @@ import zlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from jobs.core.admission.snapshot import Quota, Site, World
-from jobs.core.gang.types import Gang, Promise
+from jobs.core.admission.snapshot import ClusterState, Quota, Snapshot
+from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.propagation import PolicySpec
 from quotas.core.ledger import Ledger
@@ -48,13 +48,13 @@ def node(gpus: int = 8, cpu: int = 64000, memory: int = 256 * GI, pods: int = 11
     return [cpu, memory, gpus, pods]
 
 
-def cluster(name: str = "north", nodes: list[list[int]] | None = None, *, held_gpus: int = 0, **fields) -> Site:
+def cluster(name: str = "north", nodes: list[list[int]] | None = None, *, held_gpus: int = 0, **fields) -> ClusterState:
     """Each node as what is free on it."""
     member = Member(name, apis=APIS, places={"provider": "", "region": "", "zone": ""})
     given = [node()] if nodes is None else nodes
     facts = tuple(_facts(f"{name}-{i}", free) for i, free in enumerate(given))
-    held = (Promise(("held", name), name, {"nvidia.com/gpu": held_gpus}),) if held_gpus else ()
-    return Site(zlib.crc32(name.encode()), replace(member, **fields), facts, held)
+    held = (CapacityHold(("held", name), name, {"nvidia.com/gpu": held_gpus}),) if held_gpus else ()
+    return ClusterState(zlib.crc32(name.encode()), replace(member, **fields), facts, held)
 
 
 def _facts(name: str, free: list[int]) -> NodeFacts:
@@ -63,8 +63,8 @@ def _facts(name: str, free: list[int]) -> NodeFacts:
     return NodeFacts(name, offered, lent)
 
 
-def world(gangs: list[Gang], sites: list[Site], **fields) -> World:
-    return World(tuple(gangs), tuple(sites), **fields)
+def world(gangs: list[Gang], sites: list[ClusterState], **fields) -> Snapshot:
+    return Snapshot(tuple(gangs), tuple(sites), **fields)
 
 
 GPU = "nvidia.com/gpu"
@@ -78,7 +78,7 @@ def a_quota(*children: dict, charges=(), closed=None, total=None, outside="Wait"
 
 
 def under(rules: Quota, gangs, clusters, leaving=(), left=()):
-    return world(gangs, clusters, quota=rules, leaving=tuple(leaving), left=tuple(left))
+    return world(gangs, clusters, quota=rules, evicting=tuple(leaving), evicted=tuple(left))
 
 
 def mine(name: str = "llama", leaf: str = "a", workers: int = 2, **fields):

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
-from jobs.core.admission.snapshot import Quota, Site, World
-from jobs.core.gang.types import Gang, Promise, Runner
+from jobs.core.admission.snapshot import ClusterState, Quota, Snapshot
+from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from jobs.core.preemption import lending, planner
 from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, mine, node, request, under
@@ -30,10 +30,10 @@ class Fleet:
     """How many cycles it takes to leave."""
     comes: dict[int, int] = field(default_factory=dict)
     """After which cycle a job is submitted; else it is there from the start."""
-    running: dict[int, Runner] = field(default_factory=dict)
-    leaving: dict[int, tuple[Runner, int]] = field(default_factory=dict)
-    left: dict[int, Runner] = field(default_factory=dict)
-    held: dict[int, Promise] = field(default_factory=dict)
+    running: dict[int, AdmittedGang] = field(default_factory=dict)
+    leaving: dict[int, tuple[AdmittedGang, int]] = field(default_factory=dict)
+    left: dict[int, AdmittedGang] = field(default_factory=dict)
+    held: dict[int, CapacityHold] = field(default_factory=dict)
     cycles: int = 0
 
     def step(self) -> int:
@@ -41,19 +41,19 @@ class Fleet:
         self.cycles += 1
         now = NOON + self.cycles * self.pace
         self._depart(now)
-        runners, scheduler = list(self.running.values()), Scheduler.of(self.world())
+        runners, scheduler = list(self.running.values()), Scheduler.from_snapshot(self.world())
         plan, made = lending.settle(
             scheduler, scheduler.run(now), lambda plan: planner.plan(scheduler, plan, lambda: runners, now), now
         )
         for each in plan.placed:
-            self._start(each.gang, each.spot.promise(("run", each.gang.job_id)), now)
-        for each in made.taken:
-            order = {"leaves_for": each.claimant.job_id, "goes_to": each.goes_to, "ordered_at": now, "until": now}
-            gone = self.running.pop(each.runner.job_id)
+            self._start(each.gang, each.placement.hold(("run", each.gang.job_id)), now)
+        for each in made.evictions:
+            order = {"leaves_for": each.preemptor.job_id, "goes_to": each.goes_to, "ordered_at": now, "until": now}
+            gone = self.running.pop(each.target.job_id)
             self.leaving[gone.job_id] = replace(gone, **order), self.cycles + self.lag
-        return len(made.taken)
+        return len(made.evictions)
 
-    def world(self) -> World:
+    def world(self) -> Snapshot:
         absent = {*self.running, *self.leaving, *(job for job, after in self.comes.items() if after >= self.cycles)}
         waiting = [each for job, each in self.gangs.items() if job not in absent]
         sites = [self._site(f"c{i}", made) for i, made in enumerate(self.nodes)]
@@ -73,31 +73,31 @@ class Fleet:
     def free(self) -> dict[str, int]:
         """GPUs of each cluster that nobody holds."""
         found = {f"c{i}": sum(made[2] for made in nodes) for i, nodes in enumerate(self.nodes)}
-        for promise in self.held.values():
-            found[promise.cluster] -= promise.total.get(GPU, 0)
+        for hold in self.held.values():
+            found[hold.cluster] -= hold.total.get(GPU, 0)
         return found
 
-    def _start(self, gang: Gang, promise: Promise, now: datetime) -> None:
+    def _start(self, gang: Gang, hold: CapacityHold, now: datetime) -> None:
         self.left.pop(gang.job_id, None)
-        self.held[gang.job_id] = promise
-        made_by = (gang.charge, gang.priority, now, promise.cluster, gang.total)
-        self.running[gang.job_id] = Runner(gang.job_id, gang.name, *made_by, promise=("run", gang.job_id))
+        self.held[gang.job_id] = hold
+        made_by = (gang.charge, gang.priority, now, hold.cluster, gang.total)
+        self.running[gang.job_id] = AdmittedGang(gang.job_id, gang.name, *made_by, hold_key=("run", gang.job_id))
 
     def _depart(self, now: datetime) -> None:
         for job, (runner, until) in list(self.leaving.items()):
             if self.cycles > until:
                 del self.leaving[job]
                 del self.held[job]
-                self.left[job] = replace(runner, cluster="", promise=None, until=now)
+                self.left[job] = replace(runner, cluster="", hold_key=None, until=now)
 
-    def _site(self, name: str, nodes: list[list[int]]) -> Site:
+    def _site(self, name: str, nodes: list[list[int]]) -> ClusterState:
         made = cluster(name, nodes)
-        return replace(made, promises=tuple(each for each in self.held.values() if each.cluster == name))
+        return replace(made, holds=tuple(each for each in self.held.values() if each.cluster == name))
 
 
-def backwards(seen: World) -> World:
+def backwards(seen: Snapshot) -> Snapshot:
     """The same, told the other way round."""
-    return replace(seen, waiting=seen.waiting[::-1], sites=seen.sites[::-1], left=seen.left[::-1])
+    return replace(seen, waiting=seen.waiting[::-1], sites=seen.sites[::-1], evicted=seen.evicted[::-1])
 
 
 def quarrelling(rng: Random) -> Fleet:

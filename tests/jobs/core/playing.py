@@ -9,7 +9,7 @@ from random import Random
 
 from jobs.core.admission.plans import Plan
 from jobs.core.admission.snapshot import Quota
-from jobs.core.gang.types import Gang, Runner
+from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.preemption import lending, planner
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
@@ -44,7 +44,7 @@ class VirtualFleet:
     kills: list[Kill] = field(default_factory=list)
     gpu_hours: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
     """By leaf and hour, what its jobs had."""
-    running: dict[int, Runner] = field(default_factory=dict)
+    running: dict[int, AdmittedGang] = field(default_factory=dict)
     waiting: dict[int, Gang] = field(default_factory=dict)
     cycles: int = 0
     kept_for: set[int] = field(default_factory=set)
@@ -52,7 +52,7 @@ class VirtualFleet:
 
     def __post_init__(self) -> None:
         sites = [cluster(f"c{i}", [node(GPUS)] * many) for i, many in enumerate(self.nodes)]
-        self.scheduler = Scheduler.of(under(self.quota, [], sites))
+        self.scheduler = Scheduler.from_snapshot(under(self.quota, [], sites))
         self.runs = Runs()
         self.gangs: dict[int, Gang] = {}
         self._lasting: dict[int, float] = {}
@@ -75,7 +75,7 @@ class VirtualFleet:
         known = lasts if fields.pop("declared", False) else None
         gang_ = gang(
             f"j{job:04}", masters=0, workers=pods, gpus=gpus, job_id=job, leaf=f"root/{leaf}" if leaf else "",
-            after_s=int(at), lasts=known, **fields,
+            after_s=int(at), runtime_s=known, **fields,
         )  # fmt: skip
         self.gangs[job], self._lasting[job] = gang_, lasts
         self._push(at, "comes", job)
@@ -115,12 +115,12 @@ class VirtualFleet:
             return orders
 
         plan = self.scheduler.run(self.time, lambda: self.runs)
-        if self.scheduler.places.kept:
-            self.kept_for.add(self.scheduler.places.kept.gang.job_id)
+        if self.scheduler.places.reservation:
+            self.kept_for.add(self.scheduler.places.reservation.gang.job_id)
         plan, orders = lending.settle(self.scheduler, plan, preempt, self.time, lambda: self.runs)
         for placed in plan.placed:
             self._start(placed)
-        for taken in orders.taken:
+        for taken in orders.evictions:
             self._evict(taken)
         return plan.more or orders.again
 
@@ -146,12 +146,12 @@ class VirtualFleet:
     def _start(self, placed) -> None:
         job, gang_ = placed.gang.job_id, self.waiting.pop(placed.gang.job_id)
         key = (gang_.job_id, gang_.attempt + 1)
-        self.running[job] = Runner(
-            job, gang_.name, gang_.charge, gang_.priority, self.time, placed.spot.cluster, gang_.total,
-            attempt=gang_.attempt + 1, promise=key,
+        self.running[job] = AdmittedGang(
+            job, gang_.name, gang_.charge, gang_.priority, self.time, placed.placement.cluster, gang_.total,
+            attempt=gang_.attempt + 1, hold_key=key,
         )  # fmt: skip
         since = self.time.timestamp()
-        self.runs.by_job[job] = Run(gang_.leaf, gang_.devices, since, gang_.lasts, key, placed.spot.cluster)
+        self.runs.by_job[job] = Run(gang_.leaf, gang_.devices, since, gang_.runtime_s, key, placed.placement.cluster)
         self.gangs[job] = replace(gang_, attempt=gang_.attempt + 1)
         self.starts.append((self.now, job))
         self._started[job] = self.now
@@ -167,24 +167,29 @@ class VirtualFleet:
         self.runs.estimates.learn(self.gangs[job].leaf, self.gangs[job].devices, self._lasting[job])
 
     def _evict(self, taken: planner.Eviction) -> None:
-        runner = self.running.pop(taken.runner.job_id)
+        runner = self.running.pop(taken.target.job_id)
         until = self.time + timedelta(seconds=self.grace)
-        order = {"leaves_for": taken.claimant.job_id, "goes_to": taken.goes_to, "ordered_at": self.time, "until": until}
-        self.scheduler.leaving[runner.job_id] = replace(runner, **order)
+        order = {
+            "leaves_for": taken.preemptor.job_id,
+            "goes_to": taken.goes_to,
+            "ordered_at": self.time,
+            "until": until,
+        }
+        self.scheduler.evicting[runner.job_id] = replace(runner, **order)
         started = self._started[runner.job_id]
         surprised = self._last_event <= started
-        self.kills.append(Kill(runner.job_id, self.now - started, taken.claimant.job_id, self.now, surprised))
+        self.kills.append(Kill(runner.job_id, self.now - started, taken.preemptor.job_id, self.now, surprised))
         self._push(self.now + self.grace, "leaves", runner.job_id)
 
     def _leaves(self, job: int) -> None:
-        runner = self.scheduler.leaving.pop(job)
+        runner = self.scheduler.evicting.pop(job)
         self._vacate(runner)
-        self.scheduler.left[job] = replace(runner, cluster="", promise=None, until=self.time)
+        self.scheduler.evicted[job] = replace(runner, cluster="", hold_key=None, until=self.time)
         self._comes(job)
 
-    def _vacate(self, runner: Runner) -> None:
+    def _vacate(self, runner: AdmittedGang) -> None:
         self.runs.by_job.pop(runner.job_id, None)
-        self.scheduler.places.release(runner.promise)
+        self.scheduler.places.release(runner.hold_key)
         self.scheduler.release(runner.job_id)
 
     def _push(self, at: float, what: str, about: object) -> None:

@@ -65,8 +65,8 @@ def crowds(draw):
     used = found.used(leaf.path)
     right = {name: max(leaf.min.get(name, 0) - used[name], 0) for name in RESOURCES}
     amounts = {name: draw(st.sampled_from([part, part // 2, 0, part + 1])) for name, part in right.items()}
-    claimant = unit("claimant", priority=draw(st.integers(0, 2)))
-    return found, jobs, replace(claimant, charge=Charge(leaf.path, of_job(amounts), draw(st.booleans())))
+    preemptor = unit("preemptor", priority=draw(st.integers(0, 2)))
+    return found, jobs, replace(preemptor, charge=Charge(leaf.path, of_job(amounts), draw(st.booleans())))
 
 
 @st.composite

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from quotas.core.estimate import RunTimes, starts
+from quotas.core.estimate import RunTimes, estimate_starts
 from tests.quotas.core.builders import NOON, ledger, occupied, quota, running, unit
 
 
@@ -11,7 +11,7 @@ def after(seconds):
 
 
 def guessed(found, jobs, waiting, ran, now=NOON):
-    return starts(found, occupied(found, *jobs), waiting, RunTimes(found, ran), now)
+    return estimate_starts(found, occupied(found, *jobs), waiting, RunTimes(found, ran), now)
 
 
 def queue_of_two():

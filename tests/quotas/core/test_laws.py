@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quotas.core import fair_share
-from quotas.core.admission import Admitted, Code, ask, most
+from quotas.core.admission import Admitted, Code, ask, max_admissible
 from quotas.core.amounts import MAX_JOBS
 from quotas.core.ledger import Ledger
 from quotas.core.tree import QueuePolicy
@@ -71,7 +71,7 @@ def test_it_judges_as_the_definition_does(data):
 def test_it_admits_no_more_alike_than_it_foretells(data):
     for ledger, _ in stream(data, steps=3):
         charge = data.draw(forests.charges(ledger.tree))
-        room = most(ledger, charge.leaf, charge.amounts)
+        room = max_admissible(ledger, charge.leaf, charge.amounts)
         with ledger.charged(()):
             for _ in range(min(room, 20)):
                 if not isinstance(says(ledger, charge), Admitted):

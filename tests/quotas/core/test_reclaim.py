@@ -20,8 +20,8 @@ def anywhere(_gone):
     return True
 
 
-def taken(found, claimant, jobs, can_place=anywhere):
-    made = plan(found, claimant, jobs, can_place)
+def taken(found, preemptor, jobs, can_place=anywhere):
+    made = plan(found, preemptor, jobs, can_place)
     return None if made is None else [victim.key for victim in made.victims]
 
 
@@ -34,8 +34,8 @@ def halves():
 @pytest.mark.parametrize("preemptible", [True, False])
 def test_it_takes_back_what_was_borrowed_case_13c(halves, preemptible):
     jobs = occupied(halves, *(running(f"b{i}", "b", 1, at_s=i) for i in range(10)))
-    claimant = unit("claims", cores=5, preemptible=preemptible)  # D13c, both halves
-    assert taken(halves, claimant, jobs) == ["b9", "b8", "b7", "b6", "b5"]
+    preemptor = unit("claims", cores=5, preemptible=preemptible)  # D13c, both halves
+    assert taken(halves, preemptor, jobs) == ["b9", "b8", "b7", "b6", "b5"]
 
 
 def test_it_says_who_is_above_its_min_and_by_how_much(halves):
@@ -154,9 +154,9 @@ GPU = "nvidia.com/gpu"
 BOTH = {"cpu": 10, GPU: 10}
 
 
-def asks(claimant, cores, gpus):
+def asks(preemptor, cores, gpus):
     amounts = of_job({"cpu": cores * 1000, GPU: gpus})
-    return replace(claimant, charge=replace(claimant.charge, amounts=amounts))
+    return replace(preemptor, charge=replace(preemptor.charge, amounts=amounts))
 
 
 @pytest.mark.parametrize(("gpus_of_sibling", "leave"), [(1, ["sibling"]), (0, ["sibling", "other"])])

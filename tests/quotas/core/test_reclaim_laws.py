@@ -42,9 +42,9 @@ def test_it_comes_to_rest_and_stays_there(data):
             ledger.release(jobs.pop(key).unit.charge)
 
 
-def fits_without(ledger, claimant, jobs):
+def fits_without(ledger, preemptor, jobs):
     with ledger.released(job.charge for job in jobs):
-        charge = claimant.charge
+        charge = preemptor.charge
         return isinstance(ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible), Admitted)
 
 
@@ -52,27 +52,27 @@ def fits_without(ledger, claimant, jobs):
 @given(st.data())
 def test_what_is_promised_can_always_be_had(data):
     """I9: within the min of its leaf no job is refused because of a borrower; job counts that nobody promised aside."""
-    ledger, running, claimant = data.draw(forests.crowds())
-    row, asked = ledger.row[claimant.leaf], ledger.vector(claimant.charge.amounts)
+    ledger, running, preemptor = data.draw(forests.crowds())
+    row, asked = ledger.row[preemptor.leaf], ledger.vector(preemptor.charge.amounts)
     promised = asked <= ledger.min[row] - ledger.held.used[row]
-    charge = claimant.charge
+    charge = preemptor.charge
     answer = ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
     if (promised | ~ledger.guarded[row] | (asked == 0)).all() and getattr(answer, "resource", "") != MAX_JOBS:
-        assert reclaim.plan(ledger, claimant, running, anywhere) is not None
+        assert reclaim.plan(ledger, preemptor, running, anywhere) is not None
 
 
 @SOME
 @given(st.data())
 def test_it_takes_enough_and_nothing_that_could_stay(data):
     """By trying every smaller choice among the victims: none of them would do."""
-    ledger, running, claimant = data.draw(forests.crowds())
-    made = reclaim.plan(ledger, claimant, running, anywhere)
+    ledger, running, preemptor = data.draw(forests.crowds())
+    made = reclaim.plan(ledger, preemptor, running, anywhere)
     if made is None:
         return
     taken = [job for job in running if job.key in {victim.key for victim in made.victims}]
-    assert fits_without(ledger, claimant, taken)
+    assert fits_without(ledger, preemptor, taken)
     assert not any(
-        fits_without(ledger, claimant, fewer) and in_its_right(ledger, claimant, fewer)
+        fits_without(ledger, preemptor, fewer) and in_its_right(ledger, preemptor, fewer)
         for size in range(len(taken))
         for fewer in combinations(taken, size)
     )
@@ -81,31 +81,31 @@ def test_it_takes_enough_and_nothing_that_could_stay(data):
 @SOME
 @given(st.data())
 def test_it_finds_nobody_for_one_who_is_promised_nothing_below_who_refuses_it(data):
-    ledger, running, claimant = data.draw(forests.crowds())
-    amounts = {**claimant.charge.amounts, "cpu": data.draw(st.integers(0, 9)) * 1000}
-    claimant = replace(claimant, charge=replace(claimant.charge, amounts=amounts))
-    charge = claimant.charge
+    ledger, running, preemptor = data.draw(forests.crowds())
+    amounts = {**preemptor.charge.amounts, "cpu": data.draw(st.integers(0, 9)) * 1000}
+    preemptor = replace(preemptor, charge=replace(preemptor.charge, amounts=amounts))
+    charge = preemptor.charge
     no = ask(ledger, charge.leaf, amounts, preemptible=charge.preemptible)
     preempts = ledger.tree.by_path[charge.leaf].attributes.preempt_policy is not PreemptPolicy.NEVER
     if not isinstance(no, Admitted) and no.bound is Bound.MAX and not preempts:
         promised = admission.promised_below(ledger, charge, no)
-        assert promised or reclaim.plan(ledger, claimant, running, anywhere) is None
+        assert promised or reclaim.plan(ledger, preemptor, running, anywhere) is None
 
 
-def in_its_right(ledger, claimant, victims):
+def in_its_right(ledger, preemptor, victims):
     """By the definition: with these gone, what it takes from others is within the min of its side of the parting."""
-    others = [job for job in victims if job.leaf != claimant.leaf]
-    way, asked = ledger.way[claimant.leaf], ledger.vector(claimant.charge.amounts)
+    others = [job for job in victims if job.leaf != preemptor.leaf]
+    way, asked = ledger.path_rows[preemptor.leaf], ledger.vector(preemptor.charge.amounts)
     with ledger.released(job.charge for job in victims):
         within = admission.within_min(ledger, asked, way)
-    short = admission.short(ledger, asked, way)
+    short = admission.find_short(ledger, asked, way)
     promised = (asked > 0) & ledger.min[1:].any(axis=0)
     for job in others:
-        parting = next(step for step, row in enumerate(way) if row in ledger.way[job.leaf])
+        parting = next(step for step, row in enumerate(way) if row in ledger.path_rows[job.leaf])
         helps = short[parting:].any(axis=0) & (ledger.vector(job.charge.amounts) > 0)
         if ((helps | promised) & ~within[parting - 1]).any():
             return False
-    own = sum(ledger.vector(job.charge.amounts) for job in victims if job.leaf == claimant.leaf)
+    own = sum(ledger.vector(job.charge.amounts) for job in victims if job.leaf == preemptor.leaf)
     most = np.maximum(ledger.held.used[way[0]], ledger.min[way[0]])
     swaps = ledger.held.used[way[0]] + asked - own <= most
     return len(others) == len(victims) or (swaps | ~promised).all()
@@ -114,14 +114,14 @@ def in_its_right(ledger, claimant, victims):
 @SOME
 @given(st.data())
 def test_it_stops_only_borrowers_and_lower_priorities_that_may_be_stopped(data):
-    ledger, running, claimant = data.draw(forests.crowds())
-    made = reclaim.plan(ledger, claimant, running, anywhere)
+    ledger, running, preemptor = data.draw(forests.crowds())
+    made = reclaim.plan(ledger, preemptor, running, anywhere)
     jobs = {job.key: job for job in running}
     for victim in made.victims if made else ():
         job = jobs[victim.key]
         assert job.charge.preemptible
-        if job.leaf == claimant.leaf:
-            assert job.priority < claimant.priority
+        if job.leaf == preemptor.leaf:
+            assert job.priority < preemptor.priority
         else:
             row, column = ledger.row[job.leaf], ledger.column[victim.resource]
             assert ledger.held.used[row, column] > ledger.min[row, column] and victim.over > 0
@@ -130,10 +130,10 @@ def test_it_stops_only_borrowers_and_lower_priorities_that_may_be_stopped(data):
 @SOME
 @given(st.data())
 def test_it_makes_one_plan_of_one_state(data):
-    ledger, running, claimant = data.draw(forests.crowds())
+    ledger, running, preemptor = data.draw(forests.crowds())
     before = ledger.held.copy()
-    one = reclaim.plan(ledger, claimant, running, anywhere)
-    two = reclaim.plan(ledger, claimant, data.draw(st.permutations(running)), anywhere)
+    one = reclaim.plan(ledger, preemptor, running, anywhere)
+    two = reclaim.plan(ledger, preemptor, data.draw(st.permutations(running)), anywhere)
     assert one == two
     assert all((getattr(ledger.held, each) == getattr(before, each)).all() for each in ("used", "firm", "claims"))
 
@@ -142,15 +142,15 @@ def test_it_makes_one_plan_of_one_state(data):
 @given(st.data())
 def test_it_takes_a_place_only_where_that_makes_one_and_nobody_who_could_stay(data):
     """The clusters have room once certain jobs are gone: they go, and by trying every smaller choice nobody goes beside."""
-    ledger, running, claimant = data.draw(forests.crowds())
+    ledger, running, preemptor = data.draw(forests.crowds())
     needed = frozenset(data.draw(st.sets(st.sampled_from([job.key for job in running] or ["none"]), max_size=3)))
-    made = reclaim.plan(ledger, claimant, running, needed.issubset)
+    made = reclaim.plan(ledger, preemptor, running, needed.issubset)
     taken = [job for job in running if made and job.key in {victim.key for victim in made.victims}]
     assert made is None or needed <= {job.key for job in taken}
     for size in range(len(taken)):
         for fewer in combinations(taken, size):
-            enough = needed <= {job.key for job in fewer} and fits_without(ledger, claimant, fewer)
-            assert not (enough and in_its_right(ledger, claimant, fewer))
+            enough = needed <= {job.key for job in fewer} and fits_without(ledger, preemptor, fewer)
+            assert not (enough and in_its_right(ledger, preemptor, fewer))
 
 
 @SOME

@@ -281,7 +281,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Deletes what the manifests of the body name; what is not there is told, not refused. */
+        /** @description Deletes what the manifests of the body name; what does not exist is reported, not refused. */
         post: operations["delete_create"];
         delete?: never;
         options?: never;
@@ -1153,10 +1153,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One's own bearer tokens. The text of a token is told once, when it is made. */
+        /** @description Bearer tokens of the signed-in user. The text of a token is shown once, when it is created. */
         get: operations["tokens_list"];
         put?: never;
-        /** @description One's own bearer tokens. The text of a token is told once, when it is made. */
+        /** @description Bearer tokens of the signed-in user. The text of a token is shown once, when it is created. */
         post: operations["tokens_create"];
         delete?: never;
         options?: never;
@@ -1174,7 +1174,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** @description One's own bearer tokens. The text of a token is told once, when it is made. */
+        /** @description Bearer tokens of the signed-in user. The text of a token is shown once, when it is created. */
         delete: operations["tokens_destroy"];
         options?: never;
         head?: never;
@@ -1257,10 +1257,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Somebody's bearer tokens. The text of a token is told once, when it is made. */
+        /** @description Bearer tokens of a user. The text of a token is shown once, when it is created. */
         get: operations["users_tokens_list"];
         put?: never;
-        /** @description Somebody's bearer tokens. The text of a token is told once, when it is made. */
+        /** @description Bearer tokens of a user. The text of a token is shown once, when it is created. */
         post: operations["users_tokens_create"];
         delete?: never;
         options?: never;
@@ -1278,7 +1278,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** @description Somebody's bearer tokens. The text of a token is told once, when it is made. */
+        /** @description Bearer tokens of a user. The text of a token is shown once, when it is created. */
         delete: operations["users_tokens_destroy"];
         options?: never;
         head?: never;
@@ -1441,7 +1441,7 @@ export interface components {
             action: components["schemas"]["JobActionEnum"];
             ids: string[];
             /**
-             * @description only tell what would be done and what refused
+             * @description only report what would be done and what refused
              * @default false
              */
             preview: boolean;
@@ -1809,7 +1809,7 @@ export interface components {
             /** @description as the scheduler last wrote it */
             reason: components["schemas"]["Reason"] | null;
             quota: components["schemas"]["QuotaVerdict"] | null;
-            /** @description where it is or would go now, if it tells what its model weighs */
+            /** @description where it is or would go now; null: the job does not declare its model's size */
             speed: components["schemas"]["Speed"] | null;
             /** @description those that hold it first, as they would be chosen */
             clusters: components["schemas"]["ClusterExplained"][];
@@ -2186,7 +2186,7 @@ export interface components {
         NodeDevices: {
             cluster: string;
             node: string;
-            /** @description hands out its GPUs by their links; else nothing below is told */
+            /** @description hands out its GPUs by their links; otherwise the fields below are empty */
             topology: boolean;
             /** @description between each two: NV2, PHB, SYS */
             links: string[][];
@@ -2196,14 +2196,14 @@ export interface components {
         };
         NodeGpus: {
             name: string;
-            /** @description of its GPUs; empty: not told */
+            /** @description of its GPUs; empty: not known */
             model: string;
-            /** @description the switch or zone it is behind; empty: not told */
+            /** @description the switch or zone it is behind; empty: not known */
             domain: string;
             ready: boolean;
             unschedulable: boolean;
             gpus: number;
-            /** @description by all pods, whoever made them */
+            /** @description by all pods, Convoy's and others */
             requested: number;
             pods: components["schemas"]["PodOnNode"][];
         };
@@ -2788,7 +2788,7 @@ export interface components {
             queue: string;
             queue_state: components["schemas"]["QueueStateEnum"] | components["schemas"]["BlankEnum"];
             queue_state_by: string;
-            /** @description why it is in its state, if somebody said */
+            /** @description the reason given for its state; empty: none */
             queue_comment: string;
             /** @description whether you may hold, drain, stop and open its queue */
             may_run: boolean;
@@ -2992,7 +2992,7 @@ export interface components {
             attempt: number;
             cluster: string;
         };
-        /** @description Foretold from what the gradients weigh; samples a second, or steps where the batch is not told. */
+        /** @description Predicted from the size of the gradients: samples a second, or steps a second where the batch size is not declared. */
         Speed: {
             /** @description what the ring goes over at its slowest */
             over: string;
@@ -3139,7 +3139,7 @@ export interface components {
              * @description the server's, which open slices end with
              */
             now: string;
-            /** @description without a gap, but for times when nobody had it */
+            /** @description in order; gaps are times without an owner */
             slices: components["schemas"]["Slice"][];
             totals: components["schemas"]["OwnerTotal"][];
             /** @description in their order */
@@ -3184,7 +3184,7 @@ export interface components {
             /** Format: date-time */
             last_login: string | null;
         };
-        /** @description Counts are of the whole fleet; jobs are told of the namespaces the caller may read. */
+        /** @description Counts are of the whole fleet; jobs are listed only in the namespaces the caller may read. */
         WhatIf: {
             differences: components["schemas"]["StandsOtherwise"][];
             starts_before: number;

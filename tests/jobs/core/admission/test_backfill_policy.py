@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jobs.core.admission import backfill_policy
 from jobs.core.admission.backfill_policy import RuntimeEstimates
 from jobs.core.admission.placement_cache import PlacementCache
-from jobs.core.gang.types import Gang, Promise
+from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.reasons import Code
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
@@ -33,7 +33,7 @@ class Yard:
     now: float = 0.0
     runs: Runs = field(default_factory=Runs)
     waiting: dict[int, Gang] = field(default_factory=dict)
-    promises: dict[int, Promise] = field(default_factory=dict)
+    promises: dict[int, CapacityHold] = field(default_factory=dict)
     leaving: list[tuple[float, int]] = field(default_factory=list)
     lasting: dict[int, float] = field(default_factory=dict)
     starts: dict[int, float] = field(default_factory=dict)
@@ -60,22 +60,22 @@ class Yard:
         whole, rest = divmod(gpus, GPUS)
         asked = {"workers": whole, "gpus": GPUS} if whole and not rest else {"workers": gpus, "gpus": 1}
         said = lasts * MINUTE if known else None
-        made = gang(f"j{job:03}", masters=0, job_id=job, lasts=said, priority=priority, **asked)
+        made = gang(f"j{job:03}", masters=0, job_id=job, runtime_s=said, priority=priority, **asked)
         made = Gang(**{**_fields(made), "queued_at": self.time})
         self.waiting[job], self.lasting[job] = made, lasts
         self.kept.put(made)
 
     def cycle(self) -> None:
         plan = self.kept.run(self.time, lambda: self.runs)
-        if self.kept.places.kept:
-            kept = self.kept.places.kept
-            self.promised.setdefault(kept.gang.job_id, (kept.drain.starts - NOON.timestamp()) / MINUTE)
+        if self.kept.places.reservation:
+            kept = self.kept.places.reservation
+            self.promised.setdefault(kept.gang.job_id, (kept.reserved.starts - NOON.timestamp()) / MINUTE)
         for each in plan.placed:
             job = each.gang.job_id
             del self.waiting[job]
-            self.promises[job] = promise = each.spot.promise((job, 1))
+            self.promises[job] = promise = each.placement.hold((job, 1))
             since = self.time.timestamp()
-            self.runs.by_job[job] = Run("default", each.gang.devices, since, each.gang.lasts, promise.key)
+            self.runs.by_job[job] = Run("default", each.gang.devices, since, each.gang.runtime_s, promise.key)
             self.starts[job] = self.now
             heapq.heappush(self.leaving, (self.now + self.lasting[job], job))
         if plan.more:
@@ -145,8 +145,8 @@ def test_one_that_was_started_again_keeps_the_same_nodes_for_the_same_gang(arriv
     yard.now += PATIENCE
     fresh = yard.fresh()
     plans = [each.run(yard.time, lambda: yard.runs) for each in (yard.kept, fresh)]
-    assert yard.kept.places.kept == fresh.places.kept
-    assert len({tuple((p.gang.name, str(p.spot.found.nodes())) for p in plan.placed) for plan in plans}) == 1
+    assert yard.kept.places.reservation == fresh.places.reservation
+    assert len({tuple((p.gang.name, str(p.placement.assignment.nodes())) for p in plan.placed) for plan in plans}) == 1
 
 
 def test_it_lets_only_those_onto_kept_nodes_who_are_gone_in_time():
@@ -190,7 +190,7 @@ def test_it_tells_for_whom_nodes_are_kept_and_until_when():
 
 def test_it_keeps_nodes_on_while_the_pods_of_one_that_was_deleted_go():
     yard = Yard([2])
-    busy = yard.kept.places.node("c0", "c0-0")
+    busy = yard.kept.places.node_facts("c0", "c0-0")
     used = ("c0-0", {"cpu": 1000, "nvidia.com/gpu": GPUS, "pods": 1})
     yard.kept.places.set_node("c0", replace(busy, requested=used[1]))
     yard.runs.by_job[1] = Run("default", GPUS, NOON.timestamp(), 600 * MINUTE, ("j001", 1), "c0", (used,))
@@ -222,7 +222,7 @@ def test_it_counts_nobody_twice_who_has_left_a_node_before_that_is_known_of_its_
 def test_it_does_not_keep_nodes_for_ever_when_it_is_no_longer_known_when_they_are_whole():
     yard = Yard([2])
     used = ("c0-0", {"cpu": 1000, "nvidia.com/gpu": GPUS, "pods": 1})
-    yard.kept.places.set_node("c0", replace(yard.kept.places.node("c0", "c0-0"), requested=used[1]))
+    yard.kept.places.set_node("c0", replace(yard.kept.places.node_facts("c0", "c0-0"), requested=used[1]))
     yard.runs.by_job[1] = Run("default", GPUS, NOON.timestamp(), 600 * MINUTE, ("j001", 1), "c0", (used,))
     yard.submit(2, 2 * GPUS, 60)
     yard.cycle()
@@ -237,10 +237,14 @@ def test_it_does_not_keep_nodes_for_ever_when_it_is_no_longer_known_when_they_ar
 
 def test_it_guesses_a_run_by_the_last_one_alike():
     estimates = RuntimeEstimates()
-    assert estimates.of("ann", 8) == DEFAULTS.unknown_runtime_s
+    assert estimates.estimate_runtime("ann", 8) == DEFAULTS.unknown_runtime_s
     estimates.learn("ann", 8, 50.0)
     estimates.learn("ann", 16, 70.0)
-    assert (estimates.of("ann", 8), estimates.of("ann", 1), estimates.of("bob", 8)) == (
+    assert (
+        estimates.estimate_runtime("ann", 8),
+        estimates.estimate_runtime("ann", 1),
+        estimates.estimate_runtime("bob", 8),
+    ) == (
         50.0,
         70.0,
         DEFAULTS.unknown_runtime_s,
@@ -248,10 +252,12 @@ def test_it_guesses_a_run_by_the_last_one_alike():
 
 
 def test_it_expects_an_overdue_run_to_go_on_by_half_of_what_it_ran():
-    assert backfill_policy.ends(100.0, 50.0, now=120.0) == 150.0
-    assert backfill_policy.ends(100.0, 50.0, now=200.0) == 250.0 + backfill_policy.OVERDUE_S
+    assert backfill_policy.expected_end(100.0, 50.0, now=120.0) == 150.0
+    assert backfill_policy.expected_end(100.0, 50.0, now=200.0) == 250.0 + backfill_policy.OVERDUE_S
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("7", 7), ("soon", None), ("", None)])
 def test_it_reads_a_declared_run_time(text, seconds):
-    assert backfill_policy.declared({"metadata": {"annotations": {backfill_policy.ANNOTATION: text}}}) == seconds
+    assert (
+        backfill_policy.declared_runtime({"metadata": {"annotations": {backfill_policy.ANNOTATION: text}}}) == seconds
+    )

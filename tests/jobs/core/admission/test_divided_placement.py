@@ -29,7 +29,7 @@ def sites(**gpus: list[int]) -> list:
 
 def shares(gangs, found) -> dict[str, int]:
     placed = run(world(gangs, found), NOON).placed
-    return {share.cluster: share.pods for each in placed for share in each.spot.shares}
+    return {share.cluster: share.pods for each in placed for share in each.placement.shares}
 
 
 def test_it_keeps_a_job_on_one_cluster_that_holds_it():
@@ -46,7 +46,7 @@ def test_it_divides_by_room_over_all_clusters():
 
 def test_it_prints_the_result_as_karmada_does():
     (placed,) = run(world([job(6, BY_ROOM)], sites(north=[8], south=[4])), NOON).placed
-    assert placed.result == "{north:4, south:2}" and placed.spot.where == "north, south"
+    assert placed.result == "{north:4, south:2}" and placed.placement.where == "north, south"
 
 
 def test_it_counts_pods_that_nodes_hold_and_not_what_is_free_in_sum():
@@ -104,8 +104,8 @@ def test_it_places_if_and_only_if_there_is_room_and_never_beyond(asked, north, s
     plan = run(world(gangs, sites(north=north, south=south)), NOON)
     free = {f"north-{i}": n for i, n in enumerate(north)} | {f"south-{i}": n for i, n in enumerate(south)}
     for placed in plan.placed:
-        assert sum(share.pods for share in placed.spot.shares) == placed.gang.pods
-        for promise in placed.spot.promises(placed.gang):
+        assert sum(share.pods for share in placed.placement.shares) == placed.gang.pods
+        for promise in placed.placement.holds(placed.gang):
             for amounts, names in promise.nodes:
                 for name in names:
                     free[name] -= amounts["nvidia.com/gpu"]

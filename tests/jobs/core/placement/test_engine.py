@@ -6,9 +6,9 @@ import pytest
 
 from fleet.core.prices import Prices
 from jobs.core.admission.placement_cache import PlacementCache
-from jobs.core.admission.snapshot import Site
+from jobs.core.admission.snapshot import ClusterState
 from jobs.core.gang.requirements import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, read
-from jobs.core.gang.types import Promise
+from jobs.core.gang.types import CapacityHold
 from jobs.core.placement import capacity_index as placing_fleet
 from jobs.core.placement.explaining import explain
 from jobs.core.placement.types import Assignment, Member, Mode, NodeFacts
@@ -277,15 +277,15 @@ def test_what_others_took_from_a_promise_is_kept_on_the_rest_of_the_cluster_unti
 
 def test_it_knows_a_resource_of_which_no_node_has_anything_left() -> None:
     offered = {"cpu": 1000, "memory": 10, "pods": 10, "ephemeral-storage": 5, "nvidia.com/gpu": 4}
-    places = PlacementCache([Site(1, Member("north"), (NodeFacts("n0", offered, {"nvidia.com/gpu": 4}),))])
+    places = PlacementCache([ClusterState(1, Member("north"), (NodeFacts("n0", offered, {"nvidia.com/gpu": 4}),))])
     places.set_node("north", NodeFacts("n0", offered, {}))
     assert places.engine.fleet.capacity.shape[1] >= len(offered)
 
 
 def test_nodes_that_are_kept_until_others_leave_them_take_nothing_from_the_rest_of_the_cluster() -> None:
     engine = fleet({"north": [node("a", used=8), node("b")]})
-    engine.hold(Promise("kept", "north", {}, (({GPU: 8}, ("a",)),), waits=True))
+    engine.hold(CapacityHold("kept", "north", {}, (({GPU: 8}, ("a",)),), waits=True))
     assert find(engine, workers(8)) is not None
     engine.release("kept")
-    engine.hold(Promise("promised", "north", {}, (({GPU: 8}, ("a",)),)))
+    engine.hold(CapacityHold("promised", "north", {}, (({GPU: 8}, ("a",)),)))
     assert find(engine, workers(8)) is None

@@ -18,11 +18,11 @@ DEAD = Taint("cluster.karmada.io/not-ready", "NoExecute")
 def look(asked, site, affinity=None):
     if affinity:
         asked = replace(asked, policy=PolicySpec(affinities=(affinity,)))
-    return PlacementCache([site]).look("it", asked, (), NOON)[0]
+    return PlacementCache([site]).verdicts("it", asked, (), NOON)[0]
 
 
 def where(asked, *sites):
-    return PlacementCache(sites).spot("it", asked, (), NOON)
+    return PlacementCache(sites).find_with_verdicts("it", asked, (), NOON)
 
 
 def test_it_names_the_resource_and_the_amount_that_is_short():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.core.gang.types import Promise, Runner
+from jobs.core.gang.types import AdmittedGang, CapacityHold
 from jobs.core.preemption import lending, planner
 from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, mine, node, under
@@ -36,24 +36,24 @@ def test_it_never_stops_what_it_placed_unless_something_has_happened_in_between(
     assert stopped_at_once(random_fleet(seed)) == []
 
 
-def lent_and_entitled() -> tuple[Scheduler, list[Runner]]:
+def lent_and_entitled() -> tuple[Scheduler, list[AdmittedGang]]:
     """Two nodes of 8 GPUs: a borrower runs on one, another one waits, and so does a gang that was promised both nodes."""
     borrower = mine("running", "b", workers=0, gpus=8)
-    runner = Runner(
-        1, borrower.name, borrower.charge, 0, NOON - timedelta(hours=1), "north", borrower.total, promise=("run", 1)
+    runner = AdmittedGang(
+        1, borrower.name, borrower.charge, 0, NOON - timedelta(hours=1), "north", borrower.total, hold_key=("run", 1)
     )
-    promise = Promise(("run", 1), "north", borrower.total, ((borrower.roles[0][2], ("north-0",)),))
-    site = replace(cluster("north", [node(8)] * 2), promises=(promise,))
+    promise = CapacityHold(("run", 1), "north", borrower.total, ((borrower.roles[0][2], ("north-0",)),))
+    site = replace(cluster("north", [node(8)] * 2), holds=(promise,))
     leaves = quota("a", {GPU: 16}, {GPU: 16}), quota("b", {GPU: 0}, {GPU: 16})
     rules = a_quota(*leaves, charges=[runner.charge], total={**PLENTY, GPU: 16})
     waiting = [
         mine("entitled", "a", masters=0, workers=2, gpus=8, job_id=2),
         mine("borrower", "b", workers=0, gpus=8, job_id=3),
     ]
-    return Scheduler.of(under(rules, waiting, [site])), [runner]
+    return Scheduler.from_snapshot(under(rules, waiting, [site])), [runner]
 
 
-def settle(scheduler: Scheduler, runners: list[Runner]):
+def settle(scheduler: Scheduler, runners: list[AdmittedGang]):
     def plan_preemption(plan):
         return planner.plan(scheduler, plan, lambda: runners, NOON)
 
@@ -63,7 +63,7 @@ def settle(scheduler: Scheduler, runners: list[Runner]):
 def test_it_lends_nothing_that_a_waiting_gang_is_entitled_to_once_others_have_left():
     plan, preemption = settle(*lent_and_entitled())
     assert plan.placed == []
-    assert [(each.runner.job_id, each.claimant.job_id) for each in preemption.taken] == [(1, 2)]
+    assert [(each.target.job_id, each.preemptor.job_id) for each in preemption.evictions] == [(1, 2)]
 
 
 def test_it_says_of_a_gang_whose_placement_was_withdrawn_why_it_waits():
@@ -73,19 +73,19 @@ def test_it_says_of_a_gang_whose_placement_was_withdrawn_why_it_waits():
 
 def test_it_places_the_entitled_gang_in_the_same_cycle_where_nothing_else_is_in_its_way():
     scheduler, (runner,) = lent_and_entitled()
-    scheduler.places.release(runner.promise)
+    scheduler.places.release(runner.hold_key)
     scheduler.quota.ledger.release(runner.charge)
     scheduler.gangs[2] = entitled = replace(scheduler.gangs[2], excluded={"north": NOON + timedelta(seconds=1)})
     scheduler.put(entitled)
     first = scheduler.run(NOON)
     assert [each.gang.job_id for each in first.placed] == [3]
     scheduler.put(replace(entitled, excluded={}))
-    first.claimants = [scheduler.gangs[2]]
+    first.preemptors = [scheduler.gangs[2]]
     plan, preemption = lending.settle(scheduler, first, lambda plan: planner.plan(scheduler, plan, list, NOON), NOON)
-    assert [each.gang.job_id for each in plan.placed] == [2] and preemption.taken == []
+    assert [each.gang.job_id for each in plan.placed] == [2] and preemption.evictions == []
 
 
 def test_it_lets_placements_stand_that_it_cannot_settle_so_that_each_cycle_ends(monkeypatch):
     monkeypatch.setattr(lending, "ROUNDS", 0)
     plan, preemption = settle(*lent_and_entitled())
-    assert [each.gang.job_id for each in plan.placed] == [3] and preemption.taken == preemption.withdrawn == []
+    assert [each.gang.job_id for each in plan.placed] == [3] and preemption.evictions == preemption.withdrawn == []

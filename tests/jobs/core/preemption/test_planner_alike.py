@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.core.gang.types import Promise, Runner
+from jobs.core.gang.types import AdmittedGang, CapacityHold
 from jobs.core.preemption import planner
 from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core import fleets
@@ -20,11 +20,11 @@ randoms = st.randoms(use_true_random=False)
 
 
 def preempted(preemption: planner.PreemptionPlan) -> list[tuple[int, int, str]]:
-    return [(each.runner.job_id, each.claimant.job_id, each.goes_to) for each in preemption.taken]
+    return [(each.target.job_id, each.preemptor.job_id, each.goes_to) for each in preemption.evictions]
 
 
 def content(preemption: planner.PreemptionPlan) -> list[int]:
-    return list(preemption.content)
+    return list(preemption.awaiting)
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -39,7 +39,7 @@ def test_it_plans_the_same_the_second_time(kind, rng, cycles):
         fleet.comes[twin] = fleet.comes.get(alike, 0)
     for _ in range(cycles):
         fleet.step()
-    runners, scheduler = list(fleet.running.values()), Scheduler.of(fleet.world())
+    runners, scheduler = list(fleet.running.values()), Scheduler.from_snapshot(fleet.world())
     now = NOON + cycles * fleet.pace
     plan = scheduler.run(now)
     once, twice = (planner.plan(scheduler, plan, lambda: runners, now) for _ in range(2))
@@ -48,11 +48,13 @@ def test_it_plans_the_same_the_second_time(kind, rng, cycles):
     )  # fmt: skip
 
 
-def borrower(name: str, job_id: int, node_name: str, leaf: str = "b", priority: int = 0) -> tuple[Runner, Promise]:
+def borrower(
+    name: str, job_id: int, node_name: str, leaf: str = "b", priority: int = 0
+) -> tuple[AdmittedGang, CapacityHold]:
     gang = mine(name, leaf, workers=0, gpus=8)
     started, key = NOON - timedelta(hours=1) + timedelta(seconds=job_id), ("run", job_id)
-    runner = Runner(job_id, gang.name, gang.charge, priority, started, "north", gang.total, promise=key)
-    return runner, Promise(key, "north", gang.total, ((gang.roles[0][2], (node_name,)),))
+    runner = AdmittedGang(job_id, gang.name, gang.charge, priority, started, "north", gang.total, hold_key=key)
+    return runner, CapacityHold(key, "north", gang.total, ((gang.roles[0][2], (node_name,)),))
 
 
 @pytest.mark.parametrize("waiting", range(1, 21))
@@ -65,19 +67,19 @@ def test_it_preempts_for_as_many_as_have_a_right_however_many_wait_and_however_o
     low = 32 if by == "priority" else 16
     leaves = [quota("a", {GPU: low}, {GPU: 32}, **policy), quota("b", {GPU: 32 - low}, {GPU: 32})]
     pairs = [borrower(f"r{i}", i, f"north-{i - 1}", "a" if by == "priority" else "b") for i in range(1, 5)]
-    runners, promises = [runner for runner, _ in pairs], tuple(promise for _, promise in pairs)
-    site = replace(cluster("north", [node(8)] * 4), promises=promises)
+    runners, holds = [runner for runner, _ in pairs], tuple(promise for _, promise in pairs)
+    site = replace(cluster("north", [node(8)] * 4), holds=holds)
     gangs = [
         mine(f"w{i:02d}", "a", workers=0, gpus=8, after_s=i, priority=5, job_id=100 + i, **_unlike(alike, i))
         for i in range(waiting)
     ]
     rules = a_quota(*leaves, charges=[runner.charge for runner in runners], total=total)
-    scheduler = Scheduler.of(under(rules, gangs, [site]))
+    scheduler = Scheduler.from_snapshot(under(rules, gangs, [site]))
     plan = scheduler.run(NOON)
     for _ in range(3):
         orders = planner.plan(scheduler, plan, lambda: runners, NOON)
-    assert len(orders.taken) == min(waiting, 4 if by == "priority" else 2)
-    assert [each.claimant.job_id for each in orders.taken] == [100 + i for i in range(len(orders.taken))]
+    assert len(orders.evictions) == min(waiting, 4 if by == "priority" else 2)
+    assert [each.preemptor.job_id for each in orders.evictions] == [100 + i for i in range(len(orders.evictions))]
 
 
 def _unlike(alike: bool, number: int) -> dict:

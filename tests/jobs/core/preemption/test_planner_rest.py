@@ -1,7 +1,7 @@
 """No-flap through the whole scheduler: in fleets made to quarrel, admission and reclaim come to rest, and then do nothing.
 
-A failing example shrinks. What kept such fleets going for ever: room was not kept for a claimant whose victim left late; a
-claimant stood behind a job that never fits; room was kept still for one that had had its place and lost it since, and so
+A failing example shrinks. What kept such fleets going for ever: room was not kept for a preemptor whose victim left late; a
+preemptor stood behind a job that never fits; room was kept still for one that had had its place and lost it since, and so
 barred the one it had lost it to.
 """
 
@@ -36,10 +36,10 @@ def test_it_makes_the_same_plan_of_the_same_fleet_in_whatever_order(rng, cycles)
     seen, runners = fleet.world(), list(fleet.running.values())
 
     def plan(world, running):
-        scheduler = Scheduler.of(world)
+        scheduler = Scheduler.from_snapshot(world)
         made = scheduler.run(NOON)
-        taken = planner.plan(scheduler, made, lambda: running, NOON).taken
-        places = [(each.gang.job_id, each.spot.cluster) for each in made.placed]
-        return places, [(each.runner.job_id, each.claimant.job_id, each.goes_to) for each in taken]
+        taken = planner.plan(scheduler, made, lambda: running, NOON).evictions
+        places = [(each.gang.job_id, each.placement.cluster) for each in made.placed]
+        return places, [(each.target.job_id, each.preemptor.job_id, each.goes_to) for each in taken]
 
     assert plan(seen, runners) == plan(fleets.backwards(seen), runners[::-1])

@@ -12,7 +12,7 @@ from tests.jobs.core.builders import NOON, cluster, gang, node, world
 
 
 def placed(plan: cycle.Plan) -> dict[str, str]:
-    return {p.gang.name.split("/")[1]: p.spot.cluster for p in plan.placed}
+    return {p.gang.name.split("/")[1]: p.placement.cluster for p in plan.placed}
 
 
 def test_it_places_the_whole_gang_on_one_cluster():
@@ -68,7 +68,7 @@ def test_it_says_that_there_is_no_cluster():
 def nodes_of(placed: cycle.Placed) -> list[str]:
     """The node of each GPU it takes."""
     asked = {name: request["nvidia.com/gpu"] for name, _, request in placed.gang.roles}
-    found = placed.spot.found.nodes()
+    found = placed.placement.assignment.nodes()
     return [node for role, names in found.items() for node in names for _ in range(asked[role])]
 
 
@@ -82,7 +82,7 @@ def test_it_never_places_more_than_a_cluster_has_and_always_gives_the_same_plan(
     clusters = [cluster(f"c{i}", [node(gpus) for gpus in nodes]) for i, nodes in enumerate(fleet)]
     plan = cycle.run(world(made, clusters), NOON)
     for i, nodes in enumerate(fleet):
-        used = sum(p.gang.total["nvidia.com/gpu"] for p in plan.placed if p.spot.cluster == f"c{i}")
+        used = sum(p.gang.total["nvidia.com/gpu"] for p in plan.placed if p.placement.cluster == f"c{i}")
         assert used <= sum(nodes)
     assert len(plan.placed) + len(plan.waits) == len(made)
     assert placed(cycle.run(world(list(reversed(made)), clusters), NOON)) == placed(plan)
@@ -95,7 +95,7 @@ def test_it_leaves_nobody_waiting_who_still_fits_after_the_plan(gangs, fleet):
     plan = cycle.run(world(made, clusters), NOON)
     for waits in plan.waits:
         for i, nodes in enumerate(fleet):
-            taken = Counter(name for p in plan.placed if p.spot.cluster == f"c{i}" for name in nodes_of(p))
+            taken = Counter(name for p in plan.placed if p.placement.cluster == f"c{i}" for name in nodes_of(p))
             gpus = waits.gang.roles[0][2]["nvidia.com/gpu"]
             left = [free - taken[f"c{i}-{n}"] for n, free in enumerate(nodes)]
             assert sum(min(free // gpus if gpus else 64, 64) for free in left) < waits.gang.pods

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.core.admission.snapshot import Closed
-from jobs.core.gang.types import Runner
+from jobs.core.gang.types import AdmittedGang
 from jobs.core.policies.propagation import PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.scheduling import cycle
@@ -91,33 +91,35 @@ def test_it_releases_a_suspended_policys_job_through_its_queue():
 def test_it_uses_the_clusters_the_queue_names():
     rules = a_quota(quota("a", attributes={"cluster-affinity": "south"}))
     plan = cycle.run(under(rules, [mine()], [cluster("north"), cluster("south", [node(4)])]), NOON)
-    spot = plan.placed[0].spot
+    spot = plan.placed[0].placement
     assert spot.cluster == "south" and spot.verdicts[1].code is Code.NOT_SELECTED
     assert "queue root/a" in spot.verdicts[1].message
 
 
-def leaver(name: str, claimant, leaf: str = "b") -> Runner:
+def leaver(name: str, preemptor, leaf: str = "b") -> AdmittedGang:
     made = mine(name, leaf)
-    return Runner(1, made.name, made.charge, 0, NOON, "north", made.total, leaves_for=claimant.job_id, goes_to="north")
+    return AdmittedGang(
+        1, made.name, made.charge, 0, NOON, "north", made.total, leaves_for=preemptor.job_id, goes_to="north"
+    )
 
 
 def test_it_keeps_what_is_freed_for_the_claimant_until_all_of_it_is():
-    claimant, thief = mine("claimant", workers=5), mine("thief", "b", priority=9)
-    leaving = leaver("victim", claimant)
+    preemptor, thief = mine("preemptor", workers=5), mine("thief", "b", priority=9)
+    leaving = leaver("victim", preemptor)
     leaves = [quota("a", {GPU: 6}, {GPU: 6}), quota("b", {GPU: 0}, {GPU: 6})]
     rules = a_quota(*leaves, charges=[leaving.charge], total={**PLENTY, GPU: 6})
-    seen = under(rules, [claimant, thief], [cluster("north", [node(3)])], [leaving])
+    seen = under(rules, [preemptor, thief], [cluster("north", [node(3)])], [leaving])
     assert placed(cycle.run(seen, NOON)) == []
-    assert placed(cycle.run(replace(seen, leaving=()), NOON)) == ["thief"]
+    assert placed(cycle.run(replace(seen, evicting=()), NOON)) == ["thief"]
 
 
 def test_it_keeps_the_freed_place_from_those_under_no_quota_too():
-    claimant, passer_by = mine("claimant", workers=5), gang("passer-by", priority=9)
-    leaving = leaver("victim", claimant)
+    preemptor, passer_by = mine("preemptor", workers=5), gang("passer-by", priority=9)
+    leaving = leaver("victim", preemptor)
     rules = a_quota(quota("a", {GPU: 6}, {GPU: 6}), quota("b"), charges=[leaving.charge], outside="Run")
-    seen = under(rules, [claimant, passer_by], [cluster("north", [node(3)])], [leaving])
+    seen = under(rules, [preemptor, passer_by], [cluster("north", [node(3)])], [leaving])
     assert placed(cycle.run(seen, NOON)) == []
-    assert placed(cycle.run(replace(seen, leaving=()), NOON)) == ["passer-by"]
+    assert placed(cycle.run(replace(seen, evicting=()), NOON)) == ["passer-by"]
 
 
 def test_it_keeps_nothing_more_for_one_that_has_had_its_place_and_lost_it_since():
@@ -128,7 +130,7 @@ def test_it_keeps_nothing_more_for_one_that_has_had_its_place_and_lost_it_since(
     seen = under(rules, [first, again], [cluster("north", [node(3)])], left=left)
     assert placed(cycle.run(seen, NOON)) == ["again"]
     lost = replace(leaver("again", mine("taker")), job_id=again.job_id, until=NOON, ordered_at=told[1], cluster="")
-    assert placed(cycle.run(replace(seen, left=(*left, lost)), NOON)) == ["first"]
+    assert placed(cycle.run(replace(seen, evicted=(*left, lost)), NOON)) == ["first"]
 
 
 shapes = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.integers(0, 2)), max_size=14)

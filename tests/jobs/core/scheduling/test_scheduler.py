@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.snapshot import Quota
-from jobs.core.gang.types import Promise
+from jobs.core.gang.types import CapacityHold
 from jobs.core.policies.propagation import PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.scheduling.scheduler import Scheduler
@@ -96,7 +96,9 @@ class Play:
             job = each.gang.job_id
             del self.waiting[job]
             key = (job, 1)
-            self.promises[job] = Promise(key, each.spot.cluster, each.gang.demand.total, each.spot.promise(key).nodes)
+            self.promises[job] = CapacityHold(
+                key, each.placement.cluster, each.gang.demand.total, each.placement.hold(key).nodes
+            )
             self.charges[job] = each.gang.charge if each.gang.asks_quota else None
         kept = {each.name: each for each in self.kept.gangs.values()}
         assert kept.keys() == {each.name for each in self.waiting.values()}
@@ -104,7 +106,7 @@ class Play:
 
 
 def where(plan) -> dict[str, tuple]:
-    return {each.gang.name: (each.spot.cluster, str(each.spot.found.nodes())) for each in plan.placed}
+    return {each.gang.name: (each.placement.cluster, str(each.placement.assignment.nodes())) for each in plan.placed}
 
 
 names, index = st.sampled_from(sorted(NODES)), st.integers(0, 9)
@@ -163,7 +165,7 @@ def test_it_tells_the_first_every_few_seconds_of_a_reason_that_comes_and_goes_an
     for i in range(1, 2001):
         kept.put(mine(f"j{i:04}", "a", 0, gpus=5, job_id=i, policy=policy))
     first = kept.run(NOON).placed[0]
-    places = list(first.spot.promises(first.gang))
+    places = list(first.placement.holds(first.gang))
 
     def turn(second: int) -> None:
         """Now the quota has room and the cluster none, now the other way round."""
@@ -203,7 +205,7 @@ def test_it_tells_many_of_other_amounts_by_and_by():
 
 def test_it_starts_whom_freed_room_fits_and_asks_nobody_else():
     scheduler = Scheduler(places=PlacementCache([cluster("north", [node(4)])]))
-    scheduler.places.hold(Promise("other", "north", {}, (({GPU: 2}, ("north-0",)),)))
+    scheduler.places.hold(CapacityHold("other", "north", {}, (({GPU: 2}, ("north-0",)),)))
     for each in (gang("huge", workers=20), gang("small")):
         scheduler.put(each)
     assert {each.reason.code for each in scheduler.run(NOON).waits} == {Code.NO_CLUSTER_FITS}

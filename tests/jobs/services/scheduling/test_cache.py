@@ -43,7 +43,7 @@ def the_pods_come(node: Node) -> None:
 def free(cache: SchedulerCache) -> int:
     places = cache.refresh(NOW).places
     node = places._nodes["north", "n1"]
-    held = sum(amounts["nvidia.com/gpu"] for p in places.promises.values() for amounts, _ in p.nodes)
+    held = sum(amounts["nvidia.com/gpu"] for p in places.holds.values() for amounts, _ in p.nodes)
     return node.allocatable["nvidia.com/gpu"] - node.requested.get("nvidia.com/gpu", 0) - held
 
 
@@ -98,9 +98,9 @@ def test_it_sees_a_job_that_ends_while_it_looks_give_back_its_charge_and_its_pla
         announce_jobs([charged], NOW)
     with after_each_look_at(table, lambda: it_ends(charged)):
         seen = cache.refresh(NOW)
-    assert seen.quota and bool(seen.quota.ledger.held.used.any()) == bool(seen.places.promises)
+    assert seen.quota and bool(seen.quota.ledger.held.used.any()) == bool(seen.places.holds)
     seen = cache.refresh(NOW)
-    assert seen.quota and not seen.quota.ledger.held.used.any() and not seen.places.promises
+    assert seen.quota and not seen.quota.ledger.held.used.any() and not seen.places.holds
 
 
 def a_waiting_job() -> Job:

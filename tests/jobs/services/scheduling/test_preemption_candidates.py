@@ -8,7 +8,7 @@ from django.db import transaction
 from fleet import journal
 from fleet.models import Cluster, Hold, Pod
 from jobs import snapshot
-from jobs.core.gang.types import Runner
+from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption.cost import Loss
 from jobs.events import announce_jobs
 from jobs.models import Job
@@ -79,7 +79,7 @@ def agree(cache: SchedulerCache) -> None:
     assert cache.preemption_costs() == {each.job_id: Loss() for each in anew}
 
 
-def sorted_(runner: Runner) -> tuple[object, list[object]]:
+def sorted_(runner: AdmittedGang) -> tuple[object, list[object]]:
     return runner.name, sorted((node, sorted(asked.items())) for node, asked in runner.pods)
 
 
