@@ -22,7 +22,7 @@ def reserved_for(settings: CycleSettings) -> object:
     scheduler.run(NOON)
     scheduler.put(replace(gang("big", job_id=2, masters=0, workers=2, gpus=4), queued_at=NOON))
     scheduler.run(LATER)
-    kept = scheduler.places.kept
+    kept = scheduler.places.reservation
     return kept and kept.gang.job_id
 
 
