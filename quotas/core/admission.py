@@ -200,7 +200,7 @@ def _first_broken(asked: Ask, limits: list[list[int]], used: list[list[int]]) ->
 
 
 def _find_block_with_kept(ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], held: Held) -> _Block | None:
-    """`_find_block` where idle siblings keep capacity back: computes `growth` in plain numbers, which are faster for one job."""
+    """`_find_block` where idle siblings keep capacity back: computes `growth` in plain numbers, faster for one job."""
     limits, claims = ledger.limits[leaf], held.claims[ledger.path_rows[leaf]].tolist()
     grows, within = dict(asked), dict.fromkeys(ledger.column.values(), False)
     for level, (low, high, kept) in enumerate(zip(limits.min, limits.max, limits.kept, strict=True)):

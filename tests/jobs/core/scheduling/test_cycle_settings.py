@@ -47,7 +47,7 @@ def chosen(weights: Weights, stated: tuple[tuple[str, float], ...] = ()) -> str:
     scheduler = Scheduler(places=PlacementCache(sites, weights))
     scheduler.put(gang("one", job_id=1, masters=0, workers=1, gpus=4, policy=PolicySpec(score_weights=stated)))
     [placed] = scheduler.run(NOON).placed
-    return placed.spot.cluster
+    return placed.placement.cluster
 
 
 def test_the_weights_that_are_set_decide_where_a_policy_states_none():
