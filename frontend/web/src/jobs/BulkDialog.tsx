@@ -62,7 +62,7 @@ function BulkResult({ result, applied }: { result: BulkDone; applied: boolean })
   return (
     <>
       <Text size="sm" role="status">
-        {t(applied ? 'jobs.bulk.applied' : 'jobs.bulk.would', numbers)}
+        {t(applied ? 'jobs.bulk.did' : 'jobs.bulk.would', numbers)}
       </Text>
       {refused.length > 0 && (
         <ul className={classes['refused']} aria-label={t('jobs.bulk.refused')}>
