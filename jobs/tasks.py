@@ -11,6 +11,9 @@ from jobs.services.follow import sweep as sweeping
 from jobs.services.scheduling import loop
 
 
+_sweeper = sweeping.Sweeper()
+
+
 @shared_task(name="jobs.schedule", time_limit=3600)
 def schedule() -> None:
     loop.run(timezone.now)
@@ -34,7 +37,7 @@ def reclaim(job_uid: str) -> None:
 
 @shared_task(name="jobs.sweep")
 def sweep() -> None:
-    sweeping.run(timezone.now())
+    _sweeper.run(timezone.now())
 
 
 @shared_task(name="jobs.cluster_changed")

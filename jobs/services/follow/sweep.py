@@ -1,14 +1,17 @@
 """The periodic pass that makes true what events make fast: it finds the work whose hint was lost.
 
-Calls the same services as the events do, so finding something twice does nothing.
+Calls the same services as the events do, so finding something twice does nothing. `Sweeper` leaves a pass out when the one before
+found that nothing can become due by the clock alone, and the journal has not grown since.
 """
 
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
-from fleet import events
+from fleet import events, journal
+from fleet.models import Cluster
 from jobs import snapshot
 from jobs.models import DeletedJob, Job, Work
 from jobs.services.follow import expiry, health
@@ -29,6 +32,45 @@ def run(now: datetime) -> None:
     loop.advance_evictions(now)
     if snapshot.waiting_jobs().exists():
         cycle_requests.request()
+
+
+class Sweeper:
+    """The passes of one process."""
+
+    longest_pause = timedelta(seconds=30)
+    """A pass is made this often whatever the journal says: what was changed without a line in it is found then."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        """Of the journal, when the last pass was made after which nothing was left to the clock."""
+        self._swept_at = datetime.min
+
+    def run(self, now: datetime) -> bool:
+        """Makes a pass unless it would find nothing; whether it was made."""
+        # The version before what is settled: a writer that begins in between gets a later one, and is not overlooked.
+        version = journal.tip()
+        if version == self._version and timedelta() <= now - self._swept_at < self.longest_pause:
+            return False
+        is_settled = journal.settled() >= version
+        self._version = -1
+        run(now)
+        if is_settled and journal.tip() == version and not _waits_for_the_clock():
+            self._version, self._swept_at = version, now
+        return True
+
+
+def _waits_for_the_clock() -> bool:
+    """Whether anything may have to be done later although no row changes until then. Rather too often than too seldom."""
+    live, finished = Job.objects.exclude(state__in=Job.FINISHED), Job.objects.filter(state__in=Job.FINISHED)
+    calm = Q(state=Job.State.RUNNING, shares=[], unhealthy_since=None, cluster__isnull=False)
+    return (
+        snapshot.waiting_jobs().exists()
+        or works.actionable().exists()
+        or Cluster.objects.exclude(taints=[]).exists()
+        or Job.objects.filter(deleting_at__isnull=False).exists()
+        or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()
+        or live.exclude(calm).exists()
+    )
 
 
 def _push_due(now: datetime) -> None:

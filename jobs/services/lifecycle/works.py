@@ -26,12 +26,17 @@ IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, St
 """States in which the member may hold a copy."""
 
 
+def actionable() -> QuerySet[Work]:
+    """Works of which something is to be done in their member, now or later."""
+    return Work.objects.filter(state__in=ACTIONABLE)
+
+
 def due(now: datetime) -> QuerySet[Work]:
     """Works that are due and that no live worker has claimed. A time beyond any wait is a clock that jumped back."""
     claim_ends = timedelta(seconds=settings.CONVOY_DISPATCH.claim_s)
     free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
     ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=settings.CONVOY_DISPATCH.longest_retry_s))
-    return Work.objects.filter(free, ripe, state__in=ACTIONABLE)
+    return actionable().filter(free, ripe)
 
 
 @transaction.atomic

@@ -1,0 +1,122 @@
+"""A pass that would find nothing is left out; whatever changes or waits for the clock is found by the next one as before."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from fleet import journal
+from fleet.kube.resources import PYTORCH_JOBS
+from fleet.models import Cluster
+from jobs.models import Job, Work
+from jobs.services.follow.sweep import Sweeper
+from jobs.services.lifecycle import cycle_requests
+from tests.support import books
+from tests.support.passive import passive_member
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = timezone.now()
+TICK = timedelta(seconds=2)
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A job that runs in a member, as its member has reported."""
+    with passive_member(tmp_path) as member:
+        books.apply(pytorch_job("llama"))
+        books.cycle()
+        member.work(PYTORCH_JOBS)
+        path = PYTORCH_JOBS.path("default", "llama")
+        member.client.merge_patch(f"{path}/status", {"status": {"conditions": [{"type": "Running", "status": "True"}]}})
+        member.report(PYTORCH_JOBS)
+        assert books.job("llama").state == Job.State.RUNNING
+        yield member
+
+
+@pytest.fixture
+def quiet(running):
+    """A sweeper that has found nothing to do."""
+    sweeper = Sweeper()
+    assert sweeper.run(NOW)
+    assert not sweeper.run(NOW + TICK)
+    return sweeper
+
+
+def test_a_pass_that_would_find_nothing_asks_for_the_version_of_the_journal_only(quiet):
+    with CaptureQueriesContext(connection) as captured:
+        assert not quiet.run(NOW + TICK)
+    assert len(captured) == 1
+
+
+def test_an_empty_fleet_is_left_alone_too():
+    sweeper = Sweeper()
+    assert sweeper.run(NOW) and not sweeper.run(NOW + TICK)
+
+
+def test_the_next_pass_finds_a_change_whose_hint_was_lost(quiet):
+    books.apply(pytorch_job("mistral"))
+    before = cycle_requests.requests()
+    assert quiet.run(NOW + TICK)
+    assert cycle_requests.requests() == before + 1
+
+
+def test_a_change_without_a_line_in_the_journal_is_found_within_half_a_minute(quiet):
+    version = journal.tip()
+    Work.objects.update(state=Work.State.WITHDRAWING, due_at=NOW)
+    assert journal.tip() == version
+    assert not quiet.run(NOW + Sweeper.longest_pause - TICK)
+    assert quiet.run(NOW + Sweeper.longest_pause)
+
+
+def test_a_pass_is_made_again_when_the_clock_was_set_back(quiet):
+    assert quiet.run(NOW - timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": Job.State.QUEUED},
+        {"state": Job.State.DISPATCHED},
+        {"state": Job.State.SUSPENDED},
+        {"state": Job.State.RECLAIMING},
+        {"state": Job.State.BACKOFF},
+        {"state": Job.State.SUCCEEDED, "ttl_s": 3600},
+        {"state": Job.State.FAILED, "charge": {"cpu": "1"}},
+        {"unhealthy_since": NOW},
+        {"deleting_at": NOW},
+        {"cluster": None},
+        {"shares": [{"cluster": "north", "attempt": 1, "replicas": 1, "state": "Running"}]},
+    ],
+    ids=str,
+)
+def test_what_may_become_due_by_the_clock_is_looked_at_by_every_pass(running, change, monkeypatch):
+    monkeypatch.setattr("jobs.services.follow.sweep.run", lambda now: None)  # what it does is tested elsewhere
+    Job.objects.update(**change)
+    sweeper = Sweeper()
+    assert all(sweeper.run(NOW + number * TICK) for number in range(3))
+
+
+@pytest.mark.parametrize("state", [Work.State.PENDING, Work.State.SENDING, Work.State.SUSPENDING, Work.State.WITHDRAWING])
+def test_a_work_that_waits_for_its_next_try_is_looked_at_by_every_pass(running, state, monkeypatch):
+    monkeypatch.setattr("jobs.services.follow.sweep.run", lambda now: None)
+    Work.objects.update(state=state, due_at=NOW + timedelta(hours=1))
+    sweeper = Sweeper()
+    assert all(sweeper.run(NOW + number * TICK) for number in range(3))
+
+
+def test_a_cluster_that_jobs_may_have_to_leave_is_looked_at_by_every_pass(running):
+    Cluster.objects.update(taints=[{"key": "lost", "effect": "NoExecute", "timeAdded": NOW.isoformat()}])
+    sweeper = Sweeper()
+    assert all(sweeper.run(NOW + number * TICK) for number in range(3))
+
+
+def test_a_pass_that_changed_something_is_followed_by_another(running):
+    sweeper, version = Sweeper(), journal.tip()
+    Job.objects.update(deleting_at=NOW)
+    Work.objects.update(state=Work.State.GONE)
+    assert sweeper.run(NOW) and journal.tip() > version and not Job.objects.exists()
+    assert sweeper.run(NOW + TICK)
+    assert not sweeper.run(NOW + 2 * TICK)
