@@ -10,7 +10,6 @@ from jobs.services.follow import health
 from jobs.services.follow import sweep as sweeping
 from jobs.services.scheduling import loop
 
-
 _sweeper = sweeping.Sweeper()
 
 

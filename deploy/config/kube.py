@@ -13,9 +13,10 @@ django.setup()
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
-from uvicorn import Config, Server  # noqa: E402
+from uvicorn import Config  # noqa: E402
 
 from deploy.config.http import Protocol, behind  # noqa: E402
+from deploy.config.serving import Server  # noqa: E402
 from fleet import gc_tuning  # noqa: E402
 from fleet.kubeapi import pki  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402

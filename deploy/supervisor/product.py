@@ -122,7 +122,9 @@ def _loops(plan: Plan) -> dict[str, tuple[str, ...]]:
     return {
         "worker": (
             *celery,
-            *("worker", "--pool=threads", "--concurrency=8", "--without-gossip", "--without-mingle", "--loglevel=INFO"),
+            *("worker", "--pool=threads", "--concurrency=8", "--loglevel=INFO"),
+            # Workers do not know each other: nobody listens to their events.
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         ),
         "beat": (*celery, *beat, "--scheduler", "deploy.config.celery_heartbeat:Scheduler"),
         "watcher": _manage("watch_members"),
@@ -146,11 +148,7 @@ def _beating(plan: Plan, name: str, argv: tuple[str, ...], after: tuple[str, ...
 
 
 def web_command(port: int) -> tuple[str, ...]:
-    return _python(
-        *("-m", "uvicorn", "deploy.config.asgi:application", "--host", "127.0.0.1", "--port", str(port)),
-        *("--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "5"),
-        *("--http", "deploy.config.http:Protocol", "--no-proxy-headers"),
-    )
+    return _python("-m", "deploy.config.web", "--port", str(port))
 
 
 def _kube(port: int) -> tuple[str, ...]:

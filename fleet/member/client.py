@@ -33,6 +33,16 @@ from fleet.member.passing import Passing
 Object = dict[str, Any]
 Params = dict[str, str]
 
+_KEEPALIVE: tuple[tuple[int, int, int], ...] = (
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+)
+"""A peer that is gone without a word is noticed within 30 s, also by a watch that has nothing to say for long."""
 PAGE = 500
 """Objects asked for in one page of a list: bounds the memory of one answer."""
 
@@ -300,7 +310,7 @@ class _PublicConnection(_GuardedConnection):
 class _GuardedPool(HTTPSConnectionPool):
     def __init__(self, host: str, port: int | None = None, *, private_ok: bool, **kw: Any) -> None:
         self.ConnectionCls = _GuardedConnection if private_ok else _PublicConnection
-        super().__init__(host, port, **kw)
+        super().__init__(host, port, **kw, socket_options=_KEEPALIVE)
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -61,8 +61,9 @@ _HOPELESS_S = 15.0
 class Reflector(threading.Thread):
     """Delivers through ``deliver``, which may block to slow it down; ends soon after ``stop`` is set and the client closed."""
 
-    watch_s = 30
-    """Length of one watch. A connection that died silently is noticed after this and the client's timeout."""
+    watch_s = 120
+    """Length of one watch. One that is silent although its connection lives is noticed after this and the client's timeout;
+    a dead connection is noticed by the client's keep-alive."""
     relist_s = 600.0
 
     def __init__(

@@ -13,7 +13,8 @@ from simulator.apiserver.faults import Faults
 from simulator.apiserver.lists import Wanted
 from simulator.apiserver.store import Change, Kind, Object, Store
 
-_BOOKMARK_S = 10.0
+_BOOKMARK_S = 60.0
+"""About as often as a real API server."""
 _BACKLOG = 20_000
 """Changes a slow reader may be behind before its watch is ended."""
 

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 Listener = Callable[[str, Object], None]
 """Called with ADDED, MODIFIED or DELETED and the object; must be quick, and must not change the object."""
 
-WATCH_S = 60
+WATCH_S = 300
 GRAVES = 10_000
 """Deleted uids remembered: more than can be deleted while one answer is on its way."""
 

@@ -1,10 +1,10 @@
 """The periodic pass that makes true what events make fast: it finds the work whose hint was lost.
 
-Calls the same services as the events do, so finding something twice does nothing. `Sweeper` leaves a pass out when the one before
-found that nothing can become due by the clock alone, and the journal has not grown since.
+Calls the same services as the events do, so finding something twice does nothing. `Sweeper` leaves a pass out when the one
+before found that nothing can become due by the clock alone, and the journal has not grown since.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -43,7 +43,7 @@ class Sweeper:
     def __init__(self) -> None:
         self._version = -1
         """Of the journal, when the last pass was made after which nothing was left to the clock."""
-        self._swept_at = datetime.min
+        self._swept_at = datetime.min.replace(tzinfo=UTC)
 
     def run(self, now: datetime) -> bool:
         """Makes a pass unless it would find nothing; whether it was made."""

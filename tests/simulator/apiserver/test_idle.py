@@ -19,7 +19,7 @@ from tests.contract.target import config_map
 from tests.support.virtual_loop import wakeups
 
 MAPS = CONFIG_MAPS.path("default")
-BOOKMARKS_A_MINUTE = 6
+BOOKMARKS_A_MINUTE = 1
 
 
 @pytest.fixture

@@ -99,7 +99,9 @@ def test_what_may_become_due_by_the_clock_is_looked_at_by_every_pass(running, ch
     assert all(sweeper.run(NOW + number * TICK) for number in range(3))
 
 
-@pytest.mark.parametrize("state", [Work.State.PENDING, Work.State.SENDING, Work.State.SUSPENDING, Work.State.WITHDRAWING])
+@pytest.mark.parametrize(
+    "state", [Work.State.PENDING, Work.State.SENDING, Work.State.SUSPENDING, Work.State.WITHDRAWING]
+)
 def test_a_work_that_waits_for_its_next_try_is_looked_at_by_every_pass(running, state, monkeypatch):
     monkeypatch.setattr("jobs.services.follow.sweep.run", lambda now: None)
     Work.objects.update(state=state, due_at=NOW + timedelta(hours=1))

@@ -1,0 +1,32 @@
+"""The web process by itself: ``python -m deploy.config.web --port N``. Other servers are given the application in `asgi`."""
+
+import argparse
+import sys
+
+from uvicorn import Config
+
+from deploy.config.serving import Server
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="deploy.config.web")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    given = parser.parse_args()
+    config = Config(
+        "deploy.config.asgi:application",
+        host=given.host,
+        port=given.port,
+        lifespan="off",
+        access_log=False,
+        timeout_graceful_shutdown=5,
+        http="deploy.config.http:Protocol",
+        proxy_headers=False,
+    )
+    server = Server(config)
+    server.run()
+    return 0 if server.started else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
