@@ -18,7 +18,7 @@ class State(ServerState):
     _headers: list[tuple[bytes, bytes]]
 
     @property
-    def default_headers(self) -> list[tuple[bytes, bytes]]:  # type: ignore[override]  # an attribute of uvicorn's
+    def default_headers(self) -> list[tuple[bytes, bytes]]:
         second = int(time.time())
         if second != self._second:
             self._second, self._headers = second, [(b"date", formatdate(second, usegmt=True).encode())]
@@ -39,7 +39,7 @@ class Server(uvicorn.Server):
         self._ending = asyncio.Event()
 
     @property
-    def should_exit(self) -> bool:  # type: ignore[override]  # an attribute of uvicorn's
+    def should_exit(self) -> bool:
         return self._ends
 
     @should_exit.setter
