@@ -1,11 +1,10 @@
 """Takes the pictures of the docs from a running product: every page, light and dark, into ``docs/images``.
 
-``python3 manage.py up --detach``, then ``.venv/bin/python -m tests.console.pictures`` with its home in ``CONVOY_HOME``. Submits
-a few jobs of its own first, so that there is something to see. Look at each picture before it is committed.
+``python3 manage.py up --detach``, then, when the demo's teams have been at work for some minutes,
+``.venv/bin/python -m tests.console.pictures`` with its home in ``CONVOY_HOME``. Look at each picture before it is committed.
 """
 
 import argparse
-import json
 import os
 import shutil
 from contextlib import suppress
@@ -17,39 +16,14 @@ from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 from deploy.bootstrap.home import ROOT
 
 IMAGES = ROOT / "docs" / "images"
-JOB = """
-apiVersion: kubeflow.org/v1
-kind: PyTorchJob
-metadata: {{name: {name}}}
-spec:
-  pytorchReplicaSpecs:
-    Master: &role
-      replicas: 1
-      template:
-        metadata: {{annotations: {{convoy.dev/duration: 10h}}}}
-        spec:
-          containers:
-            - {{name: pytorch, image: example.com/train, resources: {{limits: {{nvidia.com/gpu: {gpus}}}}}}}
-    Worker: {{<<: *role, replicas: {workers}}}
-"""
-JOBS = (
-    JOB.format(name="llama-pretrain", workers=3, gpus=4),
-    JOB.format(name="resnet-sweep", workers=1, gpus=1),
-    JOB.format(name="giant", workers=63, gpus=8),
-)
-GPU, COUNT = "nvidia.com/gpu", "kube-queue/max-jobs"
-QUOTAS = {
-    "root": {"min": {GPU: "60"}, "max": {GPU: "60"}},
-    "root/child-1": {"min": {GPU: "16"}, "max": {GPU: "40"}},
-    "root/child-2": {"min": {GPU: "16"}, "max": {GPU: "48", COUNT: "10"}},
-}
+GPU = "nvidia.com/gpu"
+DRAFT = {"root/finetune": ("min", "14"), "root/speech": ("max", "24"), "root/vision": ("min", "8")}
+"""What the picture of the quota editor changes; nothing of it is saved."""
 SIZE = {"width": 1360, "height": 860}
 
 
 def pages(shown: Page) -> dict[str, str]:
     """Name → address."""
-    jobs = {each["name"]: each["id"] for each in shown.request.get("/api/v1/jobs/?page_size=100").json()["results"]}
-    clusters = shown.request.get("/api/v1/clusters/").json()["results"]
     plain = (
         "fleet",
         "jobs",
@@ -63,25 +37,36 @@ def pages(shown: Page) -> dict[str, str]:
         "access",
         "system",
     )
+    clusters = shown.request.get("/api/v1/clusters/").json()["results"]
     return {
         **{name: f"/{name}" for name in plain},
         "cluster": f"/fleet/{clusters[0]['name']}",
-        "job": f"/jobs/{jobs['llama-pretrain']}",
-        "waiting": f"/jobs/{jobs['giant']}",
+        "job": f"/jobs/{largest(shown, 'Running')}",
+        "waiting": f"/jobs/{largest(shown, 'Queued')}",
     }
 
 
-def prepare(shown: Page) -> None:
-    """Quotas of the fleet's size, and jobs below them."""
-    tree = shown.request.get("/api/v1/quota/tree/").json()
-    edits = [{"op": "edit", "path": path, "set": bounds} for path, bounds in QUOTAS.items()]
-    changes = {"generation": tree["generation"], "changes": edits, "comment": "as large as the fleet"}
-    for method, path, sent in (("PATCH", "quota/tree/", json.dumps(changes)), ("POST", "apply/", "\n---\n".join(JOBS))):
-        token = next(each["value"] for each in shown.context.cookies() if each["name"] == "csrftoken")
-        kind = "json" if method == "PATCH" else "yaml"
-        headers = {"Content-Type": f"application/{kind}", "X-CSRFToken": token, "Referer": shown.url}
-        answer = shown.request.fetch(f"/api/v1/{path}", method=method, data=sent, headers=headers)
-        assert answer.ok, answer.text()
+def largest(shown: Page, state: str) -> str:
+    """The id of the largest job in this state; waits until the demo has one."""
+    while True:
+        listed = shown.request.get(f"/api/v1/jobs/?state={state}&ordering=-gpus&page_size=1").json()["results"]
+        if listed:
+            return str(listed[0]["id"])
+        shown.wait_for_timeout(1_000)
+
+
+def take_draft(shown: Page) -> None:
+    """The quota editor with a draft in it, and what that would do."""
+    shown.goto("/quotas")
+    for path, (bound, value) in DRAFT.items():
+        box = shown.locator(f'[role=row][data-path="{path}"]').get_by_role(
+            "textbox", name=f"{bound} {GPU} of {path}", exact=True
+        )
+        box.fill(value)
+        box.press("Tab")
+    shown.get_by_role("region", name="What it would do now").wait_for()
+    shown.wait_for_load_state("networkidle")
+    shown.screenshot(path=IMAGES / "quotas.png", animations="disabled")
 
 
 def opened(browser: Browser, url: str, password: str, scheme: Any) -> Page:
@@ -119,9 +104,9 @@ def main() -> None:
     ):
         for scheme in ("light", "dark"):
             shown = opened(browser, given.url, password, scheme)
-            if scheme == "light":
-                prepare(shown)
             take(shown, scheme, given.only)
+            if scheme == "light" and "quotas" in (given.only or ["quotas"]):
+                take_draft(shown)
 
 
 if __name__ == "__main__":
