@@ -6,14 +6,14 @@ concern a job at all is for `jobs.core.explain.remedies` to say.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from jobs.core import reasons
 from jobs.core.explain.remedies import PLACEMENT, Change, JobRef, Kind
 from jobs.core.gang.requirements import ANY_NAME, NODE_NAME, Demand, NodeClass
-from jobs.core.gang.types import Gang
+from jobs.core.gang.types import Gang, Promise
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.explaining import Cause, Look, explain
 from jobs.core.placement.types import Member, NodeFacts
@@ -97,6 +97,25 @@ def _most(engine: Engine, cluster: str, resource: str, *, one: bool) -> int:
     return max(sizes) if one else sum(sizes)
 
 
+def fits_without(
+    engine: Engine,
+    gang: Gang,
+    demand: Demand,
+    now: datetime,
+    ended: Mapping[str, Sequence[Occupant]],
+    promises: Sequence[Promise],
+) -> bool:
+    """Whether some cluster holds the gang once these jobs, by cluster, have ended and nothing is held for them any more."""
+    trial = _Trial(engine, gang, demand, now)
+    for promise in promises:
+        engine.release(promise.key)
+    try:
+        return any(trial.fits_after(cluster, some) for cluster, some in ended.items())
+    finally:
+        for promise in promises:
+            engine.hold(promise)
+
+
 def ending(names: Sequence[str], count: int, hidden: int = 0) -> str:
     """``wait until a/b ends``; of more than have to end, ``wait until 1 of these ends: a/b, c/d and 2 of other teams``."""
     others = f"{hidden} of other teams" if hidden else ""
@@ -165,7 +184,7 @@ class _Trial:
         """One job's end if one suffices, the one that frees least; else as many as it takes, the small ones first."""
         ordered = sorted(running, key=lambda each: (self._weight(each), each.name))[:_TRIED]
         for some in (*([each] for each in ordered), *(ordered[:n] for n in range(2, len(ordered) + 1))):
-            if self._fits_after(cluster, some):
+            if self.fits_after(cluster, some):
                 text = ending([each.name for each in some], len(some)) + f" on {cluster}"
                 jobs = tuple(each.ref for each in some)
                 return Change(Kind.WAIT_FOR_JOBS, text, cluster, jobs=jobs, count=len(some))
@@ -232,7 +251,7 @@ class _Trial:
             for node in nodes:
                 self.engine.drop_node(cluster, node.name)
 
-    def _fits_after(self, cluster: str, ended: Sequence[Occupant]) -> bool:
+    def fits_after(self, cluster: str, ended: Sequence[Occupant]) -> bool:
         before: dict[str, NodeFacts] = {}
         freed: dict[str, dict[str, int]] = {}
         for each in ended:

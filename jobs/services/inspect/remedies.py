@@ -10,6 +10,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from django.db.models import Q
+
+from fleet.models import Hold
 from jobs import snapshot
 from jobs.core import reasons
 from jobs.core.admission.snapshot import Quota
@@ -82,7 +85,50 @@ def of(standing: Standing) -> list[Change]:
     kinds = REMEDIES[code_of(standing.job)]
     if kinds == PLACEMENT:
         return _placement(standing)
-    return [change for kind in kinds for change in BUILDERS[kind](standing)]
+    found = [change for kind in kinds for change in BUILDERS[kind](standing)]
+    return _with_room(standing, found) if kinds in _QUOTA else found
+
+
+_QUOTA = (REMEDIES[Code.QUOTA_EXCEEDED], REMEDIES[Code.MAX_JOBS_REACHED])
+
+
+def _with_room(standing: Standing, found: Sequence[Change]) -> list[Change]:
+    """Advice about the quota, joined by what makes room on a cluster where the quota alone would not let the job start."""
+    if standing.gang.division is not None or any(look.code is Code.FITS for look in standing.looks):
+        return list(found)
+    rooms = _placement(standing)
+    joined = [each for change in found for each in _joined(standing, change, rooms)]
+    return list({change.message: change for change in joined}.values())
+
+
+def _joined(standing: Standing, change: Change, rooms: Sequence[Change]) -> list[Change]:
+    if not rooms or (len(change.jobs) == change.count and _fits_without(standing, change.jobs)):
+        return [change]
+    if change.kind is Kind.WAIT_FOR_JOBS:
+        both = next(
+            (room for room in rooms if room.jobs and _given_back(standing, room.jobs) >= _short(standing)), None
+        )
+        if both is not None:
+            return [both]
+    return remedies.all_of([change, rooms[0]])
+
+
+def _fits_without(standing: Standing, jobs: Iterable[JobRef]) -> bool:
+    uids = {job.uid for job in jobs}
+    holds = Hold.objects.filter(job_uid__in=uids, released_at__isnull=True).select_related("cluster")
+    promises = [snapshot.promise_of(hold, hold.cluster.name) for hold in holds]
+    places = {promise.cluster for promise in promises}
+    places |= set(Job.objects.filter(uid__in=uids, cluster__isnull=False).values_list("cluster__name", flat=True))
+    ended = {name: [each for each in standing.occupants(name) if each.uid in uids] for name in sorted(places)}
+    return changes.fits_without(standing.engine, standing.gang, standing.demand, standing.now, ended, promises)
+
+
+def _given_back(standing: Standing, jobs: Iterable[JobRef]) -> int:
+    """How much of what is short the jobs give back to the node that said no."""
+    path, resource = standing.facts["path"], standing.facts["resource"]
+    below = Q(leaf=path) | Q(leaf__startswith=f"{path}/")
+    rows = snapshot.charged_jobs().filter(below, uid__in=[job.uid for job in jobs]).values_list("charge", flat=True)
+    return sum((charge or {}).get(resource, 0) for charge in rows)
 
 
 def of_placed(job: Job) -> list[Change]:

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.models import Cluster, Grant
+from fleet.models import Cluster, Grant, Hold
 from jobs.models import Job
 from jobs.services.submission import actions, manifests, submit
 from quotas.models import Queue
@@ -101,6 +101,58 @@ def test_it_names_who_borrows_and_no_limit_above_the_fleet(as_admin):
     hidden = explained(client_of(person("vic", (Grant.Role.VIEWER, "default"))), job)
     assert "borrower" not in str(hidden)
     assert hidden["changes"][1]["held_by"] == [{"id": "", "name": "", "amounts": {GPU: 7}, "allowed": False}]
+
+
+def seen_on(cluster: str, name: str) -> None:
+    """The job's pod stands on the cluster's node, and nothing is held for it any more."""
+    job, row = books.job(name), Cluster.objects.get(name=cluster)
+    Hold.objects.filter(job_uid=job.uid).delete()
+    pod = {
+        "name": f"{name}-0",
+        "namespace": job.namespace,
+        "phase": "Running",
+        "role": "master",
+        "node": "node",
+        "created_at": timezone.now(),
+    }
+    row.pods.create(uid=str(job.uid), job_uid=job.uid, attempt=1, **pod)
+    row.nodes.update(requested=job.roles[0]["request"])
+    Job.objects.filter(pk=job.pk).update(state=Job.State.RUNNING)
+
+
+def two_of_other_sizes(large: int, *children: dict) -> None:
+    """``large`` on north and ``small`` on south, which is too small for the job that waits."""
+    a_cluster("north", gpus=8)
+    a_cluster("south", gpus=3)
+    a_tree(11, *children)
+    of_vision(pytorch_job("large", workers=0, gpus=large))
+    waiting("small", gpus=2)
+    assert [books.job(name).cluster.name for name in ("large", "small")] == ["north", "south"]
+
+
+def test_it_names_the_job_whose_end_frees_the_quota_and_a_cluster(as_admin):
+    two_of_other_sizes(6, team("a", 0, 11, namespaces=["default"]), team("b", 0, 11, namespaces=["vision"]))
+    seen_on("north", "large"), seen_on("south", "small")
+    job = waiting("big", gpus=4)
+    assert (job.reason["code"], job.reason["quota"]["path"]) == ("QuotaExceeded", "root")
+    found = [change for change in told(as_admin, job) if change["kind"] == "WaitForJobs"]
+    assert [change["jobs"] for change in found] == [["vision/large"]], "the end of small would free quota and no room"
+
+
+def test_it_joins_the_end_that_frees_the_quota_and_the_one_that_frees_a_cluster(as_admin):
+    two_of_other_sizes(5, team("a", 0, 5, namespaces=["default"]), team("b", 0, 11, namespaces=["vision"]))
+    seen_on("north", "large"), seen_on("south", "small")
+    job = waiting("big", gpus=4)
+    assert (job.reason["code"], job.reason["quota"]["path"]) == ("QuotaExceeded", "root/a")
+    both, raised = told(as_admin, job)
+    assert [(step["kind"], step["jobs"]) for step in both["steps"]] == [
+        ("WaitForJobs", ["default/small"]),
+        ("WaitForJobs", ["vision/large"]),
+    ]
+    assert [(step["kind"], step["jobs"]) for step in raised["steps"]] == [
+        ("RaiseQuota", []),
+        ("WaitForJobs", ["vision/large"]),
+    ]
 
 
 def test_it_ends_as_few_jobs_as_suffice_where_they_hold_unlike_amounts(as_admin):
