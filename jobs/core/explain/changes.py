@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from jobs.core import reasons
 from jobs.core.explain.remedies import PLACEMENT, Change, JobRef, Kind
 from jobs.core.gang.requirements import ANY_NAME, NODE_NAME, Demand, NodeClass
-from jobs.core.gang.types import Gang, Promise
+from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.explaining import Cause, Look, explain
 from jobs.core.placement.types import Member, NodeFacts
@@ -103,17 +103,17 @@ def fits_without(
     demand: Demand,
     now: datetime,
     ended: Mapping[str, Sequence[Occupant]],
-    promises: Sequence[Promise],
+    holds: Sequence[CapacityHold],
 ) -> bool:
     """Whether some cluster holds the gang once these jobs, by cluster, have ended and nothing is held for them any more."""
     trial = _Trial(engine, gang, demand, now)
-    for promise in promises:
-        engine.release(promise.key)
+    for hold in holds:
+        engine.release(hold.key)
     try:
         return any(trial.fits_after(cluster, some) for cluster, some in ended.items())
     finally:
-        for promise in promises:
-            engine.hold(promise)
+        for hold in holds:
+            engine.hold(hold)
 
 
 def ending(names: Sequence[str], count: int, hidden: int = 0) -> str:

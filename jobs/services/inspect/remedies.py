@@ -115,12 +115,12 @@ def _joined(standing: Standing, change: Change, rooms: Sequence[Change]) -> list
 
 def _fits_without(standing: Standing, jobs: Iterable[JobRef]) -> bool:
     uids = {job.uid for job in jobs}
-    holds = Hold.objects.filter(job_uid__in=uids, released_at__isnull=True).select_related("cluster")
-    promises = [snapshot.promise_of(hold, hold.cluster.name) for hold in holds]
-    places = {promise.cluster for promise in promises}
+    rows = Hold.objects.filter(job_uid__in=uids, released_at__isnull=True).select_related("cluster")
+    holds = [snapshot.capacity_hold_of(hold, hold.cluster.name) for hold in rows]
+    places = {hold.cluster for hold in holds}
     places |= set(Job.objects.filter(uid__in=uids, cluster__isnull=False).values_list("cluster__name", flat=True))
     ended = {name: [each for each in standing.occupants(name) if each.uid in uids] for name in sorted(places)}
-    return changes.fits_without(standing.engine, standing.gang, standing.demand, standing.now, ended, promises)
+    return changes.fits_without(standing.engine, standing.gang, standing.demand, standing.now, ended, holds)
 
 
 def _given_back(standing: Standing, jobs: Iterable[JobRef]) -> int:
