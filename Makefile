@@ -1,4 +1,4 @@
-.PHONY: up test lint lint-console docs check check-full bench fuzz generate help
+.PHONY: up test test-postgres lint lint-console docs check check-full bench fuzz generate help
 VENV := .venv/bin
 
 help: ## this list
@@ -9,6 +9,9 @@ up: ## set everything up and run it, with a demo job
 
 test: ## the tests
 	python3 manage.py test
+
+test-postgres: ## those of what writes rows beside other writers, on PostgreSQL and Valkey
+	python3 manage.py test --postgres
 
 lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations, generated files
 	$(VENV)/ruff format --check --no-cache .
@@ -31,11 +34,12 @@ docs: $(VENV)/lint-imports ## the documentation as a site, in .convoy/site; fail
 	UV_PROJECT_ENVIRONMENT=.venv $(VENV)/uv sync --locked --inexact --quiet --group docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict
 
-check: lint test ## lint and all tests
+check: lint test test-postgres ## lint and all tests, on SQLite and on PostgreSQL
 
 check-full: ## lint and all tests, the laws with all their random examples
 	CONVOY_HYPOTHESIS=full $(MAKE) --no-print-directory lint
 	CONVOY_HYPOTHESIS=full $(VENV)/python manage.py test --hold-durations
+	$(VENV)/python manage.py test --postgres
 
 bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
 	$(VENV)/python manage.py test tests/scale -m bench -s -n 0

@@ -1,4 +1,7 @@
-"""``test``: the tests, on all processors, with whatever arguments pytest knows; the console first, for a browser tests it."""
+"""``test``: the tests, on all processors, with whatever arguments pytest knows; the console first, for a browser tests it.
+
+With ``--postgres`` they run on PostgreSQL and Valkey instead of SQLite and files (`tests.support.servers`).
+"""
 
 import os
 import sys
@@ -9,6 +12,7 @@ from deploy.bootstrap.environment import Environment
 from deploy.bootstrap.home import ROOT, Home
 from deploy.bootstrap.progress import Steps
 
+SERVERS = "--postgres"
 ORDER = ("-p", "tests.support.durations", "--dist", "loadfile", "--no-loadscope-reorder")
 """A file stays on one process, which starts what its tests share once; the longest files first."""
 
@@ -18,8 +22,10 @@ def command(argv: list[str], home: Home, steps: Steps) -> int:
     if not argv:
         Console(ROOT, Environment(ROOT, steps), steps).ensure()
     env = {name: value for name, value in os.environ.items() if name not in ("CONVOY_HOME", "REDIS_URL")}
+    runner = "tests.support.servers" if SERVERS in argv else "pytest"
+    argv = [part for part in argv if part != SERVERS]
     spread = [] if any(part.startswith("-n") for part in argv) else ["-n", str(processes()), *ORDER]
-    return reaping.run([sys.executable, "-m", "pytest", *spread, *argv], cwd=ROOT, env=env)
+    return reaping.run([sys.executable, "-m", runner, *spread, *argv], cwd=ROOT, env=env)
 
 
 def processes() -> int:

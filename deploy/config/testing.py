@@ -1,6 +1,7 @@
 """The product's settings on a home of its own that is thrown away, for the tests; each test process has one.
 
-``DATABASE_URL`` and ``REDIS_URL`` still choose the parts, so the same tests run on PostgreSQL and Redis.
+``DATABASE_URL`` and ``REDIS_URL`` still choose the parts, so the same tests run on PostgreSQL and Valkey; of a broker without
+a database's number each test process gets a number of its own, and of ``CONVOY_TEST_TEMPLATE``, a migrated database, a copy.
 """
 
 import atexit
@@ -11,15 +12,20 @@ import tempfile
 _home = tempfile.mkdtemp(prefix="convoy-test-")
 atexit.register(shutil.rmtree, _home, ignore_errors=True)
 os.environ["CONVOY_HOME"] = _home
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+if os.environ.get("REDIS_URL", "").count("/") == len("//"):
+    os.environ["REDIS_URL"] += f"/{_worker.removeprefix('gw')}"
 
 from deploy.config.settings import *  # noqa: E402, F403
-from deploy.config.settings import CONVOY_HOME, DATABASES, LOGGING  # noqa: E402
+from deploy.config.settings import CHANNEL_LAYERS, CONVOY_HOME, DATABASES, LOGGING, REDIS_URL  # noqa: E402
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file: threads of one test share it, as processes do in production.
     DATABASES["default"]["TEST"] = {"NAME": str(CONVOY_HOME / "test.sqlite3")}
-elif "CONVOY_DATABASE_POOL" not in os.environ:
-    # The test database is dropped at the end: no pool may keep a connection to it.
-    DATABASES["default"]["OPTIONS"].pop("pool", None)
+elif "CONVOY_TEST_TEMPLATE" in os.environ:
+    DATABASES["default"]["TEST"] = {"TEMPLATE": os.environ["CONVOY_TEST_TEMPLATE"]}
+if REDIS_URL:
+    # Messages of groups are published to all numbers of a server.
+    CHANNEL_LAYERS["default"]["CONFIG"] |= {"prefix": _worker}  # type: ignore[operator]  # inferred too narrow
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 LOGGING["root"]["level"] = "WARNING"

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 
 from tests.support import postgres
@@ -25,7 +27,6 @@ connection.close_pool()
 """
 
 
-@pytest.mark.skipif(bool(postgres.MISSING), reason=f"not at hand: {', '.join(postgres.MISSING)}")
 def test_it_replaces_a_connection_that_the_server_has_closed(tmp_path):
     with postgres.started() as url:
         environ = {
@@ -41,3 +42,17 @@ def test_it_replaces_a_connection_that_the_server_has_closed(tmp_path):
             timeout=120,
         )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_tests_on_it_fail_when_its_log_contains_a_deadlock() -> None:
+    with pytest.raises(postgres.Deadlocks), postgres.started() as url:
+        deadlock(url)
+
+
+def deadlock(url: str) -> None:
+    with psycopg.connect(url) as one, psycopg.connect(url) as two, ThreadPoolExecutor() as together:
+        locks = [f"SELECT pg_advisory_xact_lock({number})" for number in (1, 2)]
+        one.execute(locks[0])
+        two.execute(locks[1])
+        waits = [together.submit(one.execute, locks[1]), together.submit(two.execute, locks[0])]
+        assert sum(isinstance(wait.exception(), psycopg.errors.DeadlockDetected) for wait in waits) == 1

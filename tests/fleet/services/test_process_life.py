@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from django.utils import timezone
 from fleet import tasks
 from fleet.models import Event, Heartbeat
 from fleet.services import processes
+from tests.support import databases
 
 pytestmark = pytest.mark.django_db
 
@@ -36,21 +36,16 @@ def test_it_forgets_old_events_and_processes():
 
 
 @pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
 def test_it_ends_in_good_order_when_told(tmp_path):
-    environment = {**os.environ, "CONVOY_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
-    django = [sys.executable, "-m", "django"]
-    subprocess.run([*django, "migrate", "-v0"], check=True, env=environment, cwd=settings.ROOT)
-    watcher = subprocess.Popen([*django, "watch_members"], env=environment, cwd=settings.ROOT)
+    own = {"CONVOY_HOME": str(tmp_path), "DATABASE_URL": databases.url()}
+    environment = {**os.environ, **own, "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
+    watcher = subprocess.Popen([sys.executable, "-m", "django", "watch_members"], env=environment, cwd=settings.ROOT)
     try:
         time_left = time.monotonic() + 20
-        while not beats(tmp_path) and time.monotonic() < time_left:
+        while not Heartbeat.objects.exists() and time.monotonic() < time_left:
             time.sleep(0.1)
         watcher.send_signal(signal.SIGTERM)
         assert watcher.wait(10) == 0
     finally:
         watcher.kill()
-
-
-def beats(home):
-    with sqlite3.connect(home / "convoy.sqlite3") as database:
-        return database.execute("SELECT count(*) FROM fleet_heartbeat").fetchone()[0]

@@ -1,0 +1,53 @@
+"""The world of the stories with real members: the same verbs, in a namespace of its own for each test."""
+
+from typing import Any
+
+import yaml
+from django.utils import timezone
+
+from fleet.kube.resources import PODS, PYTORCH_JOBS, Resource
+from fleet.member.client import Object
+from fleet.member.errors import MemberMissing
+from fleet.models import Node
+from fleet.services import clusters
+from tests.realkube.member import RealMember
+from tests.support.world import World
+
+
+class RealWorld:
+    def __init__(self, world: World, members: list[RealMember], namespace: str) -> None:
+        self.world, self.namespace = world, namespace
+        self._members = {member.name: member for member in members}
+
+    def join(self, *names: str) -> list[RealMember]:
+        """Returns when the fleet knows their nodes."""
+        for name in names:
+            member = self._members[name]
+            self.world.members[name] = member  # type: ignore[assignment]  # the world stops it, and asks for its name
+            self.world.clients[name] = member.client
+            clusters.join(name, yaml.safe_dump(member.kubeconfig()), by="test", now=timezone.now())
+        for name in names:
+            nodes = Node.objects.filter(cluster__name=name)
+            self.world.until(lambda nodes=nodes: nodes.count() == 2, f"{name} shows its nodes")
+        return [self._members[name] for name in names]
+
+    def apply(self, *texts: str) -> None:
+        """In the namespace of this test."""
+        manifests: list[Any] = [manifest for text in texts for manifest in yaml.safe_load_all(text)]
+        for manifest in manifests:
+            manifest["metadata"]["namespace"] = self.namespace
+        self.world.apply(yaml.safe_dump_all(manifests))
+
+    def copy(self, member: str, name: str, resource: Resource = PYTORCH_JOBS) -> Object | None:
+        try:
+            return self._members[member].client.get(resource.path(self.namespace, name))
+        except MemberMissing:
+            return None
+
+    def pods(self, member: str) -> list[Object]:
+        pods: list[Object] = self._members[member].client.list(PODS.path(self.namespace))["items"]
+        return pods
+
+    def clusters_with(self, name: str) -> list[str]:
+        """Names of the joined members that have a copy of the job."""
+        return [member for member in self.world.members if self.copy(member, name)]

@@ -1,0 +1,95 @@
+"""A real member: kube-apiserver, the simulator's controllers as its clients, and a line to the fleet that can be cut."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from fleet.kube.resources import CONFIG_MAPS, JOBS, MPI_JOBS_V1, NODES, PODS, PYTORCH_JOBS
+from fleet.member.client import MemberClient
+from jobs.kinds import registry
+from simulator.controller_manager import ControllerManager, Shape
+from simulator.machinery.clock import WallClock
+from simulator.member import define
+from simulator.node.nodes import Pool
+from tests.realkube.control_plane import Etcd, RealControlPlane, answers
+from tests.realkube.kubelet import KubeletDoor
+from tests.realkube.line import Line
+
+VERSION = "v1.20.2"
+TIME_SCALE = 20.0
+_PATIENCE_S = 60.0
+_CONNECTIONS = 48
+
+
+class RealMember:
+    """Shared by all tests of a session. Each begins with `clear` and uses a namespace of its own."""
+
+    def __init__(self, name: str, home: Path, etcd: Etcd, *gpus: int) -> None:
+        """``gpus``: of each node."""
+        self.name, self._home = name, home / name
+        self._pools = tuple(Pool(f"pool{i}", 1, gpus=count) for i, count in enumerate(gpus))
+        self.plane = RealControlPlane(self._home, etcd, "--kubelet-preferred-address-types=InternalIP")
+        self.line = Line(self.plane.port)
+
+    def start(self) -> None:
+        """Returns when the API server answers, the kinds are served and every controller works."""
+        self.plane.start()
+        self.client = MemberClient(self.plane.access(), pool=_CONNECTIONS)
+        define(self.client)
+        for kind in registry.everything():
+            if kind.resource != MPI_JOBS_V1:
+                _await(partial(answers, partial(self.client.list, kind.resource.path())))
+        self.plane.start_controllers()
+        clock, shape = WallClock(TIME_SCALE), Shape(self._pools)
+        self._life = ControllerManager(
+            self.name, self.client, self._home, shape, clock=clock, start_delay_s=1, version=VERSION
+        )
+        self._life.start()
+        self._kubelet = KubeletDoor(self._life.logs, self._home)
+        self._kubelet.start()
+        self._show_kubelet()
+        self.line.start()
+
+    def stop(self) -> None:
+        """At the end of a test: the fleet reaches it again; the servers stay for the next one."""
+        self.line.mend()
+
+    def close(self) -> None:
+        self.line.stop()
+        self._kubelet.stop()
+        self._life.stop()
+        self.client.close()
+        self.plane.stop()
+
+    def clear(self) -> None:
+        """Removes the jobs that the test before left, and waits until their pods are gone."""
+        for resource in (PYTORCH_JOBS, JOBS):
+            for job in self.client.list(resource.path())["items"]:
+                path = resource.path(job["metadata"]["namespace"], job["metadata"]["name"])
+                answers(partial(self.client.delete, path, propagation="Background"))
+        _await(lambda: not self.client.list(PODS.path())["items"])
+
+    def kubeconfig(self) -> dict:
+        """By the line."""
+        return self.plane.kubeconfig(self.line.port)
+
+    def config_maps(self, namespace: str) -> set[str]:
+        """Names of those in it that no controller of Kubernetes made."""
+        names = {item["metadata"]["name"] for item in self.client.list(CONFIG_MAPS.path(namespace))["items"]}
+        return names - {"kube-root-ca.crt"}
+
+    def _show_kubelet(self) -> None:
+        """Where the API server finds the kubelet of each node."""
+        door = {"daemonEndpoints": {"kubeletEndpoint": {"Port": self._kubelet.port}}}
+        addresses = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}
+        for node in self.client.list(NODES.path())["items"]:
+            path = NODES.path(name=node["metadata"]["name"], subresource="status")
+            self.client.merge_patch(path, {"status": door | addresses})
+
+
+def _await(true: Callable[[], object]) -> None:
+    end = time.monotonic() + _PATIENCE_S
+    while not true():
+        assert time.monotonic() < end, "the member is not as it has to be in time"
+        time.sleep(0.05)

@@ -1,0 +1,50 @@
+"""Tests on the servers of production: ``python3 manage.py test --postgres [pytest's arguments]``.
+
+One PostgreSQL and one Valkey serve the whole run. Each process of the tests has a copy of a migrated database, and a number of
+the broker. Without paths among the arguments, the packages run whose code writes rows beside other writers. The run fails when
+the server's log contains a deadlock, even if all tests passed.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+
+from tests.support import postgres, valkey
+
+PACKAGES = ("tests/jobs", "tests/fleet", "tests/quotas", "tests/flows", "tests/faults")
+TEMPLATE = "convoy_template"
+
+
+def run(arguments: list[str]) -> int:
+    """pytest's exit code, or 1 after a deadlock."""
+    try:
+        with postgres.started() as server, valkey.started() as broker:
+            environ = {**os.environ, "REDIS_URL": broker, "DATABASE_URL": postgres.database(server, TEMPLATE)}
+            _make_template(server, environ)
+            environ |= {"CONVOY_TEST_TEMPLATE": TEMPLATE, "DATABASE_URL": postgres.database(server, "convoy")}
+            command = [sys.executable, "-m", "pytest", *paths(arguments)]
+            return subprocess.run(command, env=environ, check=False).returncode
+    except postgres.Deadlocks as e:
+        sys.stderr.write(f"{e}\n")
+        return 1
+
+
+def paths(arguments: list[str]) -> list[str]:
+    """The arguments, with the packages when they name no file or folder."""
+    named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
+    return arguments if named else [*arguments, *PACKAGES]
+
+
+def _make_template(server: str, environ: dict[str, str]) -> None:
+    """What every process of the tests copies, instead of migrating a database of its own."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {TEMPLATE}")
+    command = [sys.executable, "-m", "django", "migrate", "-v0"]
+    subprocess.run(command, env={**environ, "DJANGO_SETTINGS_MODULE": "deploy.config.testing"}, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))
