@@ -154,7 +154,7 @@ class Tailer(Follower):
                 found = await database_sync_to_async(journal.after)(version)
                 if found:
                     version = found[-1].version
-                    changes = [_told(entry) for entry in found]
+                    changes = [_as_change(entry) for entry in found]
                     await asyncio.gather(*(each.send_changes(changes) for each in self.sockets), return_exceptions=True)
 
 
@@ -217,10 +217,10 @@ def _missed(since: int) -> list[Change] | None:
         if not journal.floor() <= since <= journal.tip():
             return None
         found = journal.after(since, RESUME_LIMIT + 1)
-    return None if len(found) > RESUME_LIMIT else [_told(entry) for entry in found]
+    return None if len(found) > RESUME_LIMIT else [_as_change(entry) for entry in found]
 
 
-def _told(entry: Any) -> Change:
+def _as_change(entry: Any) -> Change:
     return {
         "kind": entry.kind,
         "namespace": entry.namespace,

@@ -39,7 +39,7 @@ def announce(changes: Sequence[journal.Change], now: datetime, said: Sequence["L
     """
     if not changes:
         return []
-    versions = journal.append([*changes, *_say(said, now)], now)[: len(changes)]
+    versions = journal.append([*changes, *_record_lines(said, now)], now)[: len(changes)]
     audit_context.changed(changes, now)
     if has_layer():
         push = partial(_push, list(zip(changes, versions, strict=True)))
@@ -101,13 +101,13 @@ def record(
 @transaction.atomic(savepoint=False)
 def record_all(lines: Iterable[Line], now: datetime) -> None:
     """Adds many lines at once; those that were said before only count."""
-    events = {_said(event): event for event in (Event(**line.event(now)) for line in lines)}
+    events = {_event_key(event): event for event in (Event(**line.event(now)) for line in lines)}
     uids, reasons = sorted({event.regarding_uid for event in events.values()}), {key[2] for key in events}
     before = [
         event
         for start in range(0, len(uids), 500)
         for event in Event.objects.filter(regarding_uid__in=uids[start : start + 500], reason__in=reasons)
-        if events.pop(_said(event), None)
+        if events.pop(_event_key(event), None)
     ]
     Event.objects.filter(pk__in=[event.pk for event in before]).update(count=F("count") + 1, last_at=now)
     _journal(before, journal.Action.MODIFIED, now)
@@ -115,12 +115,12 @@ def record_all(lines: Iterable[Line], now: datetime) -> None:
     _journal(made, journal.Action.ADDED, now)
 
 
-def _said(event: Event) -> tuple[str, ...]:
+def _event_key(event: Event) -> tuple[str, ...]:
     """What makes two lines the same."""
     return event.regarding_uid, event.type, event.reason, event.message, event.source
 
 
-def _say(lines: Iterable[Line], now: datetime) -> list[journal.Change]:
+def _record_lines(lines: Iterable[Line], now: datetime) -> list[journal.Change]:
     """Adds lines; what is to be journalled of them."""
     rows = [line.event(now) for line in lines]
     made, added = zip(rows, bulk.store(Event, rows), strict=True), journal.Action.ADDED

@@ -151,7 +151,7 @@ def head() -> int:
 
 def newest(*, but: Collection[str] = ()) -> Entry | None:
     """The newest line, except for these kinds."""
-    return next(iter(_read("-version", 1, but, version__lte=settled())), None)
+    return next(iter(_read_entries("-version", 1, but, version__lte=settled())), None)
 
 
 def floor() -> int:
@@ -161,10 +161,10 @@ def floor() -> int:
 
 def after(version: int, limit: int = 1000, *, but: Collection[str] = ()) -> list[Entry]:
     """What changed after ``version``, oldest first, except for these kinds; up to what is settled."""
-    return _read("version", limit, but, version__gt=version, version__lte=settled())
+    return _read_entries("version", limit, but, version__gt=version, version__lte=settled())
 
 
-def _read(order: str, limit: int, but: Collection[str], **only: int) -> list[Entry]:
+def _read_entries(order: str, limit: int, but: Collection[str], **only: int) -> list[Entry]:
     rows = JournalEntry.objects.filter(**only).order_by(order).values_list(*Entry._fields)
     return [Entry(*row) for row in (rows.exclude(kind__in=but) if but else rows)[:limit]]
 

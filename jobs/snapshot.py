@@ -190,7 +190,7 @@ def member_of(row: Cluster) -> Member:
         mode=Mode.AGGREGATE if row.labels.get(fits.FIT) == fits.AGGREGATE else Mode.NODE_FIT,
         reserves=row.labels.get(fits.FIT) == fits.RESERVATION,
         no_reservations=row.offer.refusal,
-        prices=prices.read(row.labels),
+        prices=prices.parse_prices(row.labels),
     )
 
 
@@ -221,7 +221,7 @@ def ledger_of(tree: Tree, charges: Iterable[Charge] | None = None) -> Ledger:
     if charges is None:
         rows = charged_jobs().values_list("leaf", "charge", "preemptible")
         charges = (Charge(leaf, amounts or {}, preemptible) for leaf, amounts, preemptible in rows)
-    return Ledger.of(tree, (each for each in charges if each.leaf in tree.by_path))
+    return Ledger.from_charges(tree, (each for each in charges if each.leaf in tree.by_path))
 
 
 def charged_jobs() -> QuerySet[Job]:
@@ -286,15 +286,15 @@ def closed_leaves(tree: Tree, states: Sequence[str] = _CLOSED) -> dict[str, Clos
 
 def specs_of(rows: Iterable[Policy]) -> dict[int, PolicySpec]:
     """The read policies by primary key."""
-    return {row.pk: policies.read(row.manifest, known_kinds()) for row in rows}
+    return {row.pk: policies.parse_propagation_policy(row.manifest, known_kinds()) for row in rows}
 
 
 def spec_of(job: Job) -> PolicySpec:
     """The policy of one job, read; of one whose policy was deleted after it was placed, as that was."""
     if job.policy:
-        return policies.read(job.policy.manifest, known_kinds())
+        return policies.parse_propagation_policy(job.policy.manifest, known_kinds())
     former = Binding.objects.filter(job=job.pk).values_list("former_policy", flat=True).first() if job.attempt else None
-    return policies.read(former, known_kinds()) if former else PolicySpec()
+    return policies.parse_propagation_policy(former, known_kinds()) if former else PolicySpec()
 
 
 def known_kinds() -> list[tuple[str, str]]:

@@ -59,7 +59,7 @@ def tables() -> dict[str, dict[str, Place]]:
     data = row.manifest.get("data") if row else None
     if not isinstance(data, dict):
         return {}
-    return {entry: network.read(text, f"data.{entry}", Faults()) for entry, text in sorted(data.items())}
+    return {entry: network.parse_network(text, f"data.{entry}", Faults()) for entry, text in sorted(data.items())}
 
 
 def faults_of(manifest: Mapping[str, Any]) -> list[FieldFault]:
@@ -69,7 +69,7 @@ def faults_of(manifest: Mapping[str, Any]) -> list[FieldFault]:
         return []
     faults = Faults()
     for entry, text in faults.mapping(manifest.get("data"), "data").items():
-        network.read(text, f"data.{entry}", faults)
+        network.parse_network(text, f"data.{entry}", faults)
     return faults.found
 
 

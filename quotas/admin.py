@@ -92,7 +92,7 @@ class QuotaGrantAdmin(RoleAdmin):
     list_select_related = ("user",)
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return scopes.of(request.user) == scopes.EVERYTHING
+        return scopes.scope_of(request.user) == scopes.EVERYTHING
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self.has_add_permission(request)

@@ -19,7 +19,7 @@ def tree() -> Tree | None:
 
 def parsed(found: QuotaTree) -> Tree:
     """Raises ValueError for a stored tree that the rules of today refuse: without a limit is not what was meant."""
-    read = parsing.read(found.manifest)
+    read = parsing.parse_tree(found.manifest)
     if read.tree is None:
         message = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults)
         raise ValueError(f"the stored {found} is not valid any more: {message}")

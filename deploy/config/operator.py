@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from fleet.core.operator_settings import SettingInvalid, read, setting
+from fleet.core.operator_settings import SettingInvalid, read_settings, setting
 from fleet.core.settings import MemberSettings, RetentionSettings
 from fleet.limits import Limits
 from jobs.core.policies.weights import Weights
@@ -59,7 +59,7 @@ def read_all(environ: Mapping[str, str]) -> OperatorSettings:
     faults: list[str] = []
     for name, cls in CLASSES.items():
         try:
-            values[name] = read(cls, environ)
+            values[name] = read_settings(cls, environ)
         except SettingInvalid as e:
             faults.append(str(e))
     if faults:

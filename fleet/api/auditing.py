@@ -34,7 +34,7 @@ class AuditMiddleware:
             answer = self._get_response(request)
             if answer.status_code >= 400:
                 verb = this.verb or _BY_METHOD.get(str(request.method), "")
-                audit.refused(this, answer.status_code, _said(answer), verb=verb, **_object(request))
+                audit.refused(this, answer.status_code, _answer_message(answer), verb=verb, **_object(request))
         return answer
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
@@ -50,7 +50,7 @@ def _door(request: HttpRequest) -> str:
     return "rest" if "HTTP_AUTHORIZATION" in request.META else "console"
 
 
-def _said(answer: HttpResponse) -> str:
+def _answer_message(answer: HttpResponse) -> str:
     try:
         detail = json.loads(answer.content)["detail"]
     except (ValueError, KeyError, TypeError, AttributeError):

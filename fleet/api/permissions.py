@@ -26,7 +26,7 @@ class ByRole(BasePermission):
 
     def has_object_permission(self, request: Request, view: Any, obj: Any) -> bool:
         access.require(request.user, _verb(request, view), *view.subject(obj))
-        audit.seen(obj)
+        audit.remember_row(obj)
         return True
 
 

@@ -35,24 +35,24 @@ def livez(request: HttpRequest) -> HttpResponse:
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 when everything a job needs is there, else 503; the body says what is missing."""
-    ok, checks = look()
+    ok, checks = check_readiness()
     body = {"status": "ok" if ok else "unready", "checks": checks}
     return JsonResponse(body, status=200 if ok else 503)
 
 
-def look() -> tuple[bool, dict[str, Check]]:
+def check_readiness() -> tuple[bool, dict[str, Check]]:
     """Whether everything is there, and part by part."""
-    checks = {"database": said(_database)}
+    checks = {"database": run_check(_database)}
     if checks["database"]["ok"]:
-        checks["migrations"] = said(_migrations)
-    checks["broker"] = said(_broker)
+        checks["migrations"] = run_check(_migrations)
+    checks["broker"] = run_check(_broker)
     if checks.get("migrations", {}).get("ok"):
         checks |= _heartbeats(timezone.now())
         checks[lease_requests.SCHEDULER] = _cycles()
     return all(check["ok"] for check in checks.values()) and len(checks) == len(ROLES) + 4, checks
 
 
-def said(check: Callable[[], str]) -> Check:
+def run_check(check: Callable[[], str]) -> Check:
     """What a check found wrong; that it cannot be made is wrong too."""
     try:
         problem = check()

@@ -55,7 +55,7 @@ def handle(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
         return problem(400, "the request holds a value the database cannot keep")
     if isinstance(exc, exceptions.ValidationError):
         faults = list(_faults(exc.detail, ""))
-        return problem(422, "; ".join(_told(fault) for fault in faults), errors=faults)
+        return problem(422, "; ".join(_fault_text(fault) for fault in faults), errors=faults)
     if isinstance(exc, exceptions.APIException):
         return _framework(exc)
     return None
@@ -113,7 +113,11 @@ def _busy(exc: BaseException) -> HttpResponse:
 
 
 def _framework(exc: exceptions.APIException) -> HttpResponse:
-    detail = exc.detail if isinstance(exc.detail, str) else "; ".join(_told(fault) for fault in _faults(exc.detail, ""))
+    detail = (
+        exc.detail
+        if isinstance(exc.detail, str)
+        else "; ".join(_fault_text(fault) for fault in _faults(exc.detail, ""))
+    )
     response = problem(exc.status_code, str(detail))
     if header := getattr(exc, "auth_header", None):
         response["WWW-Authenticate"] = header
@@ -135,5 +139,5 @@ def _faults(detail: object, path: str) -> Iterator[dict[str, str]]:
         yield {"field": path, "detail": str(detail)}
 
 
-def _told(fault: dict[str, str]) -> str:
+def _fault_text(fault: dict[str, str]) -> str:
     return f"{fault['field']}: {fault['detail']}" if fault["field"] else fault["detail"]

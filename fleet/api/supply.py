@@ -30,13 +30,13 @@ class Supply:
 def attach(clusters: Iterable[Cluster]) -> list[Cluster]:
     """The same clusters, each with its ``supply``."""
     found = list(clusters)
-    supplies = of([cluster.pk for cluster in found])
+    supplies = supply_by_cluster([cluster.pk for cluster in found])
     for cluster in found:
         cluster.supply = supplies[cluster.pk]  # type: ignore[attr-defined]  # for the serializer
     return found
 
 
-def of(cluster_ids: list[int]) -> dict[int, Supply]:
+def supply_by_cluster(cluster_ids: list[int]) -> dict[int, Supply]:
     supplies: dict[int, Supply] = defaultdict(Supply)
     nodes = Node.objects.filter(cluster_id__in=cluster_ids).order_by()
     # Thousands of nodes are a few kinds of nodes: what is alike in everything is counted by the database.

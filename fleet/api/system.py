@@ -38,8 +38,8 @@ class SystemView(APIView):
 
     @extend_schema(responses=SystemSerializer)
     def get(self, request: Request) -> Response:
-        ok, checks = probes.look()
-        more = {name: probes.said(check) for name, check in {"members": _members, **CHECKS}.items()}
+        ok, checks = probes.check_readiness()
+        more = {name: probes.run_check(check) for name, check in {"members": _members, **CHECKS}.items()}
         checks |= more
         ok = ok and all(check["ok"] for check in more.values())
         return Response(SystemSerializer({"ok": ok, "checks": [{"name": k, **v} for k, v in checks.items()]}).data)

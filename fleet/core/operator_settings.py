@@ -30,7 +30,7 @@ def setting(default: float | bool, env: str, help_text: str, *, least: float = 0
     return field(default=default, metadata={"spec": Spec(env, help_text, least, most)})
 
 
-def read(cls: type[T], environ: Mapping[str, str]) -> T:
+def read_settings(cls: type[T], environ: Mapping[str, str]) -> T:
     """The settings as the environment has them. Raises `SettingInvalid` with one sentence for each bad value."""
     values: dict[str, float | bool] = {}
     faults: list[str] = []

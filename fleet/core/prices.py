@@ -22,12 +22,12 @@ class Prices:
     plain: float = 0.0
     by_model: Mapping[str, float] = field(default_factory=dict)
 
-    def of(self, model: str) -> float:
+    def price_of(self, model: str) -> float:
         """The price of a model; of no model in particular (``""``), the plain price, else that of the dearest model."""
         return self.by_model.get(model) or self.plain or (0.0 if model else max(self.by_model.values(), default=0.0))
 
 
-def read(labels: Mapping[str, str]) -> Prices:
+def parse_prices(labels: Mapping[str, str]) -> Prices:
     """The prices in a cluster's labels; labels that are no price (see `faults`) count as not known."""
     by_model = {key.removeprefix(BY_MODEL): _price(value) for key, value in labels.items() if key.startswith(BY_MODEL)}
     return Prices(_price(labels.get(GPU_HOUR_COST, "")), {model: price for model, price in by_model.items() if price})

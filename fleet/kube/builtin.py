@@ -9,7 +9,7 @@ from fleet.kube import resources
 from fleet.kube.builtin_docs import DOCS
 from fleet.kube.builtin_types import TYPES
 from fleet.kube.resources import Resource
-from fleet.kube.schemas import ANY, METADATA, Schema, of_kind, read
+from fleet.kube.schemas import ANY, METADATA, Schema, of_kind, parse_schema
 
 _REFERENCE: Final = "#/components/schemas/"
 _PLAIN: Mapping[str, dict[str, Any]] = {
@@ -141,4 +141,4 @@ def of_type(name: str) -> Schema:
 
 @cache
 def _schema_of(name: str) -> Schema:
-    return METADATA if name == "ObjectMeta" else read(_types()[name], _schema_of)
+    return METADATA if name == "ObjectMeta" else parse_schema(_types()[name], _schema_of)

@@ -45,7 +45,7 @@ def at(document: Document, components: Mapping[str, Document], path: Sequence[st
         if inner is None:
             return Place()
         found = _resolved(inner, components)
-    return Place(_type(found), _told(found), tuple(_fields(found, components)), _choices(found))
+    return Place(_type(found), _describe_field(found), tuple(_fields(found, components)), _choices(found))
 
 
 def _resolved(document: Document, components: Mapping[str, Document]) -> Document:
@@ -67,7 +67,7 @@ def _fields(document: Document, components: Mapping[str, Document]) -> Iterator[
     required = document.get("required") or ()
     for name, inner in (document.get("properties") or {}).items():
         found = _resolved(inner, components)
-        yield Field(name, _type(found), _told(found), name in required)
+        yield Field(name, _type(found), _describe_field(found), name in required)
 
 
 def _type(document: Document) -> str:
@@ -76,7 +76,7 @@ def _type(document: Document) -> str:
     return str(document.get("type") or "any")
 
 
-def _told(document: Document) -> str:
+def _describe_field(document: Document) -> str:
     text = str(document.get("description") or "")
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 

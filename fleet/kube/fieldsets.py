@@ -210,15 +210,15 @@ def _rank(element: str) -> tuple[int, str]:
 
 def from_fields(fields: Any) -> FieldSet:
     """Of ``fieldsV1``; what cannot be read as one is left out."""
-    return frozenset(_read(fields, ())) if isinstance(fields, dict) else NONE
+    return frozenset(_parse_paths(fields, ())) if isinstance(fields, dict) else NONE
 
 
-def _read(fields: Mapping[str, Any], path: Path) -> Iterator[Path]:
+def _parse_paths(fields: Mapping[str, Any], path: Path) -> Iterator[Path]:
     if path and (not fields or "." in fields):
         yield path
     for element, below in fields.items():
         if isinstance(below, dict) and (known := _canonical(element)):
-            yield from _read(below, (*path, known))
+            yield from _parse_paths(below, (*path, known))
 
 
 @lru_cache(maxsize=8192)

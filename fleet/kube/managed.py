@@ -71,7 +71,7 @@ class Conflict:
     path: Path
 
 
-def read(metadata: Mapping[str, Any]) -> Claims:
+def parse_managed_fields(metadata: Mapping[str, Any]) -> Claims:
     """Read the owners from ``metadata.managedFields``; malformed entries are skipped."""
     found: Claims = {}
     for entry in metadata.get("managedFields") or []:
@@ -123,13 +123,13 @@ def updated(schema: Schema, old: Object, new: Object, manager: Manager, now: dat
 def _brought(old: Object, new: Object, manager: Manager) -> Claims:
     brought = new["metadata"].get("managedFields")
     if manager.subresource or not brought:
-        return read(old.get("metadata") or {})
+        return parse_managed_fields(old.get("metadata") or {})
     if brought == [{}]:
         return {}
     if brought == (old.get("metadata") or {}).get("managedFields"):
-        return read(old["metadata"])
-    edited = {key: replace(claim, entry=None) for key, claim in read(new["metadata"]).items()}
-    return edited or read(old.get("metadata") or {})
+        return parse_managed_fields(old["metadata"])
+    edited = {key: replace(claim, entry=None) for key, claim in parse_managed_fields(new["metadata"]).items()}
+    return edited or parse_managed_fields(old.get("metadata") or {})
 
 
 def applied(schema: Schema, live: Object, config: Object, manager: Manager, now: datetime, *, force: bool) -> Object:
@@ -142,7 +142,7 @@ def applied(schema: Schema, live: Object, config: Object, manager: Manager, now:
     if twice := fieldsets.doubled(schema, config):
         message = f"{fieldsets.spelled(twice[:-1])}: duplicate entries for key {fieldsets.spelled(twice[-1:])}"
         raise KubeError(400, f"failed to create typed patch object: {message}")
-    claims = read(live.get("metadata") or {})
+    claims = parse_managed_fields(live.get("metadata") or {})
     standing, bare, asked = bool(live.get("metadata", {}).get("uid")), _bare(live), _bare(config)
     if not claims and standing:
         earlier = Manager(BEFORE, UPDATE, manager.api_version)
@@ -233,10 +233,10 @@ def refusal(conflicts: list[Conflict]) -> KubeError:
         }
         for each in conflicts
     ]
-    return KubeError(409, _told(conflicts), details={"causes": causes})
+    return KubeError(409, _conflict_message(conflicts), details={"causes": causes})
 
 
-def _told(conflicts: list[Conflict]) -> str:
+def _conflict_message(conflicts: list[Conflict]) -> str:
     if len(conflicts) == 1:
         only = conflicts[0]
         who = f'"{only.manager.name}"{_how(only.manager)}'

@@ -10,7 +10,7 @@ Object = dict[str, Any]
 SCALE: Final = Resource("autoscaling", "v1", "scales", "Scale")
 
 
-def of(paths: Mapping[str, str], found: Object) -> Object:
+def scale_of(paths: Mapping[str, str], found: Object) -> Object:
     """As ``autoscaling/v1``."""
     status: Object = {"replicas": _at(found, paths.get("statusReplicasPath", "")) or 0}
     if selector := _at(found, paths.get("labelSelectorPath", "")):

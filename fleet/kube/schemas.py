@@ -81,11 +81,11 @@ _IDENTITY: Mapping[str, Schema] = {"apiVersion": TEXT, "kind": TEXT, "metadata":
 
 def of_kind(document: Mapping[str, Any] | None, named: Callable[[str], Schema] | None = None) -> Schema:
     """That of the objects of a kind; ``document`` is what ``openAPIV3Schema`` has, or nothing."""
-    found = read(document or {}, named)
+    found = parse_schema(document or {}, named)
     return replace(found, type="object", fields={**found.fields, **_IDENTITY})
 
 
-def read(document: Mapping[str, Any], named: Callable[[str], Schema] | None = None) -> Schema:
+def parse_schema(document: Mapping[str, Any], named: Callable[[str], Schema] | None = None) -> Schema:
     """One schema and all below it; ``named`` finds those it refers to by name."""
     if not document:
         return ANY
@@ -97,11 +97,11 @@ def read(document: Mapping[str, Any], named: Callable[[str], Schema] | None = No
     return Schema(
         type="" if either else document.get("type", ""),
         fields={
-            **{name: read(each, named) for name, each in (document.get("properties") or {}).items()},
+            **{name: parse_schema(each, named) for name, each in (document.get("properties") or {}).items()},
             **(_IDENTITY if embedded else {}),
         },
-        items=read(document["items"], named) if isinstance(document.get("items"), dict) else None,
-        extra=read(extra, named) if isinstance(extra, dict) else ANY if extra else None,
+        items=parse_schema(document["items"], named) if isinstance(document.get("items"), dict) else None,
+        extra=parse_schema(extra, named) if isinstance(extra, dict) else ANY if extra else None,
         required=tuple(document.get("required") or ()),
         default=document.get("default", UNSET),
         choices=tuple(document.get("enum") or ()),

@@ -32,7 +32,12 @@ def asking(asked: Request, target: Target, user: Any) -> Iterator[None]:
 def proxied(asked: Request, cluster: str, call: Call, user: Any, status: int, message: str = "") -> None:
     """A write to a member's own object, as it was answered."""
     this = Asking(
-        audit.look, user.get_username, "proxy", asked.address, f"{asked.method} {asked.path}", VERBS[asked.method]
+        audit.snapshot_row,
+        user.get_username,
+        "proxy",
+        asked.address,
+        f"{asked.method} {asked.path}",
+        VERBS[asked.method],
     )
     names = {"namespace": call.namespace, "name": call.name}
     this.about = {"cluster": cluster, "kind": "/".join(filter(None, (call.kind, call.subresource))), **names}

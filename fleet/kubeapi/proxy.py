@@ -209,4 +209,4 @@ def _call(scope: Scope, cluster: str) -> proxying.Call:
     start = f"{ROOT}{cluster}/proxy"
     if not raw.startswith(start):
         raise KubeError(400, "the path to a cluster must be written plainly, without percent signs")
-    return proxying.read(scope["method"], raw[len(start) :])
+    return proxying.parse_call(scope["method"], raw[len(start) :])

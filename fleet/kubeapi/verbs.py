@@ -72,7 +72,7 @@ class Verbs:
             access.require(self._user, self._kind.read_verb, self._kind.name, home)
             found = self._current()
             if self._target.subresource == "scale":
-                return scale.of(self._kind.served.scale or {}, found)
+                return scale.scale_of(self._kind.served.scale or {}, found)
             if self._asked.wants_table:
                 return self._table([found], {"resourceVersion": _version(found)})
             return owners.shown([found])[0]
@@ -153,9 +153,9 @@ class Verbs:
         paths = self._kind.served.scale or {}
         wanted: Any = self._asked.body()
         if self._asked.method == "PATCH":
-            wanted = self._patched(scale.of(paths, current))
+            wanted = self._patched(scale.scale_of(paths, current))
         made = self._replace(current, scale.scaled(paths, current, wanted, self._resource), options)
-        return scale.of(paths, made)
+        return scale.scale_of(paths, made)
 
     def _patched(self, current: Object) -> Object:
         patch = _PATCHES.get(self._asked.content_type)

@@ -55,7 +55,7 @@ Outcome = AuditEntry.Outcome
 @contextmanager
 def asking(actor: Callable[[], str], *, door: str, address: str, request: str, verb: str = "") -> Iterator[Asking]:
     """Everything announced inside is this person's doing; a refusal that leaves it is written down and goes on."""
-    this = Asking(look, actor, door, address, request, verb)
+    this = Asking(snapshot_row, actor, door, address, request, verb)
     token = current.set(this)
     try:
         yield this
@@ -83,7 +83,7 @@ def done(this: Asking, **about: str) -> None:
     this.line(timezone.now(), Outcome.DONE, **_short({**this.about, **about})).save(force_insert=True)
 
 
-def seen(row: models.Model) -> None:
+def remember_row(row: models.Model) -> None:
     """Remember what a row looked like before this request changed it; the first call for a row counts."""
     this = current.get()
     if this is not None and (uid := str(getattr(row, "uid", ""))) and uid not in this.before:
@@ -99,7 +99,7 @@ def seen_named(kind: str, namespace: str, name: str) -> None:
         known = {"kind": kind, "namespace": namespace, "name": name}
         row = model._default_manager.filter(**{key: text for key, text in known.items() if key in names}).first()
         if row is not None:
-            return seen(row)
+            return remember_row(row)
     return None
 
 
@@ -118,7 +118,7 @@ def document(row: models.Model) -> Document:
     return dict(blotted(json.loads(json.dumps(shown, cls=DjangoJSONEncoder))))
 
 
-def look(row: models.Model) -> Document | None:
+def snapshot_row(row: models.Model) -> Document | None:
     """The same, as long as a line may be."""
     return _capped(document(row))
 

@@ -41,7 +41,7 @@ def join(
     _refuse(tags.label_faults(labels))
     if Cluster.objects.filter(name=name).exists():
         raise Conflict(f"A cluster named {name} has joined already: choose another name, or renew its credentials.")
-    access = read(kubeconfig_text, context)
+    access = parse_kubeconfig(kubeconfig_text, context)
     findings = probe(access)
     refuse_known(findings.member_uid)
     return _add(name, access, findings, labels, by, now)
@@ -49,7 +49,7 @@ def join(
 
 def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str, now: datetime) -> Cluster:
     """New credentials, or a new address, for the same member."""
-    access = read(kubeconfig_text, context)
+    access = parse_kubeconfig(kubeconfig_text, context)
     findings = probe(access)
     if cluster.member_uid and findings.member_uid and cluster.member_uid != findings.member_uid:
         raise Conflict(
@@ -64,7 +64,7 @@ def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str,
     return row
 
 
-def read(kubeconfig_text: str, context: str = "") -> Access:
+def parse_kubeconfig(kubeconfig_text: str, context: str = "") -> Access:
     """The access a kubeconfig gives, if its server is one we may call."""
     access = kubeconfig.parse(kubeconfig_text, context)
     refusal = addresses.server_refusal(access.server, private_ok=settings.CONVOY_PRIVATE_MEMBERS)

@@ -52,7 +52,7 @@ def check_all(now: datetime) -> None:
     pictures.review(now)
 
 
-def look(client: MemberClient) -> Look:
+def probe_member(client: MemberClient) -> Look:
     """Asks the member how it is, at the path where it answered the last time; at the others when it no longer serves that."""
     server = client.access.server
     try:
@@ -98,7 +98,7 @@ def _look_at(row: Cluster) -> Look:
         client = member_clients.client(row, timeout_s=settings.CONVOY_MEMBERS.probe_timeout_s)
     except MemberDenied as e:
         return Look(False, False, health.CREDENTIALS_UNREADABLE, e.message[:500])
-    return look(client)
+    return probe_member(client)
 
 
 def _outcome(future: Future[Look]) -> Look:

@@ -36,7 +36,7 @@ def _checks(name: str, text: str, context: str) -> Iterator[Check]:
     taken = not fault and Cluster.objects.filter(name=name).exists()
     yield Check("name", not (fault or taken), fault or ("a cluster of this name has joined already" if taken else name))
     try:
-        access = clusters.read(text, context)
+        access = clusters.parse_kubeconfig(text, context)
     except ConvoyError as e:
         yield Check("kubeconfig", False, str(e))
         return

@@ -73,7 +73,7 @@ class Call:
         return _HUSHED.get(self.resource, self.resource) if not self.group else self.resource
 
 
-def read(method: str, raw_path: str) -> Call:
+def parse_call(method: str, raw_path: str) -> Call:
     """What is asked, from the still encoded path below ``proxy/``; nothing that two servers could read in two ways."""
     if method not in _READS and method not in _WRITES:
         raise InvalidInput(f"{method} is not passed on to a cluster")

@@ -24,12 +24,12 @@ _TIMEOUT_S = 10.0
 def silence(cluster: Cluster, *, by: str, now: datetime) -> None:
     """Make the simulated member answer no request from now on."""
     _disturb(cluster, "away")
-    _tell(cluster, "SilencedOnPurpose", f"{by} let the simulated cluster fall silent", now)
+    _record_event(cluster, "SilencedOnPurpose", f"{by} let the simulated cluster fall silent", now)
 
 
 def revive(cluster: Cluster, *, by: str, now: datetime) -> None:
     _disturb(cluster, "back")
-    _tell(cluster, "RevivedOnPurpose", f"{by} let the simulated cluster answer again", now)
+    _record_event(cluster, "RevivedOnPurpose", f"{by} let the simulated cluster answer again", now)
 
 
 def _disturb(cluster: Cluster, fault: str) -> None:
@@ -57,5 +57,5 @@ def _asked(home: Path, request: dict[str, object]) -> dict[str, object]:
         os.close(folder)
 
 
-def _tell(cluster: Cluster, reason: str, message: str, now: datetime) -> None:
+def _record_event(cluster: Cluster, reason: str, message: str, now: datetime) -> None:
     events.record(clusters.change(cluster), reason, message, now, warning=reason == "SilencedOnPurpose")

@@ -41,7 +41,7 @@ class Session:
         return datetime.now(UTC)
 
 
-def of(context: typer.Context) -> Session:
+def session_of(context: typer.Context) -> Session:
     return context.ensure_object(Session)
 
 

@@ -24,7 +24,7 @@ class Manifests(BaseParser):
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         meta = (parser_context or {})["request"].META
-        return read(stream, int(meta.get("CONTENT_LENGTH") or 0))
+        return read_body(stream, int(meta.get("CONTENT_LENGTH") or 0))
 
 
 class ManifestsAsText(Manifests):
@@ -42,7 +42,7 @@ class ManifestsAsJson(Manifests):
 PARSERS = [Manifests, ManifestsAsText, ManifestsAsX, ManifestsAsJson]
 
 
-def read(stream: IO[bytes], length: int) -> bytes:
+def read_body(stream: IO[bytes], length: int) -> bytes:
     if length <= MAX_BYTES:
         return stream.read(length)
     left = min(length, _DRAINED)

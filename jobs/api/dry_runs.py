@@ -49,7 +49,7 @@ class DryRunJobSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
     def get_reason(self, outcome: dry_runs.Outcome) -> dict[str, Any] | None:
-        return outcome.reason.as_json() if outcome.reason else None
+        return ReasonSerializer(outcome.reason.as_json()).data if outcome.reason else None
 
 
 class DryRunSerializer(serializers.Serializer[Any]):

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,13 +25,13 @@ from quotas.services import scopes
 
 
 class ClaimSerializer(serializers.Serializer[Any]):
-    """Capacity promised to a job whose pods are not seen yet, or kept for a big gang that waits."""
+    """Capacity held for a job whose pods are not visible yet, or reserved for a big gang that waits."""
 
     job = serializers.CharField(help_text="empty: one that the reader may not see")
     amounts = serializers.DictField(child=serializers.IntegerField())
     pods = serializers.IntegerField()
     made_at = serializers.DateTimeField()
-    ends = serializers.CharField(help_text="in words: a promise has no time, it ends with what it was made for")
+    ends = serializers.CharField(help_text="in words: a hold has no time limit, it ends with the event it waits for")
     until = serializers.DateTimeField(allow_null=True, help_text="when that is expected, where it is known")
 
 
@@ -45,6 +45,7 @@ class OutcomeField(serializers.CharField):
     """As `CauseField`; an attempt has outcomes too."""
 
 
+@extend_schema_serializer(deprecate_fields=("short", "never", "term", "parts", "held"))
 class ClusterExplainedSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField()
     fits = serializers.BooleanField()
@@ -52,14 +53,23 @@ class ClusterExplainedSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     cause = CauseField(help_text="what stands in the way, finer than the code")
     message = serializers.CharField()
-    short = serializers.DictField(child=serializers.IntegerField(), help_text="what is missing, in whole units")
+    missing = serializers.DictField(
+        child=serializers.IntegerField(), source="short", help_text="missing amounts, in whole units"
+    )
+    short = serializers.DictField(child=serializers.IntegerField(), help_text="use `missing`")
     role = serializers.CharField(help_text="whose pods it is about; empty: the whole gang")
     nodes = serializers.CharField(help_text="the class of nodes it is about")
-    never = serializers.BooleanField(help_text="proven: not even when the cluster is empty")
-    term = serializers.IntegerField(help_text="which of the policy's ordered affinity terms lets it in, from 0")
+    never_fits = serializers.BooleanField(source="never", help_text="proven: not even when the cluster is empty")
+    never = serializers.BooleanField(help_text="use `never_fits`")
+    affinity_term = serializers.IntegerField(
+        source="term", help_text="index, from 0, of the policy's ordered affinity term that selects the cluster"
+    )
+    term = serializers.IntegerField(help_text="use `affinity_term`")
     score = serializers.FloatField()
-    parts = serializers.DictField(child=serializers.FloatField(), help_text="of the score")
-    held = ClaimSerializer(many=True, help_text="the oldest promises of what is short")
+    score_parts = serializers.DictField(child=serializers.FloatField(), source="parts", help_text="the score by part")
+    parts = serializers.DictField(child=serializers.FloatField(), help_text="use `score_parts`")
+    holds = ClaimSerializer(many=True, source="held", help_text="the oldest holds on missing amounts")
+    held = ClaimSerializer(many=True, help_text="use `holds`")
 
 
 class JobRefSerializer(serializers.Serializer[Any]):
@@ -133,9 +143,9 @@ class _Right:
         if not self.verb:
             return True
         if self.kind == "Queue":
-            return scopes.of(user).may_run(self.path)
+            return scopes.scope_of(user).may_run(self.path)
         if self.kind == "ElasticQuotaTree":
-            return scopes.of(user).may_edit(self.path)
+            return scopes.scope_of(user).may_edit(self.path)
         return access.may(user, self.verb, self.kind, self.namespace)
 
 
@@ -180,6 +190,7 @@ def _right(change: remedies.Change, job: Job) -> _Right:
     return _Right()
 
 
+@extend_schema_serializer(deprecate_fields=("never",))
 class ExplanationSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(source="job.uid")
     kind = serializers.CharField(source="job.kind")
@@ -191,7 +202,10 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(help_text="when the clusters were looked at")
     outcome = OutcomeField(help_text="Fits: only its turn or its quota is in the way")
     message = serializers.CharField()
-    never = serializers.BooleanField(help_text="no cluster that its policy allows could hold it even empty")
+    never_fits = serializers.BooleanField(
+        source="never", help_text="no cluster that its policy allows could hold it even empty"
+    )
+    never = serializers.BooleanField(help_text="use `never_fits`")
     reason = ReasonSerializer(source="job.reason", allow_null=True, help_text="as the scheduler last wrote it")
     quota = QuotaVerdictSerializer(allow_null=True)
     speed = SpeedSerializer(
@@ -214,5 +228,5 @@ class ExplainView(Guarded, APIView):
             raise NotFound("there is no such job")
         self.check_object_permissions(request, job)
         allowed = access.visible_namespaces(request.user)
-        found = explaining.of(job, timezone.now(), lambda namespace: allowed is None or namespace in allowed)
+        found = explaining.explain_job(job, timezone.now(), lambda namespace: allowed is None or namespace in allowed)
         return Response(ExplanationSerializer(found, context={"request": request, "explained": job}).data)

@@ -141,7 +141,7 @@ def as_json(rows: QuerySet[Job]) -> StreamingHttpResponse:
 
 def _array(rows: QuerySet[Job]) -> Iterator[str]:
     before = "["
-    for row in _read(rows):
+    for row in _iterate_rows(rows):
         yield before + json.dumps(dict(zip(_CSV, row, strict=True)), cls=DjangoJSONEncoder)
         before = ",\n"
     yield "]\n" if before != "[" else "[]\n"
@@ -157,11 +157,11 @@ def as_csv(rows: QuerySet[Job]) -> StreamingHttpResponse:
 def _lines(rows: QuerySet[Job]) -> Iterator[str]:
     writer = csv.writer(_Line())
     yield writer.writerow(_CSV)
-    for row in _read(rows):
+    for row in _iterate_rows(rows):
         yield writer.writerow([_plain(cell) for cell in row])
 
 
-def _read(rows: QuerySet[Job]) -> Iterator[tuple[Any, ...]]:
+def _iterate_rows(rows: QuerySet[Job]) -> Iterator[tuple[Any, ...]]:
     named = rows.annotate(where=F("cluster__name"), why=F("reason_code")).values_list(
         "namespace", "name", "kind", "state", "why", "where", "leaf", "gpus", "priority", "attempt", "created_at",
         "started_at", "finished_at", "uid",

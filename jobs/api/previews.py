@@ -32,11 +32,11 @@ class OutlookSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
     def get_reason(self, outlook: previews.Outlook) -> dict[str, Any] | None:
-        return outlook.reason.as_json() if outlook.reason else None
+        return ReasonSerializer(outlook.reason.as_json()).data if outlook.reason else None
 
     @extend_schema_field(ShortSerializer(many=True))
     def get_clusters(self, outlook: previews.Outlook) -> list[Any]:
-        return [verdict.as_json() for verdict in outlook.clusters]
+        return list(ShortSerializer([verdict.as_json() for verdict in outlook.clusters], many=True).data)
 
 
 class ApplyPreviewSerializer(serializers.Serializer[Any]):
@@ -53,5 +53,5 @@ class ApplyPreviewView(APIView):
     def post(self, request: Request) -> Response:
         """Refuses what ``apply`` refuses, in the same words."""
         documents = allowed_documents(request, "apply")
-        found = previews.of(documents, by=request.user.get_username(), now=timezone.now())
+        found = previews.preview_manifests(documents, by=request.user.get_username(), now=timezone.now())
         return Response(ApplyPreviewSerializer(found).data)

@@ -51,7 +51,7 @@ class QueueUnitSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(EstimateSerializer(allow_null=True))
     def get_estimate(self, unit: queueing.QueueUnit) -> dict[str, Any] | None:
-        found = estimates.of(unit.job, self.context["starts"]) if unit.position else None
+        found = estimates.estimate_of(unit.job, self.context["starts"]) if unit.position else None
         return {"starts_at": found.starts_at, "basis": found.message} if found else None
 
     def to_representation(self, unit: queueing.QueueUnit) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from fleet.models import Pod
@@ -15,14 +15,16 @@ from jobs.models import Attempt, Binding, Dependent, Job, Policy
 from jobs.services.submission import actions as submission_actions
 
 
+@extend_schema_serializer(deprecate_fields=("short",))
 class ShortSerializer(serializers.Serializer[Any]):
-    """What was found on one cluster; ``short`` is in whole units, only what is missing."""
+    """The scheduler's verdict on one cluster; ``missing`` is in whole units, and ``short`` its former name."""
 
     cluster = serializers.CharField()
     fits = serializers.BooleanField(required=False)
     code = serializers.CharField()
     message = serializers.CharField()
-    short = serializers.DictField(child=serializers.IntegerField(), required=False)
+    missing = serializers.DictField(child=serializers.IntegerField(), source="short", required=False)
+    short = serializers.DictField(child=serializers.IntegerField(), required=False, help_text="use `missing`")
     score = serializers.FloatField(required=False)
 
 

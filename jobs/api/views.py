@@ -141,7 +141,7 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     @action(detail=True, filter_backends=[], pagination_class=None)
     def timeline(self, request: Request, id: str) -> Response:
         """Whose hands the job was in from submitted to done, and which gates it has passed."""
-        return Response(shown(history.of(self.get_object(), timezone.now())))
+        return Response(shown(history.timeline_of(self.get_object(), timezone.now())))
 
     @extend_schema(responses=CopySerializer, filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[], pagination_class=None)

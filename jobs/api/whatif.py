@@ -53,7 +53,7 @@ class StandSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
     def get_reason(self, stand: whatif.Stand) -> Any:
-        return stand.reason.as_json() if stand.reason else None
+        return ReasonSerializer(stand.reason.as_json()).data if stand.reason else None
 
 
 class StandsOtherwiseSerializer(serializers.Serializer[Any]):
@@ -86,7 +86,9 @@ class WhatIfView(APIView):
         given = SupposeSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         by = request.user.get_username()
-        found = WhatIfSerializer(whatif.of(_suppose(request, given.validated_data), by=by, now=timezone.now())).data
+        found = WhatIfSerializer(
+            whatif.simulate_change(_suppose(request, given.validated_data), by=by, now=timezone.now())
+        ).data
         allowed = access.visible_namespaces(request.user)
         if allowed is not None:
             found["differences"] = [each for each in found["differences"] if each["namespace"] in allowed]

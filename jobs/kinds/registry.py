@@ -43,7 +43,7 @@ def find(api_version: str, kind: str) -> Kind | None:
     return _BY_NAME.get((api_version, kind))
 
 
-def of(api_version: str, kind: str) -> Kind:
+def kind_of(api_version: str, kind: str) -> Kind:
     """The kind of a job that was accepted before; a missing one is a programming error."""
     return _BY_NAME[(api_version, kind)]
 

@@ -99,7 +99,7 @@ def _status(row: Any, cluster: str | None) -> Object:
     """``row`` is a job, or of its columns those of a line."""
     phase = printing.phase_of(row.state)
     status = printing.said(
-        registry.of(row.api_version, row.kind), {} if row.state in Job.OFF_MEMBER else row.status, phase
+        registry.kind_of(row.api_version, row.kind), {} if row.state in Job.OFF_MEMBER else row.status, phase
     )
     conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
     true_types = {each.get("type") for each in conditions if each.get("status") == "True"}

@@ -91,7 +91,7 @@ class QueueUnits(RowKind):
 def _shown(rows: Iterable[Job]) -> Iterator[Object]:
     starts = estimates.starts(timezone.now())
     for unit in queueing.describe(rows):
-        yield _rendered(unit, estimates.of(unit.job, starts) if unit.position else None)
+        yield _rendered(unit, estimates.estimate_of(unit.job, starts) if unit.position else None)
 
 
 def _rendered(unit: queueing.QueueUnit, estimate: Estimate | None) -> Object:

@@ -31,7 +31,7 @@ PARSERS = [JsonBody, YamlFile]
 
 def manifest(given: Mapping[str, Any]) -> dict[str, Any]:
     if "yaml" in given:
-        return documents.read(given["yaml"])
+        return documents.parse_manifest(given["yaml"])
     if "manifest" in given:
         return dict(given["manifest"])
     raise invalid("manifest", "send the tree as manifest, or its file as yaml")

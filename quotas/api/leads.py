@@ -29,7 +29,7 @@ class OfWholeTree(ByRole):
     """A team lead may change a part of the tree, and names no other lead."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        if super().has_permission(request, view) and scopes.of(request.user) != scopes.EVERYTHING:
+        if super().has_permission(request, view) and scopes.scope_of(request.user) != scopes.EVERYTHING:
             raise access.refusal(request.user, "apply", view.kind)
         return bool(request.user.is_authenticated)
 

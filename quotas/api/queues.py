@@ -33,7 +33,7 @@ class QueueViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, vi
     ordering = ["path"]
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "scope": scopes.of(self.request.user)}
+        return {**super().get_serializer_context(), "scope": scopes.scope_of(self.request.user)}
 
     def get_queryset(self) -> QuerySet[Queue]:
         return queries.queues()

@@ -45,7 +45,7 @@ class TreeView(_OfTree, APIView):
 
     @extend_schema(responses=QuotaTreeSerializer)
     def get(self, request: Request) -> Response:
-        return Response(QuotaTreeSerializer(views.of(_row(), request.user)).data)
+        return Response(QuotaTreeSerializer(views.tree_view_of(_row(), request.user)).data)
 
     @extend_schema(
         request={"application/json": ManifestSerializer, "application/yaml": OpenApiTypes.STR},

@@ -77,7 +77,7 @@ class _Block:
     kept: int = 0
 
 
-def ask(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible: bool = True) -> Answer:
+def check_admission(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible: bool = True) -> Answer:
     """Whether a job with these amounts (`quotas.core.amounts.of_job`) fits as things stand; charges nothing."""
     asked, path_rows, limits = ledger.ask(amounts), ledger.path_rows[leaf], ledger.limits[leaf]
     used = ledger.held.used[path_rows].tolist()

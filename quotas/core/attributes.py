@@ -48,7 +48,7 @@ def name_fault(name: object) -> str:
     )
 
 
-def read(stated: Mapping[str, Any], least: Limits, inherited: Attributes, *, root: bool = False) -> Known:
+def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attributes, *, root: bool = False) -> Known:
     faults: list[Fault] = []
     if OUTSIDE_JOBS in stated and not root:
         faults.append((OUTSIDE_JOBS, "is for the root alone: it says what becomes of jobs that belong to no leaf"))
@@ -76,7 +76,7 @@ def _lendlimit(value: object, least: Limits, faults: list[Fault]) -> Limits | No
     if not isinstance(body, dict):
         faults.append((LENDLIMIT, 'must be JSON such as \'{"cpu": 2, "memory": "4Gi"}\''))
         return None
-    lent, wrong = validation.read(body)
+    lent, wrong = validation.parse_limits(body)
     faults += [(LENDLIMIT, f"{resource} {detail}") for resource, detail in wrong]
     for resource, amount in lent.items():
         if amount > least.get(resource, 0):

@@ -115,7 +115,7 @@ class _Forecast:
     def try_start(self, unit: Unit, at_s: float, basis: Basis | None) -> str:
         """Start the unit and return "", or enqueue it at the full node and return that node's path."""
         charge = unit.charge
-        answer = admission.ask(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+        answer = admission.check_admission(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
         if isinstance(answer, Admitted):
             self._ledger.charge(charge)
             starts_at = datetime.fromtimestamp(at_s, UTC) if basis else self._now

@@ -194,7 +194,9 @@ class FairShareIterator:
         """Skip jobs that can never fit: they would hide later ones that are within min. Not in queues that block."""
         for unit in self._shapes.values():
             charge = unit.charge
-            answer = admission.ask(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+            answer = admission.check_admission(
+                self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible
+            )
             if isinstance(answer, Refused) and answer.code is admission.Code.NEVER_FITS:
                 self._known[unit.shape] = answer
 
@@ -220,7 +222,7 @@ def plan(ledger: Ledger, waiting: Iterable[Unit]) -> Plan:
     iterator = FairShareIterator(ledger, waiting)
     result = Plan([], iterator.waits)
     while (unit := iterator.next()) is not None:
-        answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
+        answer = admission.check_admission(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
         if isinstance(answer, Refused):
             iterator.refused(unit, answer)
         else:

@@ -102,7 +102,7 @@ class _Outcome:
 
 def _settled(side: Side, now: datetime, places: Places) -> _Outcome:
     jobs = [_standing(each) for each in side.running] + [Job(unit) for unit in side.waiting]
-    made = settle(Ledger.of(side.tree, (each.charge for each in side.running)), jobs, now, places)
+    made = settle(Ledger.from_charges(side.tree, (each.charge for each in side.running)), jobs, now, places)
     waiting = {unit.id: unit for unit in side.waiting}
     return _Outcome(
         {key: waiting[key] for key in made.running if key in waiting},
@@ -139,7 +139,7 @@ def _keys(side: Side) -> set[str]:
 
 
 def _excess(side: Side) -> Iterator[Excess]:
-    ledger = Ledger.of(side.tree, (each.charge for each in side.running))
+    ledger = Ledger.from_charges(side.tree, (each.charge for each in side.running))
     jobs = sorted(side.running, key=lambda job: job.cheap_first)
     firm = [job for job in jobs if not job.charge.preemptible]
     for bound, used, limits, among in (

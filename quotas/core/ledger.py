@@ -86,7 +86,7 @@ class Ledger:
         self.held = self.idle.copy()
 
     @classmethod
-    def of(cls, tree: Tree, charges: Iterable[Charge] = ()) -> "Ledger":
+    def from_charges(cls, tree: Tree, charges: Iterable[Charge] = ()) -> "Ledger":
         ledger = cls(tree)
         for charge in charges:
             ledger.charge(charge)

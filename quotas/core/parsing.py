@@ -31,7 +31,7 @@ class Reading:
     warnings: tuple[str, ...]
 
 
-def read(manifest: Mapping[str, Any]) -> Reading:
+def parse_tree(manifest: Mapping[str, Any]) -> Reading:
     reader = _Reader()
     reader.head(manifest)
     spec = reader.mapping(manifest.get("spec"), "spec")
@@ -123,13 +123,17 @@ class _Reader:
         return str(value)
 
     def limits(self, body: Mapping[str, Any], key: str, where: str) -> Limits:
-        read, faults = validation.read({} if body.get(key) is None else self.mapping(body[key], f"{where}.{key}"))
+        read, faults = validation.parse_limits(
+            {} if body.get(key) is None else self.mapping(body[key], f"{where}.{key}")
+        )
         self.found(((f"{key}.{resource}" if resource else key, detail) for resource, detail in faults), where)
         return read
 
     def attributes(self, value: object, where: str, path: str, least: Limits, parent: _Parent | None) -> Attributes:
         body = {} if value is None else self.mapping(value, f"{where}.attributes")
-        known: Known = attributes.read(body, least, parent.attributes if parent else Attributes(), root=parent is None)
+        known: Known = attributes.parse_attributes(
+            body, least, parent.attributes if parent else Attributes(), root=parent is None
+        )
         self.found(((f"attributes.{key}", f"{path}: {detail}") for key, detail in known.faults), where)
         self.warnings += [f"{where}.attributes.{key} of {path} is kept but not acted upon" for key in known.others]
         return known.attributes

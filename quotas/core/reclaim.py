@@ -97,7 +97,9 @@ class _Target:
 
 def plan(ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
     """The jobs to stop for the preemptor; None when none would help or it has no right to them. Leaves the ledger as it was."""
-    answer = admission.ask(ledger, preemptor.leaf, preemptor.charge.amounts, preemptible=preemptor.charge.preemptible)
+    answer = admission.check_admission(
+        ledger, preemptor.leaf, preemptor.charge.amounts, preemptible=preemptor.charge.preemptible
+    )
     if isinstance(answer, Refused) and (answer.bound is Bound.MIN or answer.code is admission.Code.NEVER_FITS):
         return None
     search = _Search(ledger, preemptor, running, can_place)

@@ -75,7 +75,7 @@ def _admit(
     iterator = FairShareIterator(ledger, waiting)
     unplaced: list[Wait] = []
     while (unit := iterator.next()) is not None:
-        answer = admission.ask(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
+        answer = admission.check_admission(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
         if isinstance(answer, Refused):
             iterator.refused(unit, answer)
         elif places(unit, made.running, frozenset()):

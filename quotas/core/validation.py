@@ -14,7 +14,7 @@ Limits = Mapping[str, int]
 Fault = tuple[str, str]
 
 
-def read(stated: Mapping[str, Any]) -> tuple[Limits, list[Fault]]:
+def parse_limits(stated: Mapping[str, Any]) -> tuple[Limits, list[Fault]]:
     """Quantities as whole units under canonical names; faults are (resource, what is wrong)."""
     read: dict[str, int] = {}
     faults: list[Fault] = []

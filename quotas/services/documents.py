@@ -16,7 +16,7 @@ LARGEST = 1024 * 1024
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-def read(text: str) -> dict[str, Any]:
+def parse_manifest(text: str) -> dict[str, Any]:
     """The one manifest in the text. JSON is YAML too."""
     if len(text) > LARGEST:
         raise TooLarge(f"the file has {len(text)} characters, at most {LARGEST} are taken")

@@ -19,7 +19,7 @@ def register_population(source: Source) -> None:
     _sources.append(source)
 
 
-def of(before: Tree | None, after: Tree, now: datetime) -> Effect:
+def effect_of_change(before: Tree | None, after: Tree, now: datetime) -> Effect:
     """That every gang finds a cluster is taken for granted: it is the quota that is asked."""
     return impact.compute_effect(_side(before) if before else None, _side(after), now)
 

@@ -53,7 +53,7 @@ def of_changes(changes: list[dict[str, Any]], *, by: str, now: datetime | None) 
 
 def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -> Preview:
     """Without ``now`` the jobs are not asked: quick, and silent about them."""
-    row, read = queries.row(), parsing.read(manifest)
+    row, read = queries.row(), parsing.parse_tree(manifest)
     before = row.manifest if row else {}
     faults = [PlacedFault(*edits.place_of(manifest, each.field), each.detail) for each in read.faults]
     touched, refusals = scopes.touched(before, manifest), _forbidden(by, row, manifest)
@@ -66,7 +66,7 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -
         found,
         refusals=[*vetoes, *refusals],
         warnings=[*read.warnings, *usage.outside_warnings(read.tree, outside)],
-        effect=impact.of(old, read.tree, now),
+        effect=impact.effect_of_change(old, read.tree, now),
         outside=outside,
     )
 

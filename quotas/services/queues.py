@@ -28,7 +28,7 @@ def set_state(queue: Queue, state: State, *, by: str, now: datetime, comment: st
     scopes.require_queue(by, queue.path)
     if queue.state == state:
         return False
-    audit.seen(queue)
+    audit.remember_row(queue)
     with transaction.atomic():
         values = {"state": state, "state_by": by, "state_at": now, "state_comment": comment[:500]}
         if Queue.objects.filter(pk=queue.pk, state=queue.state).update(**values) != 1:

@@ -37,7 +37,7 @@ class Scope:
 EVERYTHING = Scope(None)
 
 
-def of(user: Any) -> Scope:
+def scope_of(user: Any) -> Scope:
     held = {each.role for each in access.roles(user) if not each.namespace}
     if held & set(_WHOLE):
         return EVERYTHING
@@ -46,7 +46,7 @@ def of(user: Any) -> Scope:
 
 def of_name(name: str) -> Scope:
     user = get_user_model().objects.filter(username=name).first()
-    return EVERYTHING if user is None else of(user)
+    return EVERYTHING if user is None else scope_of(user)
 
 
 def leads(user: Any, verb: str) -> bool:

@@ -93,7 +93,7 @@ def revert(generation: int, saving: Saving) -> Applied:
 def valid(manifest: Mapping[str, Any]) -> tuple[Tree, tuple[str, ...]]:
     """The tree and its warnings; raises `InvalidInput` with every fault."""
     _check_storable(manifest)
-    read = parsing.read(manifest)
+    read = parsing.parse_tree(manifest)
     if read.tree is None:
         message = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults[:5])
         more = f" (and {len(read.faults) - 5} more)" if len(read.faults) > 5 else ""
@@ -117,7 +117,7 @@ def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
         row = QuotaTree.objects.select_for_update(no_key=True).filter(name=name).first()
         if row is None:
             raise NotFound(f"There is no quota tree {name}.")
-        audit.seen(row)
+        audit.remember_row(row)
         scopes.require_edits(by, row.manifest, None)
         _ask_others(queries.parsed(row), None)
         _take_queues()
@@ -181,7 +181,7 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
         _remember(row.generation, manifest, saving)
         events.record(change(row), "QuotaTreeCreated", f"{by} created the quota tree", now)
         return row, "created"
-    audit.seen(row)
+    audit.remember_row(row)
     if row.name != name:
         raise Conflict(
             f"The quota tree is {row.name} and there is one only: apply it under that name, or delete it first."

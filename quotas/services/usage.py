@@ -72,15 +72,15 @@ def outside_warnings(tree: Tree, found: Outside) -> tuple[str, ...]:
 
 def report(tree: Tree) -> dict[str, dict[str, Amount]]:
     """By path and resource: what the tree names, and jobs."""
-    return of(
+    return usage_by_path(
         tree, [each for source in _admitted for each in source()], [each for source in _waiting for each in source()]
     )
 
 
-def of(tree: Tree, admitted: Iterable[Charge], waiting: Iterable[Charge]) -> dict[str, dict[str, Amount]]:
+def usage_by_path(tree: Tree, admitted: Iterable[Charge], waiting: Iterable[Charge]) -> dict[str, dict[str, Amount]]:
     """A job whose leaf has just been removed is about to be resolved again, and counts nowhere."""
     leaves = {leaf.path for leaf in tree.leaves}
-    ledger = Ledger.of(tree, [each for each in admitted if each.leaf in leaves])
+    ledger = Ledger.from_charges(tree, [each for each in admitted if each.leaf in leaves])
     used = _by_path(ledger)
     for each in waiting:
         if each.leaf in leaves:

@@ -45,8 +45,8 @@ class TreeView:
     outside: usage.Outside
 
 
-def of(row: QuotaTree, user: Any) -> TreeView:
-    tree, scope = queries.parsed(row), scopes.of(user)
+def tree_view_of(row: QuotaTree, user: Any) -> TreeView:
+    tree, scope = queries.parsed(row), scopes.scope_of(user)
     report = usage.report(tree)
     queues = {queue.path: queue for queue in queries.queues()}
     written = dict(edits.walk(row.manifest))
@@ -74,7 +74,7 @@ def of(row: QuotaTree, user: Any) -> TreeView:
         created_at=row.created_at,
         changed_by=row.changed_by,
         manifest=row.manifest,
-        warnings=parsing.read(row.manifest).warnings,
+        warnings=parsing.parse_tree(row.manifest).warnings,
         nodes=nodes,
         outside_jobs=OutsideJobs.WAIT if tree.outside_jobs_wait else OutsideJobs.RUN,
         outside=usage.outside(),

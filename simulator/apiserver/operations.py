@@ -135,15 +135,15 @@ class Operations:
         return 200, self._write(served, live, new, write)
 
     def scale(self, served: Served, namespace: str, name: str) -> Object:
-        return scale.of(served.scale or {}, self.get(served, namespace, name))
+        return scale.scale_of(served.scale or {}, self.get(served, namespace, name))
 
     def rescale(self, served: Served, namespace: str, name: str, wanted: Any, style: str, write: Write) -> Object:
         """``style`` of a patch of the Scale; empty when it is replaced."""
         old, paths = self.get(served, namespace, name), served.scale or {}
         if style:
-            wanted = self._patched(served, scale.of(paths, old), wanted, style)
+            wanted = self._patched(served, scale.scale_of(paths, old), wanted, style)
         made = self._replace(served, old, scale.scaled(paths, old, wanted, served.resource), "", write)
-        return scale.of(paths, made)
+        return scale.scale_of(paths, made)
 
     def patch_styles(self, served: Served) -> list[str]:
         return [style for style in _PATCHES if style != STRATEGIC or not self.catalog.custom(served.resource.group)]

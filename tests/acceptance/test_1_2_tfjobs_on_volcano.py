@@ -45,7 +45,7 @@ def applied(world, *manifests: dict) -> None:
 
 
 def test_1_2_1_a_tfjob_with_ps_chief_and_worker_is_parsed_into_three_roles_with_their_totals():
-    reading = registry.of("kubeflow.org/v1", "TFJob").read(yaml.safe_load(MNIST))
+    reading = registry.kind_of("kubeflow.org/v1", "TFJob").read(yaml.safe_load(MNIST))
     assert reading.faults == ()
     assert {role.name: role.replicas for role in reading.roles} == {"chief": 1, "ps": 1, "worker": 2}
     assert reading.total() == {"nvidia.com/gpu": 4, "pods": 4}

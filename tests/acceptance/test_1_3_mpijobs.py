@@ -16,7 +16,7 @@ def test_1_3_3_the_chief_is_a_launcher_without_a_gpu_and_each_of_the_four_worker
     job = world.expect("vgg16", "Running")
     gpus = {role["name"]: role["request"].get("nvidia.com/gpu", 0) for role in job.roles}
     assert gpus == {"launcher": 0, "worker": 1}
-    assert registry.of(job.api_version, job.kind).primary_role(gpus) == "launcher"
+    assert registry.kind_of(job.api_version, job.kind).primary_role(gpus) == "launcher"
     assert job.status["replicaStatuses"] == {"Launcher": {"active": 1}, "Worker": {"active": 4}}
 
 

@@ -12,7 +12,7 @@ from tests.acceptance.builders import POLICY
 pytestmark = pytest.mark.django_db(transaction=True)
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "elasticjob.yaml"
-KIND = registry.of("elastic.iml.github.io/v1alpha1", "ElasticJob")
+KIND = registry.kind_of("elastic.iml.github.io/v1alpha1", "ElasticJob")
 
 
 def elastic_job(**spec: object) -> dict:

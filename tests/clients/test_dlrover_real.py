@@ -72,7 +72,7 @@ def as_sent(steps: int) -> dict:
     """The guide's manifest as Convoy sends it, its pods marked to run as processes."""
     job = yaml.safe_load(manifest("persistentVolumeClaim: {claimName: disk}", steps))
     job["metadata"]["namespace"] = "default"
-    registry.of(job["apiVersion"], job["kind"]).set_defaults(job)
+    registry.kind_of(job["apiVersion"], job["kind"]).set_defaults(job)
     for spec in job["spec"]["replicaSpecs"].values():
         spec["template"].setdefault("metadata", {})["annotations"] = {"convoy.dev/run": "process"}
     return job

@@ -16,7 +16,7 @@ from deploy.demo.life import AT_ONCE, KEPT, MOST, Seen, is_the_demos, plan, take
 from deploy.demo.teamwork import TEAMS, TEAMWORK
 from jobs.kinds import registry
 from jobs.models import Job
-from quotas.core.parsing import read
+from quotas.core.parsing import parse_tree
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TREE = yaml.safe_load((bundle.FOLDER / "quota-tree.yaml").read_text())
@@ -68,7 +68,7 @@ def test_it_goes_on_for_ever_and_never_piles_up(seed: int, rounds: int) -> None:
 def test_it_writes_manifests_that_the_fleet_reads(work) -> None:
     body = json.loads(teamwork.manifest(work, random.Random(1)))
     assert body["metadata"]["namespace"] in TEAMS
-    found = registry.of(body["apiVersion"], body["kind"]).read(body)
+    found = registry.kind_of(body["apiVersion"], body["kind"]).read(body)
     assert sum(role.replicas * role.request.get("nvidia.com/gpu", 0) for role in found.roles) == work.pods * work.gpus
     assert len(body["metadata"]["name"]) < 40
 
@@ -79,7 +79,7 @@ def test_it_asks_for_more_than_the_fleet_has_in_several_kinds() -> None:
 
 
 def test_the_quotas_bind_at_what_the_fleet_has_and_list_every_namespace_of_the_demo() -> None:
-    tree = read(TREE).tree
+    tree = parse_tree(TREE).tree
     assert tree is not None and tree.nodes[0].max == {"nvidia.com/gpu": 60}
     assert {space for leaf in tree.leaves for space in leaf.namespaces} == {*TEAMS, "default"}
     assert sum(leaf.min["nvidia.com/gpu"] for leaf in tree.leaves) == 60

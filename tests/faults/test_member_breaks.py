@@ -91,7 +91,7 @@ JOB = UUID("11111111-1111-4111-8111-111111111111")
 
 def stray(world, name: str, fleet: str) -> None:
     """A copy of a job that was deleted, as a worker may make it that outlived its claim."""
-    kind, cluster = registry.of("kubeflow.org/v1", "PyTorchJob"), Cluster.objects.get()
+    kind, cluster = registry.kind_of("kubeflow.org/v1", "PyTorchJob"), Cluster.objects.get()
     body = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name, "namespace": "default"}}
     body["metadata"]["labels"] = member_objects.labels(fleet, str(JOB), 1)
     made = {**body, "spec": NOTHING}

@@ -45,7 +45,7 @@ def test_every_example_runs_here():
 def test_it_runs_every_kind_from_its_example_to_its_end_and_removes_it(world, example):
     text = (EXAMPLES / f"{example}.yaml").read_text()
     manifest = yaml.safe_load(text)
-    name, resource = manifest["metadata"]["name"], registry.of(manifest["apiVersion"], manifest["kind"]).resource
+    name, resource = manifest["metadata"]["name"], registry.kind_of(manifest["apiVersion"], manifest["kind"]).resource
     served = {f"{resource.plural}.{resource.group}": resource.version}
     world.member("north", 8, serves=served)
     world.apply(*BESIDE, text)

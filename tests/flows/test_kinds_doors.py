@@ -24,7 +24,7 @@ def test_kubectl_gets_describes_and_deletes_every_kind(world, admin, tmp_path):
         assert "created" in ada.says("apply", "-f", str(RUNTIME))
         for file in FILES:
             manifest = yaml.safe_load(file.read_text())
-            resource = registry.of(manifest["apiVersion"], manifest["kind"]).resource
+            resource = registry.kind_of(manifest["apiVersion"], manifest["kind"]).resource
             named = f"{resource.plural}.{resource.version}.{resource.group}"
             assert "created" in ada.says("apply", "-f", str(file))
             header, row = ada.says("get", named).splitlines()

@@ -33,7 +33,7 @@ def test_it_knows_every_kind_of_the_fleet(resource):
 
 @pytest.mark.parametrize("document", EXAMPLES, ids=lambda each: each["kind"] + each["metadata"]["name"])
 def test_it_loses_nothing_of_the_examples(document):
-    resource = registry.of(document["apiVersion"], document["kind"]).resource
+    resource = registry.kind_of(document["apiVersion"], document["kind"]).resource
     assert not structural.unknown_fields(crds.schema(resource), document)
     assert structural.pruned(crds.kept(resource), document) == document
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fleet.kube import builtin, resources, structural, validation
 from fleet.kube.definitions import schema_faults
-from fleet.kube.schemas import ANY, of_kind, read
+from fleet.kube.schemas import ANY, of_kind, parse_schema
 
 TEXT, COUNT = {"type": "string"}, {"type": "integer"}
 INNER = {"type": "object", "properties": {"a": {**COUNT, "default": 1}, "b": TEXT}}
@@ -20,7 +20,7 @@ DOCUMENT = {
         "null": {**TEXT, "nullable": True},
     },
 }
-SCHEMA = read(DOCUMENT)
+SCHEMA = parse_schema(DOCUMENT)
 
 scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2)
 keys = st.sampled_from(["in", "list", "map", "any", "null", "a", "b", "bogus"])
@@ -56,7 +56,7 @@ def test_it_lets_everything_be_where_nothing_is_said(value: object) -> None:
 def test_it_refuses_or_reads_whatever_a_definition_says(document: object) -> None:
     faults = list(schema_faults(document, "spec"))
     if not faults and isinstance(document, dict):
-        assert read(document)
+        assert parse_schema(document)
 
 
 def test_it_fills_in_what_a_default_lacks() -> None:

@@ -205,7 +205,7 @@ class Members:
             _, _, cluster, copy = heapq.heappop(self.running)
             over[cluster].append(copy)
         for cluster, copies in over.items():
-            JobEventHandler().on_update(cluster, registry.of("batch/v1", "Job").resource, copies, now)
+            JobEventHandler().on_update(cluster, registry.kind_of("batch/v1", "Job").resource, copies, now)
         return sum(map(len, over.values()))
 
 

@@ -67,7 +67,7 @@ def demand(gpus: int) -> Demand:
 
 
 def ask(gpus: int) -> Ask:
-    return Ask.of({GPU: gpus})
+    return Ask.from_request({GPU: gpus})
 
 
 @dataclass

@@ -22,7 +22,7 @@ from quotas.core import estimate, fair_share, reclaim
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
-from quotas.core.parsing import read
+from quotas.core.parsing import parse_tree
 from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 from tests.quotas.core.builders import LEND, NOON, manifest, quota
@@ -52,7 +52,7 @@ def body(**fields: Any) -> dict[str, Any]:
 
 
 def tree(**fields: Any) -> Tree:
-    found = read(body(**fields)).tree
+    found = parse_tree(body(**fields)).tree
     assert found is not None
     return found
 
@@ -91,7 +91,7 @@ def reclaims(found: Tree) -> float:
     charges = [Charge(f"root/t0/q{i % LEAVES}", of_job({"nvidia.com/gpu": 1})) for i in range(TEAMS * LEAVES * 8)]
     running = [Running(f"{i}", each, i % 3, NOON + timedelta(seconds=i)) for i, each in enumerate(charges)]
     preemptor = Unit("claims", "claims", Charge("root/t1/q0", of_job({"nvidia.com/gpu": 8})), 0, NOON)
-    ledger = Ledger.of(found, charges)
+    ledger = Ledger.from_charges(found, charges)
     made = reclaim.plan(ledger, preemptor, running, lambda gone: True)
     assert made is not None and len(made.victims) == 8
     return seconds(lambda: lambda: reclaim.plan(ledger, preemptor, running, lambda gone: True))
@@ -118,7 +118,7 @@ def test_the_engine_decides_twenty_thousand_jobs_a_second_with_a_thousand_leaves
         "jobs": JOBS,
         "decisions_per_s": round(JOBS / passes(plain)),
         "decisions_per_s_with_lendlimits": round(JOBS / passes(lending)),
-        "read_tree_ms": round(1000 * seconds(lambda: lambda: read(found)), 1),
+        "read_tree_ms": round(1000 * seconds(lambda: lambda: parse_tree(found)), 1),
         "reclaim_among_8000_ms": round(1000 * reclaims(plain), 1),
         "estimate_10000_waiting_ms": round(1000 * estimates(plain), 1),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}, numpy {np.__version__}",

@@ -47,7 +47,7 @@ def fleet(clusters: int, nodes: int, rng: random.Random) -> Engine:
 
 
 def ask(gpus: int) -> Ask:
-    return Ask.of({"cpu": gpus * 12_000, "memory": gpus * 100 * GI, GPU: gpus, "pods": 1})
+    return Ask.from_request({"cpu": gpus * 12_000, "memory": gpus * 100 * GI, GPU: gpus, "pods": 1})
 
 
 def sized(gpus: int) -> Demand:
@@ -59,7 +59,7 @@ def sized(gpus: int) -> Demand:
 
 def with_launcher(gpus: int) -> Demand:
     """As MPI jobs are: a launcher without a GPU beside the workers."""
-    launcher = Ask.of({"cpu": 1000, "memory": 2 * GI, "pods": 1})
+    launcher = Ask.from_request({"cpu": 1000, "memory": 2 * GI, "pods": 1})
     return Demand((Part("launcher", 1, launcher), Part("worker", -(-gpus // 8), ask(min(gpus, 8)))))
 
 
@@ -117,7 +117,7 @@ def test_ten_gangs_of_five_thousand_pods_within_a_second(report: Report) -> None
     engine.set_cluster(Member("north", apis=APIS))
     for n in range(5000):
         engine.set_node("north", NodeFacts(f"node-{n:05}", {"cpu": 64_000, GPU: 10, "pods": 110}))
-    demand = Demand((Part("worker", 5000, Ask.of({"cpu": 1000, GPU: 1, "pods": 1})),))
+    demand = Demand((Part("worker", 5000, Ask.from_request({"cpu": 1000, GPU: 1, "pods": 1})),))
     began = time.process_time()
     for job in range(10):
         found = engine.find(gang(), demand, NOON)

@@ -27,7 +27,7 @@ import pytest
 
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberError
-from fleet.services.clusters import read
+from fleet.services.clusters import parse_kubeconfig
 from tests.support import processor
 from tests.support.product import Product
 
@@ -178,7 +178,7 @@ def emptied(product: Product) -> tuple[httpx.Client, dict[str, Seen]]:
     for job in api.get("jobs/").json()["results"]:
         api.delete(f"jobs/{job['id']}/").raise_for_status()
     files = sorted((product.home.path / "simulator").glob("*.kubeconfig"))
-    members = {file.stem: Seen(MemberClient(read(file.read_text()))) for file in files}
+    members = {file.stem: Seen(MemberClient(parse_kubeconfig(file.read_text()))) for file in files}
     wait(lambda: not any(each.client.list(PODS)["items"] for each in members.values()), 60)
     api.post("apply", content=TREE).raise_for_status()
     for each in members.values():

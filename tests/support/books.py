@@ -77,7 +77,7 @@ def copy(name: str, status: Mapping[str, Any]) -> dict[str, Any]:
 
 def resource(name: str) -> Resource:
     of = Job.objects.get(name=name)
-    return registry.of(of.api_version, of.kind).resource
+    return registry.kind_of(of.api_version, of.kind).resource
 
 
 def sent() -> None:

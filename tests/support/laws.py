@@ -40,7 +40,7 @@ def remove_copies() -> None:
 
 def _ended(job: Job) -> set[int]:
     """The attempts whose copies have ended by what their member reported last."""
-    kind = registry.of(job.api_version, job.kind)
+    kind = registry.kind_of(job.api_version, job.kind)
     if job.shares:
         ended = (ShareState.SUCCEEDED, ShareState.BACKOFF)
         told = [(each.attempt, each.state, dict(each.status)) for each in shares.of_stored(job.shares)]

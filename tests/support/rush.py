@@ -69,7 +69,7 @@ class Watcher:
         changed = {(mark.job_uid, mark.attempt) for mark in supply.write(now)}
         follower = JobEventHandler()
         for (api_version, kind), objects in by_kind.items():
-            follower.on_update(cluster.pk, registry.of(api_version, kind).resource, objects, now)
+            follower.on_update(cluster.pk, registry.kind_of(api_version, kind).resource, objects, now)
         if changed:
             follower.on_pods_changed(cluster.pk, changed, now)
 

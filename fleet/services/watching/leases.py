@@ -59,7 +59,7 @@ def rebalance(watcher: str, now: datetime) -> Assignment:
     quota = sharding.quotas(owned, len(members))[watcher]
     own = sorted(name for name, holder in holders.items() if holder == watcher)
     free = sorted(name for name, holder in holders.items() if not holder)
-    taken = _take(watcher, [leases[name] for name in free[: max(0, quota - len(own))]])
+    taken = _claim_leases(watcher, [leases[name] for name in free[: max(0, quota - len(own))]])
     epochs = {name: lease.epoch for name, lease in leases.items()} | taken
     return Assignment(
         owned={members[name]: epochs[name] for name in (*own[:quota], *taken)},
@@ -138,7 +138,7 @@ def _leases(names: Collection[str]) -> dict[str, Lease]:
 
 
 @transaction.atomic
-def _take(watcher: str, leases: Iterable[Lease]) -> dict[str, int]:
+def _claim_leases(watcher: str, leases: Iterable[Lease]) -> dict[str, int]:
     """Takes those that are still as they were read; returns their new epochs.
 
     A lease that a writer has locked (`fence`) is passed over until the next time, so that one stopped process cannot hold up

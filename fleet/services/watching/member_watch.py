@@ -153,7 +153,7 @@ class MemberWatch:
         """Nodes and pods before the handlers: a hold must not end by a report that the capacity does not show yet."""
         pods = batches.pop(PODS, None)
         self._persist(lambda: self._disown_unproven(pods))
-        _feed(self._sync, batches.pop(NODES, None), pods)
+        _apply_batches(self._sync, batches.pop(NODES, None), pods)
         crds = batches.pop(CRDS, None)
         pod_keys: set[event_handlers.Key] = set()
 
@@ -222,7 +222,7 @@ _TRANSFORMS: dict[Resource, Callable[[dict[str, Any]], Any]] = {NODES: observed.
 """Kinds of which every object is watched, not only those that carry our label, and what is kept of each object."""
 
 
-def _feed(sync: NodePodSync, nodes: Batch | None, pods: Batch | None) -> None:
+def _apply_batches(sync: NodePodSync, nodes: Batch | None, pods: Batch | None) -> None:
     if nodes:
         if nodes.listed:
             sync.list_nodes(list(nodes.present.values()))

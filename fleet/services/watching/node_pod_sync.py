@@ -92,7 +92,7 @@ class NodePodSync:
 
     def _read_rows(self) -> None:
         nodes = Node.objects.filter(cluster_id=self.cluster_id)
-        self.ledger.remember({row.name: _stand(row) for row in nodes})
+        self.ledger.remember({row.name: _node_state(row) for row in nodes})
         pods = Pod.objects.filter(cluster_id=self.cluster_id)
         self._written = {(row.namespace, row.name): _pod_seen(row) for row in pods}
         self._touched |= self._own.keys() | self._written.keys()
@@ -304,6 +304,6 @@ def _pod_seen(row: Pod) -> ObservedPod:
     return ObservedPod(row.namespace, row.name, row.node, counts=False, request={}, own=own)
 
 
-def _stand(row: Node) -> Stand:
+def _node_state(row: Node) -> Stand:
     seen = ObservedNode(row.name, row.ready, row.unschedulable, row.labels, row.taints, row.allocatable, row.address)
     return seen, row.requested

@@ -19,7 +19,7 @@ Files = Annotated[list[str], typer.Option("-f", "--filename", metavar="FILE|DIR|
 
 def apply(context: typer.Context, filename: Files) -> None:
     """Submit manifests: jobs, policies, and what jobs refer to. All of them, or none."""
-    run = session.of(context)
+    run = session.session_of(context)
     _say(run, run.api.send("apply", read(filename)))
 
 
@@ -37,7 +37,7 @@ def delete(
     namespace: session.Namespace = DEFAULT_NAMESPACE,
 ) -> None:
     """Delete one object, or all that files name."""
-    run = session.of(context)
+    run = session.session_of(context)
     if bool(words) == bool(filename):
         raise usage("say what to delete: KIND NAME, or -f FILE", "for example: convoy delete pytorchjob llama")
     if filename:

@@ -25,7 +25,7 @@ def join(
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Repeatable.")] = None,
 ) -> None:
     """Take a cluster into the fleet. Its credentials are kept encrypted on the server."""
-    run = session.of(context)
+    run = session.session_of(context)
     body = {"name": name, "kubeconfig": _text(kubeconfig), "context": kube_context, "labels": _labels(label or [])}
     item = run.api.post("clusters/", body)
     run.screen.line(f"cluster/{item['name']} joined ({item['state']}, {item.get('version') or 'version unknown'})")
@@ -44,7 +44,7 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE, watch: g
 @app.command()
 def cordon(context: typer.Context, name: Name) -> None:
     """Place nothing new on a cluster; what runs there stays."""
-    run = session.of(context)
+    run = session.session_of(context)
     run.api.post(at("clusters", name, "cordon"))
     run.screen.line(f"cluster/{name} cordoned")
 
@@ -57,7 +57,7 @@ def drain(
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask first.")] = False,
 ) -> None:
     """Move the jobs of a cluster elsewhere and place nothing new on it, until it is uncordoned."""
-    run = session.of(context)
+    run = session.session_of(context)
     whatif.print_differences(run, run.api.post("whatif/", {"lose_cluster": name}))
     if dry_run:
         run.screen.line(f"cluster/{name} would be drained (dry run)")
@@ -75,7 +75,7 @@ def drain(
 @app.command()
 def uncordon(context: typer.Context, name: Name) -> None:
     """Place jobs on a cluster again: ends its cordon and its drain. What has moved away stays where it is."""
-    run = session.of(context)
+    run = session.session_of(context)
     run.api.post(at("clusters", name, "uncordon"))
     run.screen.line(f"cluster/{name} uncordoned")
 
@@ -87,7 +87,7 @@ def detach(
     force: Annotated[bool, typer.Option("--force", help="Even while jobs are on it.")] = False,
 ) -> None:
     """Take a cluster out of the fleet."""
-    run = session.of(context)
+    run = session.session_of(context)
     run.api.delete(at("clusters", name), {"force": "true"} if force else None)
     run.screen.line(f"cluster/{name} detached")
 
@@ -100,7 +100,7 @@ def top(
     details: Annotated[bool, typer.Option("-d", "--details", help="Of a node: how its GPUs are linked.")] = False,
 ) -> None:
     """Show how full the clusters are: used, held for gangs on their way, free. Or one node, with its GPUs."""
-    run = session.of(context)
+    run = session.session_of(context)
     if words:
         nodes.top(run, words, cluster, details=details)
         return

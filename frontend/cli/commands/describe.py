@@ -21,7 +21,7 @@ def describe(
     namespace: session.Namespace = DEFAULT_NAMESPACE,
 ) -> None:
     """Show one object in full: why it waits, where it runs, what happened to it."""
-    run = session.of(context)
+    run = session.session_of(context)
     kind, name = kind_and_name(run, words)
     if kind is kinds.PODS or kind is kinds.EVENTS:
         raise usage(f"{kind.words[1]} cannot be described", f"`convoy get {kind.words[1]} -o yaml` shows them whole")
@@ -82,7 +82,7 @@ def _reason(run: Session, reason: Item | None) -> None:
     if clusters:
         run.screen.line("Clusters:")
         rows = [
-            [each["cluster"], each["code"], human.amounts(each.get("short") or {}), each["message"]]
+            [each["cluster"], each["code"], human.amounts(each.get("missing") or {}), each["message"]]
             for each in clusters
         ]
         run.screen.table(["NAME", "CODE", "SHORT OF", "MESSAGE"], rows, indent=2)

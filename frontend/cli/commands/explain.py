@@ -22,7 +22,7 @@ def explain(
     output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
 ) -> None:
     """Show why a job waits, or why it is where it is, for every cluster considered."""
-    run = session.of(context)
+    run = session.session_of(context)
     if output not in ("table", "json", "yaml"):
         raise usage(f"there is no output {output!r}", "one of: table, json, yaml")
     explanation = run.api.get(session.job_path(job_of(run, words, namespace), "explain"))
@@ -38,7 +38,7 @@ def _print(run: Session, explanation: Item) -> None:
     where = f" on {explanation['cluster']}" if explanation["cluster"] else ""
     name = f"{explanation['kind'].lower()}/{explanation['name']}"
     run.screen.line(f"{name} is {explanation['state']}{where}: {explanation['message']}")
-    if explanation["never"]:
+    if explanation["never_fits"]:
         run.screen.line("It never fits on the fleet as it is, even empty.", style="bold red")
     if quota := explanation["quota"]:
         run.screen.line(f"Quota: {quota['code']}: {quota['message']}")
@@ -55,7 +55,7 @@ def _print(run: Session, explanation: Item) -> None:
 
 
 def _row(each: Item) -> Sequence[str]:
-    parts = ", ".join(f"{name} {value:.2f}" for name, value in each["parts"].items())
+    parts = ", ".join(f"{name} {value:.2f}" for name, value in each["score_parts"].items())
     why = f"{each['message']} ({parts})" if parts else each["message"]
     verdict = "chosen" if each["chosen"] else each["code"]
     return [each["cluster"], verdict, each["cause"], f"{each['score']:.3f}" if each["fits"] else human.NONE, why]
@@ -65,7 +65,7 @@ def _held(run: Session, clusters: Sequence[Item]) -> None:
     rows = [
         [each["cluster"], claim["job"], human.amounts(claim["amounts"]), claim["ends"]]
         for each in clusters
-        for claim in each["held"]
+        for claim in each["holds"]
     ]
     if rows:
         run.screen.line("Held for others:")

@@ -47,7 +47,7 @@ def get(
     labels: Labels = "",
 ) -> None:
     """List objects, or show one."""
-    run = session.of(context)
+    run = session.session_of(context)
     kind = job_kinds.find(run.api, what)
     where = "" if everywhere else namespace
     items = _read(run, kind, name, where, labels)

@@ -33,7 +33,7 @@ def resume(context: typer.Context, words: Words, namespace: session.Namespace = 
 
 
 def _act(context: typer.Context, words: list[str], namespace: str, verb: str, done: str) -> None:
-    run = session.of(context)
+    run = session.session_of(context)
     item = job_of(run, words, namespace)
     run.api.post(session.job_path(item, verb))
     run.screen.line(f"{item['kind'].lower()}/{item['name']} {done}")
@@ -57,7 +57,7 @@ def logs(
     tail: Annotated[int | None, typer.Option(min=0, help="Only so many lines from the end.")] = None,
 ) -> None:
     """Print the log of one of a job's pods."""
-    run = session.of(context)
+    run = session.session_of(context)
     item = job_of(run, words, namespace)
     options = {"role": role, "index": index, "pod": pod, "tail": tail, "follow": "true" if follow else None}
     params = {key: value for key, value in options.items() if value not in ("", None)}
@@ -87,7 +87,7 @@ def wait(
     namespace: session.Namespace = DEFAULT_NAMESPACE,
 ) -> None:
     """Wait until a job is in a state; exit code 5 when it takes too long, 1 when it can no longer get there."""
-    run = session.of(context)
+    run = session.session_of(context)
     limit, state = _limit(timeout), _state(wanted)
     until = time.monotonic() + limit
     item = job_of(run, words, namespace) if state != DELETED else _maybe(run, words, namespace)

@@ -25,7 +25,7 @@ def kubeconfig(
     namespace: Annotated[str, typer.Option("-n", "--namespace", help="The namespace of the context.")] = "",
 ) -> None:
     """Write a kubeconfig for kubectl, with a fresh token, and make it the current context."""
-    run = session.of(context)
+    run = session.session_of(context)
     try:
         life_s = int(human.seconds(life))
     except ValueError as e:

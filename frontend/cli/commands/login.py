@@ -21,7 +21,7 @@ def login(
     username: Annotated[str, typer.Option(help="Sign in with a password instead and mint a token.")] = "",
 ) -> None:
     """Sign in and remember the server and the token, readable by you alone."""
-    run = session.of(context)
+    run = session.session_of(context)
     server = config.resolve(url or run.server).url
     if not server:
         raise usage("say which server", "for example: convoy login https://convoy.example.com")
@@ -50,7 +50,7 @@ def _ask(what: str, instead: str) -> str:
 
 def show_config(context: typer.Context) -> None:
     """Show which server and token are used, and where they were found."""
-    run = session.of(context)
+    run = session.session_of(context)
     target = run.target
     run.screen.line(f"server: {target.url or '<none>'}" + (f"   (from {target.source})" if target.url else ""))
     masked = f"{target.token[:SHOWN]}..." if len(target.token) > 2 * SHOWN else "***"

@@ -26,7 +26,7 @@ def tree(
     output: get.How = get.Output.TABLE,
 ) -> None:
     """Show the quota tree: what each team uses, was promised, and may have."""
-    run = session.of(context)
+    run = session.session_of(context)
     shown = run.api.get("quota/tree/")
     if output in (get.Output.JSON, get.Output.YAML):
         return run.screen.json(shown) if output is get.Output.JSON else run.screen.yaml(shown)
@@ -40,7 +40,7 @@ def tree(
 @app.command("list")
 def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
     """List the queues."""
-    run = session.of(context)
+    run = session.session_of(context)
     items = run.api.list("queues/")
     if output in (get.Output.JSON, get.Output.YAML):
         return run.screen.json(items) if output is get.Output.JSON else run.screen.yaml(items)
@@ -54,7 +54,7 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
 @app.command("get")
 def one(context: typer.Context, name: Name) -> None:
     """Show the jobs that wait and run in a queue, in order."""
-    run = session.of(context)
+    run = session.session_of(context)
     queue = _queue(run.api, name)
     comment = f" by {queue['state_by']}: {queue['state_comment']}" if queue["state_comment"] else ""
     run.screen.note(f"{queue['name']} ({queue['path']}) is {queue['state']}{comment}")
@@ -99,14 +99,14 @@ def move(
     namespace: session.Namespace = session.DEFAULT_NAMESPACE,
 ) -> None:
     """Let a waiting job wait in another queue."""
-    run = session.of(context)
+    run = session.session_of(context)
     found = session.job(run.api, job, namespace)
     unit = run.api.post(at("queueunits", str(found["id"]), "move"), {"queue": _queue(run.api, queue)["path"]})
     run.screen.line(f"{unit['namespace']}/{unit['name']} is number {unit['position'] or '?'} in {unit['queue']}")
 
 
 def _set(context: typer.Context, name: str, verb: str, comment: str) -> None:
-    run = session.of(context)
+    run = session.session_of(context)
     queue = _queue(run.api, name)
     after = run.api.post(at("queues", queue["name"], verb), {"comment": comment})
     run.screen.line(f"queue/{after['name']} ({after['path']}) is {after['state']}")

@@ -16,7 +16,7 @@ def simulate(
     gradient_bytes: Annotated[float | None, typer.Option(help="And what its gradients weigh.")] = None,
 ) -> None:
     """Foretell the speed of a model for every place its GPUs can be in."""
-    run = session.of(context)
+    run = session.session_of(context)
     options = {"model": model, "gpus": gpus, "step_seconds": step_seconds, "gradient_bytes": gradient_bytes}
     params = {key: str(value) for key, value in options.items() if value not in (None, "")}
     results = run.api.get("speeds", params)["results"]

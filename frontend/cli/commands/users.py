@@ -23,7 +23,7 @@ FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read a passwo
 @app.command("list")
 def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
     """List the users with their roles."""
-    run = session.of(context)
+    run = session.session_of(context)
     items = run.api.list("users/")
     if output in (get.Output.JSON, get.Output.YAML):
         return run.screen.json(items) if output is get.Output.JSON else run.screen.yaml(items)
@@ -38,7 +38,7 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
 @app.command()
 def create(context: typer.Context, name: Name, password_stdin: FromStdin = False) -> None:
     """Make a user without a role; without a password they use tokens."""
-    run = session.of(context)
+    run = session.session_of(context)
     run.api.post("users/", {"username": name, "password": _password() if password_stdin else ""})
     run.screen.line(f"user/{name} created")
 
@@ -46,7 +46,7 @@ def create(context: typer.Context, name: Name, password_stdin: FromStdin = False
 @app.command()
 def disable(context: typer.Context, name: Name) -> None:
     """End every way in: sessions, tokens and sign-in links."""
-    run = session.of(context)
+    run = session.session_of(context)
     run.api.post(at("users", name, "disable"))
     run.screen.line(f"user/{name} disabled")
 
@@ -54,7 +54,7 @@ def disable(context: typer.Context, name: Name) -> None:
 @app.command()
 def enable(context: typer.Context, name: Name) -> None:
     """Let a disabled user in again."""
-    run = session.of(context)
+    run = session.session_of(context)
     run.api.post(at("users", name, "enable"))
     run.screen.line(f"user/{name} enabled")
 
@@ -62,7 +62,7 @@ def enable(context: typer.Context, name: Name) -> None:
 @app.command()
 def password(context: typer.Context, name: Name, password_stdin: FromStdin = False) -> None:
     """Set a user's password; ends their sessions and revokes their tokens."""
-    run = session.of(context)
+    run = session.session_of(context)
     chosen = _password() if password_stdin else typer.prompt("New password", hide_input=True, confirmation_prompt=True)
     run.api.post(at("users", name, "password"), {"password": chosen})
     run.screen.line(f"user/{name} has a new password")
@@ -71,7 +71,7 @@ def password(context: typer.Context, name: Name, password_stdin: FromStdin = Fal
 @app.command()
 def grant(context: typer.Context, name: Name, role: Role, namespace: In = "") -> None:
     """Give a user a role."""
-    run = session.of(context)
+    run = session.session_of(context)
     run.api.post("grants/", {"user": name, "role": role, "namespace": namespace})
     run.screen.line(f"user/{name} is {role} in {namespace or 'all namespaces'}")
 
@@ -79,7 +79,7 @@ def grant(context: typer.Context, name: Name, role: Role, namespace: In = "") ->
 @app.command()
 def revoke(context: typer.Context, name: Name, role: Role, namespace: In = "") -> None:
     """Take a role back."""
-    run = session.of(context)
+    run = session.session_of(context)
     wanted = {"user__username": name, "role": role}
     rows = [row for row in run.api.list("grants/", wanted) if row["namespace"] == namespace]
     if not rows:
@@ -91,7 +91,7 @@ def revoke(context: typer.Context, name: Name, role: Role, namespace: In = "") -
 @app.command()
 def lead(context: typer.Context, name: Name, path: Path) -> None:
     """Let a user change the quota tree below a node."""
-    run = session.of(context)
+    run = session.session_of(context)
     run.api.post("leads/", {"user": name, "path": path})
     run.screen.line(f"user/{name} leads {path}")
 
@@ -99,7 +99,7 @@ def lead(context: typer.Context, name: Name, path: Path) -> None:
 @app.command()
 def unlead(context: typer.Context, name: Name, path: Path) -> None:
     """End that."""
-    run = session.of(context)
+    run = session.session_of(context)
     rows = run.api.list("leads/", {"user__username": name, "path": path})
     if not rows:
         raise missing(f"{name} does not lead {path}")

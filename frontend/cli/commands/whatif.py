@@ -29,7 +29,7 @@ def whatif(
     output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
 ) -> None:
     """Show which jobs would start, wait or move if the fleet were different. Changes nothing."""
-    run = session.of(context)
+    run = session.session_of(context)
     if output not in ("table", "json", "yaml"):
         raise usage(f"there is no output {output!r}", "one of: table, json, yaml")
     suppose: dict[str, Any] = {}

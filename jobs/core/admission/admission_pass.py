@@ -23,7 +23,7 @@ def unit_of(gang: Gang) -> Unit:
 def check_quota(ledger: Ledger, unit: Unit) -> Refused | None:
     """The quota's refusal of ``unit``; None when it admits it."""
     charge = unit.charge
-    answer = admission.ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+    answer = admission.check_admission(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
     return answer if isinstance(answer, Refused) else None
 
 

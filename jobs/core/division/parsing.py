@@ -15,7 +15,7 @@ _SPREADS = "spec.placement.spreadConstraints"
 _DIVISIBLE = (("batch/v1", "Job"),)
 
 
-def read(placement: Mapping[str, Any], faults: Faults) -> Strategy | None:
+def parse_division(placement: Mapping[str, Any], faults: Faults) -> Strategy | None:
     """None: jobs run whole."""
     body = faults.mapping(placement.get("replicaScheduling"), _PATH)
     faults.one_of(body.get("replicaSchedulingType"), f"{_PATH}.replicaSchedulingType", ("Divided", "Duplicated"))

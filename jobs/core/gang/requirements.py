@@ -82,7 +82,7 @@ class Ask:
     tolerations: tuple[Toleration, ...] = ()
 
     @classmethod
-    def of(cls, request: Mapping[str, int], **fields: Any) -> Self:
+    def from_request(cls, request: Mapping[str, int], **fields: Any) -> Self:
         return cls(tuple(sorted((name, amount) for name, amount in request.items() if amount > 0)), **fields)
 
     @property
@@ -165,7 +165,7 @@ class Demand:
         return found
 
 
-def read(
+def parse_pod_requirements(
     roles: Iterable[tuple[str, int, Mapping[str, Any]]],
     *,
     within: Within | None = None,
@@ -222,7 +222,7 @@ def of_stored(roles: Iterable[Mapping[str, Any]]) -> Demand | None:
 def ask_of_stored(role: Mapping[str, Any]) -> Ask:
     """What one pod of a stored role asks."""
     needs = role.get("needs", {})
-    return Ask.of(
+    return Ask.from_request(
         role["request"],
         selector=tuple((key, value) for key, value in needs.get("selector", [])),
         terms=tuple(tuple(Match(k, o, tuple(v)) for k, o, v in term) for term in needs.get("terms", [])),
@@ -241,7 +241,7 @@ def _part(role: str, replicas: int, spec: Mapping[str, Any], scheduler: str) -> 
 
 def _ask(spec: Mapping[str, Any]) -> Ask:
     required = _required(spec, "nodeAffinity") or {}
-    return Ask.of(
+    return Ask.from_request(
         units.pod_request(spec),
         selector=tuple(sorted((str(k), str(v)) for k, v in (spec.get("nodeSelector") or {}).items())),
         terms=tuple(_term(term) for term in required.get("nodeSelectorTerms") or []),

@@ -17,7 +17,9 @@ _BY_LABEL = {label: level for level, name in enumerate(LEVELS) for label in LABE
 _VOLCANO_MODES = {"hard": True, "soft": False}
 
 
-def read(manifest: Mapping[str, Any], templates: Iterable[Mapping[str, Any]], faults: Faults) -> Within:
+def parse_topology_constraints(
+    manifest: Mapping[str, Any], templates: Iterable[Mapping[str, Any]], faults: Faults
+) -> Within:
     """What is said first: our own annotations, Kueue's on a pod template, a Volcano Job's networkTopology."""
     notes = _notes(manifest)
     if MODE in notes or LEVEL in notes:

@@ -58,7 +58,7 @@ class Gang:
         if self.needs is not None:
             return self.needs
         return Demand(
-            tuple(Part(role, replicas, Ask.of(request)) for role, replicas, request in self.roles if replicas)
+            tuple(Part(role, replicas, Ask.from_request(request)) for role, replicas, request in self.roles if replicas)
         )
 
     @property

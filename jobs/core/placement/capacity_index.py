@@ -47,7 +47,7 @@ class Levels:
     """The domains one level narrower."""
 
     @classmethod
-    def of(cls, domains: Mapping[tuple[str, ...], int]) -> "Levels":
+    def from_domains(cls, domains: Mapping[tuple[str, ...], int]) -> "Levels":
         inside: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         for path in sorted(domains):
             inside.setdefault(path[:-1], []).append(path)
@@ -90,7 +90,7 @@ class Site:
     @property
     def levels(self) -> Levels:
         if self._levels is None:
-            self._levels = Levels.of(self.domains)
+            self._levels = Levels.from_domains(self.domains)
         return self._levels
 
     def add_domain(self, prefix: tuple[str, ...], path: tuple[int, ...], index: int) -> None:

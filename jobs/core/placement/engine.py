@@ -115,7 +115,7 @@ class Engine:
             held.append((found.cluster, load.names, asked, load.each))
         self._held[job] = held
         for entry in held:
-            self._take(entry, 1)
+            self._apply_hold(entry, 1)
 
     def hold(self, hold: CapacityHold) -> None:
         """Holds what was promised some time ago, in place of what its key held. Negative amounts: as if it were gone."""
@@ -131,17 +131,17 @@ class Engine:
         if hold.waits:
             self._waits[hold.key] = {(place, name): asked for place, names, asked, _ in held for name in names}
         for entry in held:
-            self._take(entry, 1)
+            self._apply_hold(entry, 1)
 
     def release(self, job: Hashable) -> None:
         """Gives back what ``job`` holds; nothing if it holds nothing."""
         self._waits.pop(job, None)
         for entry in self._held.pop(job, ()):
-            self._take(entry, -1)
+            self._apply_hold(entry, -1)
         if (promised := self._sums.pop(job, None)) is not None:
             self._promise(*promised, -1)
 
-    def _take(self, held: Held, sign: int) -> None:
+    def _apply_hold(self, held: Held, sign: int) -> None:
         cluster, names, asked, each = held
         site = self._site(cluster)
         by_bucket = _by_bucket(self.fleet, site, names)
@@ -272,7 +272,7 @@ class Engine:
         if models not in self._cheapness:
             costs = np.zeros(len(self.fleet.slots))
             for name, member in self.members.items():
-                costs[self.fleet.sites[name].index] = max(member.prices.of(model) for model in models or {""})
+                costs[self.fleet.sites[name].index] = max(member.prices.price_of(model) for model in models or {""})
             self._cheapness[models] = scoring.cheapness(costs)
         return self._cheapness[models]
 

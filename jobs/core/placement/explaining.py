@@ -78,7 +78,7 @@ def explain(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[
     """Every cluster: those that hold it first, as they would be chosen; then the others by name."""
     prepared = engine.prepared(demand)
     enough = engine.holding(prepared, gang.fit)
-    looks = [_look(engine, gang, prepared, name, now, enough) for name in sorted(engine.members)]
+    looks = [_explain_cluster(engine, gang, prepared, name, now, enough) for name in sorted(engine.members)]
     return tuple(sorted(looks, key=lambda look: (look.code is not Code.FITS, look.term, -look.score, look.cluster)))
 
 
@@ -94,7 +94,7 @@ def never(looks: Sequence[Look]) -> bool:
     return bool(asked) and all(look.never for look in asked)
 
 
-def _look(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: datetime, enough: Mask) -> Look:
+def _explain_cluster(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: datetime, enough: Mask) -> Look:
     member, site = engine.members[cluster], engine.fleet.sites[cluster]
     affinities = gang.policy.affinities if gang.policy else (Affinity(),)
     refusals = [filters.refused(gang, member, affinity, now) for affinity in affinities]

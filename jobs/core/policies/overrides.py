@@ -79,7 +79,7 @@ class OverrideSpec:
     faults: tuple[FieldFault, ...] = ()
 
 
-def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) -> OverrideSpec:
+def parse_override_policy(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) -> OverrideSpec:
     """The policy in ``manifest``; never raises."""
     faults = Faults()
     spec = faults.mapping(manifest.get("spec"), "spec", required=True)

@@ -68,7 +68,7 @@ def overridden(
         steps = _steps(policy.spec, cluster)
         for step in steps:
             try:
-                _take(step, made, templates)
+                _apply_step(step, made, templates)
             except CannotOverride as e:
                 raise CannotOverride(f"{policy} does not apply: {e}") from e
         if steps:
@@ -81,7 +81,7 @@ def _steps(spec: OverrideSpec, cluster: Destination) -> list[Step]:
     return [step for rule in rules for step in rule.steps]
 
 
-def _take(step: Step, made: Manifest, templates: Templates) -> None:
+def _apply_step(step: Step, made: Manifest, templates: Templates) -> None:
     match step:
         case Patch():
             _patch(step, made)

@@ -116,7 +116,7 @@ class PolicySpec:
     faults: tuple[FieldFault, ...] = field(default=())
 
 
-def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) -> PolicySpec:
+def parse_propagation_policy(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) -> PolicySpec:
     """The policy in ``manifest``; never raises. ``known_kinds`` are the (apiVersion, kind) pairs Convoy runs."""
     faults = Faults()
     spec = faults.mapping(manifest.get("spec"), "spec", required=True)
@@ -128,7 +128,7 @@ def read(manifest: Mapping[str, Any], known_kinds: Sequence[tuple[str, str]]) ->
     application = faults.mapping(failover.get("application"), "spec.failover.application")
     conditions = faults.mapping(application.get("decisionConditions"), "spec.failover.application.decisionConditions")
     faults.one_of(spec.get("conflictResolution"), "spec.conflictResolution", ("Abort", "Overwrite"))
-    division = parsing.read(placement, faults)
+    division = parsing.parse_division(placement, faults)
     affinities = _affinities(placement, faults)
     tolerance = faults.whole(
         conditions.get("tolerationSeconds"),

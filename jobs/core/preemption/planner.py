@@ -206,9 +206,9 @@ class _Planner:
         if admission_pass.check_quota(self.ledger, self.scheduler.unit(gang.job_id)) is not None:
             return False
         assignment = self._find(gang)
-        return assignment is not None and self._settle(gang, assignment)
+        return assignment is not None and self._assume_placed(gang, assignment)
 
-    def _settle(self, gang: Gang, assignment: Assignment) -> bool:
+    def _assume_placed(self, gang: Gang, assignment: Assignment) -> bool:
         """Charge the gang and hold its nodes, for the rest of this plan. Gangs after it may fit or not fit because of it."""
         self.ledger.charge(gang.charge)
         self.places.hold(Placement(0, assignment, ()).hold(("comes", gang.job_id)))
@@ -237,7 +237,7 @@ class _Planner:
                 self.preemption.withdrawn.append(Withdrawal(placed, gang, assignment.cluster))
             else:
                 self.preemption.evictions.append(Eviction(target, gang, assignment.cluster, victim))
-        self._settle(gang, assignment)
+        self._assume_placed(gang, assignment)
 
     def _find(self, gang: Gang) -> Assignment | None:
         """Where the placement pass would place it: on nodes reserved for a big gang only if it comes before that one."""

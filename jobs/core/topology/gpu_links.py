@@ -40,7 +40,7 @@ class Devices:
         return Board(numbers, sockets=_sockets(self.links), link_gbs=each)
 
 
-def read(config_map: Mapping[str, Any]) -> Devices | None:
+def parse_gpu_links(config_map: Mapping[str, Any]) -> Devices | None:
     metadata, data = config_map.get("metadata") or {}, config_map.get("data") or {}
     links = _matrix(data.get("linkType"))
     node = (metadata.get("labels") or {}).get("nodename", "")

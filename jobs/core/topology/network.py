@@ -47,7 +47,7 @@ TABLE, ENTRY = "node-topology-config", "topology_config"
 """The ConfigMap of ``asw psw ip`` lines, and its entry for all clusters."""
 
 
-def read(table: object, path: str, faults: Faults) -> dict[str, Place]:
+def parse_network(table: object, path: str, faults: Faults) -> dict[str, Place]:
     """Address → place of the lines of a ConfigMap's topology entry; every line that is none is a fault."""
     if not isinstance(table, str):
         faults.add(path, "must be text with one line a node: asw psw ip")

@@ -98,7 +98,7 @@ def gpus(placement: Mapping[str, Any], asked: Mapping[str, int]) -> int:
     return sum(pods * asked.get(role, 0) for role, runs in placement.get("nodes", {}).items() for _, pods in runs)
 
 
-def read(notes: Mapping[str, Any], faults: Faults) -> Training | None:
+def parse_training(notes: Mapping[str, Any], faults: Faults) -> Training | None:
     """What a job's annotations say of its model; None when they say nothing."""
     path = "metadata.annotations"
     known, measured = notes.get(MODEL), {key: notes[key] for key in (SECONDS, BYTES, BATCH) if key in notes}

@@ -33,14 +33,14 @@ _HOLD_DATA = _IMMUTABLE
 
 def referred(job: Job) -> set[Reference]:
     """What the job's pods name."""
-    kind = registry.of(job.api_version, job.kind)
+    kind = registry.kind_of(job.api_version, job.kind)
     found: set[Reference] = set()
     for _, template in kind.templates(job.manifest):
         found |= references(template.get("spec") or {})
     return found
 
 
-def of(job: Job) -> list[Dependent]:
+def dependents_of(job: Job) -> list[Dependent]:
     """Those of them the fleet knows; others are expected to be in the member already."""
     names = referred(job)
     rows = Dependent.objects.filter(namespace=job.namespace, name__in={each.name for each in names})

@@ -89,7 +89,7 @@ def _try(work: Work, job: Job | None, clock: Clock) -> str:
         write("dispatch failed", error=str(e), **known)
         _wait(work, str(e), clock())
         if job is not None and work.state in (State.PENDING, State.SENDING):
-            _tell(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
+            _record_event(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
         return type(e).__name__
     return "done"
 
@@ -137,7 +137,7 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
         gone = f"attempt {blocker.attempt} is being removed from {blocker.cluster.name} first"
         if blocker.cluster.state_reason in UNJUDGED:
             gone += f", which is {blocker.cluster.state} ({blocker.cluster.state_reason})"
-        _tell(job, work, Code.WAITING_FOR_PURGE, gone, now)
+        _record_event(job, work, Code.WAITING_FOR_PURGE, gone, now)
         return False
     with transaction.atomic():
         if works.advance(work, to=State.SENDING, marked=True):
@@ -176,10 +176,10 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
 def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[str]:
     """The copy with all it needs, or what is missing of it; the override policies that it was written by."""
     spec = spec_of(job)
-    kind = registry.of(work.api_version, work.kind)
+    kind = registry.kind_of(work.api_version, work.kind)
     uid, attempt = str(work.job_uid), work.attempt
     if spec.propagate_deps:
-        rows = dependents.of(job)
+        rows = dependents.dependents_of(job)
         volume_claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
         dependents.send(client, rows)
     written, said = overrides.manifest(job, kind, work.cluster)
@@ -254,7 +254,7 @@ def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
 
 
 def _suspend(work: Work, job: Job, clock: Clock) -> None:
-    kind, client = registry.of(work.api_version, work.kind), _client(work, clock)
+    kind, client = registry.kind_of(work.api_version, work.kind), _client(work, clock)
     try:
         there = member_objects.suspend(
             client, kind.resource, kind, work.namespace, work.name, str(work.job_uid), work.attempt
@@ -303,7 +303,7 @@ def _waits_for_pods(client: MemberClient, kind: Kind, work: Work, job: Job, now:
 
 
 def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
-    kind = registry.of(work.api_version, work.kind)
+    kind = registry.kind_of(work.api_version, work.kind)
     client, uid = _client(work, clock), str(work.job_uid)
     try:
         gone = member_objects.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt)
@@ -342,7 +342,7 @@ def _gone(work: Work, now: datetime) -> None:
     announce_works([work], now)
 
 
-def _tell(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
+def _record_event(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
     """Writes why the job is not running yet, when that changed."""
     reason = Reason(code, message).as_json()
     number = job.attempt if work.attempt in parts.counting(job.shares, job.attempt) else work.attempt

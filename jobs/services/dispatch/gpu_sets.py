@@ -48,7 +48,7 @@ def devices(client: MemberClient) -> dict[str, Devices]:
         items = client.list(CONFIG_MAPS.path(NAMESPACE), params)["items"]
     except (MemberRefused, MemberMissing):
         return {}
-    return {found.node: found for item in items if (found := gpu_links.read(item)) is not None}
+    return {found.node: found for item in items if (found := gpu_links.parse_gpu_links(item)) is not None}
 
 
 def pods_on(client: MemberClient, node: str) -> list[Mapping[str, Any]]:

@@ -20,7 +20,9 @@ from jobs.models import Job, Policy
 def manifest(job: Job, kind: Kind, cluster: Cluster) -> tuple[Manifest, list[str]]:
     """What is to be sent, and the policies that had a say in it; raises `CannotOverride`."""
     rows = Policy.objects.filter(Q(namespace="") | Q(namespace=job.namespace), kind__in=overrides.KINDS)
-    policies = [Override(r.namespace, r.name, overrides.read(r.manifest, snapshot.known_kinds())) for r in rows]
+    policies = [
+        Override(r.namespace, r.name, overrides.parse_override_policy(r.manifest, snapshot.known_kinds())) for r in rows
+    ]
     if not policies:
         return job.manifest, []
     made, said = overridden(job.manifest, policies, snapshot.member_of(cluster), kind.templates)

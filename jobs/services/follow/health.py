@@ -83,7 +83,7 @@ def _keeps_running(job: Job) -> bool:
     if job.state != Job.State.RUNNING:
         return False
     pods = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase="Running").count()
-    return registry.of(job.api_version, job.kind).read_status(job.status, pods).phase is Phase.RUNNING
+    return registry.kind_of(job.api_version, job.kind).read_status(job.status, pods).phase is Phase.RUNNING
 
 
 @transaction.atomic

@@ -43,7 +43,7 @@ def judge(
     claims = [(key, found) for found in objects if (key := key_of(found)) is not None and _is_of_here(found)]
     if not claims:
         return [], []
-    batch = provenance.read(cluster_id, (key for key, _ in claims))
+    batch = provenance.load_provenance(cluster_id, (key for key, _ in claims))
     believed: list[Copy] = []
     newer: list[Copy] = []
     for key, found in claims:

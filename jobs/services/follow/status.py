@@ -133,7 +133,7 @@ class JobEventHandler:
             elif job is None or job.shares or job.attempt != attempt or not _stands(job, attempt, cluster_id):
                 member_copies.remove(cluster_id, resource, found, uid, attempt, now)
             else:
-                _take(job, found.get("status") or {}, running[job.uid, attempt], batch)
+                _apply_status(job, found.get("status") or {}, running[job.uid, attempt], batch)
         batch.write()
 
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
@@ -176,7 +176,7 @@ class JobEventHandler:
             if job.shares:
                 division.report_pods(job, {number: running[job.uid, number] for number in reported}, now)
             elif reported and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
-                _take(job, job.status, running[job.uid, job.attempt], batch)
+                _apply_status(job, job.status, running[job.uid, job.attempt], batch)
         batch.write()
         charged = [job.uid for job in jobs.values() if job.charge is not None]
         charges.release(now, charged)
@@ -246,7 +246,7 @@ def _must_stop(job: Job, found: Manifest) -> bool:
     """Whether the copy can run although the job has ended or is suspended: sent late, or resumed inside the member."""
     if not (job.finished or job.suspended):
         return False
-    kind = registry.of(job.api_version, job.kind)
+    kind = registry.kind_of(job.api_version, job.kind)
     if kind.read_status(found.get("status") or {}, 0).phase in FINISHED:
         return False
     return job.finished or not kind.read(found).suspended
@@ -261,11 +261,11 @@ def _stop(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
         events.enqueue("jobs.push", pk)
 
 
-def _take(job: Job, status: Manifest, running: int, batch: StatusBatch) -> None:
+def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) -> None:
     """Takes over a report of the current attempt."""
     if job.state not in _FOLLOWED:
         return
-    state = registry.of(job.api_version, job.kind).read_status(status, running)
+    state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
     if job.state in (*Job.WAITING, Job.State.SUSPENDED) and not _comes_back(job, state, batch.now):
@@ -375,12 +375,12 @@ def _take_ends(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
         if division.wants(job, attempt):
             division.report(job, attempt, status, 0, now)
         elif not job.shares and job.attempt == attempt:
-            _take(job, status, 0, batch)
+            _apply_status(job, status, 0, batch)
     batch.write()
 
 
 def _phase(job: Job, status: Manifest) -> Phase:
-    return registry.of(job.api_version, job.kind).read_status(status, 0).phase
+    return registry.kind_of(job.api_version, job.kind).read_status(status, 0).phase
 
 
 @transaction.atomic

@@ -93,7 +93,7 @@ def everything(namespace: str) -> bool:
     return True
 
 
-def of(job: Job, now: datetime, sees: Sees = everything) -> Explanation:
+def explain_job(job: Job, now: datetime, sees: Sees = everything) -> Explanation:
     """``sees``: of jobs in namespaces that the reader may not see only amounts are shown."""
     reason = job.reason or {}
     quota = reason.get("quota")
@@ -136,12 +136,12 @@ def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: See
     places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
     kept = places.reservation if places.reservation and not places.is_reserved_for(job.pk) else None
     with places.on_own_reservation(job.pk):
-        looks = _look(places.engine, gang, demand, now)
+        looks = _explain_clusters(places.engine, gang, demand, now)
         lost = never(looks)
         held_looks = tuple(_with_verdict(look, places.name_reservation(look.verdict, gang, (), now)) for look in looks)
         waits_for = {kept.reserved.cluster: (kept.gang.name, kept.until)} if kept else {}
         standing = Standing(job, gang, demand, places.engine, held_looks, now, lost, _occupants, _nodes, waits_for)
-        found = remedies.shown_to(remedies.of(standing), sees)
+        found = remedies.shown_to(remedies.find_remedies(standing), sees)
     looks = held_looks
     claims = _claims(sees)
     if kept:
@@ -167,7 +167,7 @@ def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
     return reasons.no_cluster_fits([look.verdict for look in looks]).message
 
 
-def _look(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
+def _explain_clusters(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
     """Of a job that may be divided, what each cluster has room for."""
     if gang.division is None:
         return tuple(explain(engine, gang, demand, now))
@@ -225,14 +225,18 @@ def demand_of(job: Job) -> Demand:
 
 def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iterable[Mapping[str, Any]]) -> Demand:
     """What its pods ask of nodes. A role without a template of its own asks the amounts that its kind read."""
-    known = registry.of(api_version, kind)
+    known = registry.kind_of(api_version, kind)
     templates = dict(known.templates(dict(manifest)))
     pods = ((role["name"], role["replicas"], templates.get(role["name"], {})) for role in roles)
-    within = topology_constraints.read(manifest, templates.values(), Faults())
+    within = topology_constraints.parse_topology_constraints(manifest, templates.values(), Faults())
     data = preferences.data((manifest.get("metadata") or {}).get("annotations") or {}, Faults())
-    found = requirements.read(pods, within=within, scheduler=known.scheduler(dict(manifest)), data=data)
+    found = requirements.parse_pod_requirements(
+        pods, within=within, scheduler=known.scheduler(dict(manifest)), data=data
+    )
     requests = {role["name"]: role["request"] for role in roles}
-    parts = tuple(replace(p, ask=replace(p.ask, request=Ask.of(requests[p.role]).request)) for p in found.parts)
+    parts = tuple(
+        replace(p, ask=replace(p.ask, request=Ask.from_request(requests[p.role]).request)) for p in found.parts
+    )
     return replace(found, parts=parts)
 
 

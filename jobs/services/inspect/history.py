@@ -36,7 +36,7 @@ class Timeline:
         return found
 
 
-def of(job: Job, now: datetime) -> Timeline:
+def timeline_of(job: Job, now: datetime) -> Timeline:
     through = job.finished or job.state == Job.State.RUNNING
     waited = timeline.turns(job.waited)
     slices = timeline.slices(job.created_at, job.finished_at, waited, _runs(job), now)
@@ -75,7 +75,7 @@ def copy(job: Job) -> dict[str, Any]:
     work = works.order_by("-attempt").first()
     if work is None:
         raise NotFound(f"{job} has no copy in a member now")
-    kind = registry.of(work.api_version, work.kind)
+    kind = registry.kind_of(work.api_version, work.kind)
     where = work.cluster.name
     try:
         found: dict[str, Any] = member_clients.client(work.cluster).get(kind.resource.path(work.namespace, work.name))

@@ -64,7 +64,7 @@ def _pod(job: Job, name: str, role: str, index: int) -> Pod:
         if found is None:
             raise NotFound(f"{job} has no pod {name}; it has {_names(list(pods))}")
         return found
-    wanted = role or registry.of(job.api_version, job.kind).primary_role(each["name"] for each in job.roles)
+    wanted = role or registry.kind_of(job.api_version, job.kind).primary_role(each["name"] for each in job.roles)
     found = pods.filter(role=wanted, index=index).first() or (None if role else pods.order_by("role", "index").first())
     if found is None:
         raise NotFound(f"{job} has no {wanted} pod {index}; it has {_names(list(pods))}")

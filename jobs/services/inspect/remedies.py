@@ -80,7 +80,7 @@ def code_of(job: Job) -> Code:
     return Code(code) if code in set(Code) else Code.WAITING_FOR_SCHEDULER
 
 
-def of(standing: Standing) -> list[Change]:
+def find_remedies(standing: Standing) -> list[Change]:
     """In the order of the table; placement's as `changes.nearest` has them."""
     kinds = REMEDIES[code_of(standing.job)]
     if kinds == PLACEMENT:

@@ -12,7 +12,7 @@ from jobs.models import Job
 
 
 def of_placed(job: Job, placement: Mapping[str, Any]) -> Speed | None:
-    training = speed.read((job.manifest.get("metadata") or {}).get("annotations") or {}, Faults())
+    training = speed.parse_training((job.manifest.get("metadata") or {}).get("annotations") or {}, Faults())
     asked = _gpus(job)
     over = speed.bus(placement, asked) if training and placement else None
     if training is None or over is None:

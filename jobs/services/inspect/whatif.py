@@ -86,7 +86,7 @@ class Answer:
     waits_after: int
 
 
-def of(suppose: Suppose, *, by: str, now: datetime) -> Answer:
+def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     """Every job that stands otherwise than now; supposed ones always."""
     world = snapshot.load(now)
     supposed = _supposed(suppose.add_jobs, by, now)
@@ -188,7 +188,7 @@ def _with_quota(world: Snapshot, new: NewQuota) -> Snapshot:
     if row is None or world.quota is None:
         raise NotFound("there is no quota tree whose quota could be raised")
     limits = {name: dict(given) for name, given in (("min", new.min), ("max", new.max)) if given}
-    read = parsing.read(edits.changed(row.manifest, [{"op": "edit", "path": new.path, "set": limits}]))
+    read = parsing.parse_tree(edits.changed(row.manifest, [{"op": "edit", "path": new.path, "set": limits}]))
     if read.tree is None:
         message = "; ".join(f"{fault.field} {fault.detail}" for fault in read.faults[:5])
         raise InvalidInput(f"raise_quota: {message}", tuple(read.faults))

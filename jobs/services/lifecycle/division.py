@@ -58,7 +58,7 @@ def report(job: Job, attempt: int, status: Manifest | None, running: int, now: d
     if job.state not in _FOLLOWED or job.suspended or share.state is ShareState.SUCCEEDED:
         return
     status = dict(share.status) if status is None else status
-    state = registry.of(job.api_version, job.kind).read_status(status, running)
+    state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
     if job.state == Job.State.RECLAIMING and state.phase is not Phase.SUCCEEDED:
         return
     if share.state is ShareState.LOST:

@@ -85,7 +85,7 @@ class Provenance:
         events.record(clusters.change(self.cluster), "ObjectNotBelieved", f"{named} {why}", now, warning=True)
 
 
-def read(cluster_id: int, keys: Iterable[Key]) -> Provenance:
+def load_provenance(cluster_id: int, keys: Iterable[Key]) -> Provenance:
     uids = {uid for uid, _ in keys}
     rows = Work.objects.filter(cluster_id=cluster_id, job_uid__in=uids)
     cluster = Cluster.objects.only("uid", "name", "member_uid").get(pk=cluster_id)

@@ -76,7 +76,7 @@ def _may_go_on(job: Job, copy: Manifest) -> bool:
         return False
     if copy["metadata"].get("deletionTimestamp"):
         return False
-    reading = registry.of(job.api_version, job.kind).read(copy)
+    reading = registry.kind_of(job.api_version, job.kind).read(copy)
     gang = {role["name"]: role["replicas"] for role in job.roles}
     return not reading.suspended and gang == {role.name: role.replicas for role in reading.roles}
 
@@ -109,7 +109,7 @@ def _hold(job: Job, cluster: Cluster, copy: Manifest, now: datetime) -> None:
     """What is not on nodes yet is held, unless the copy has ended."""
     pods = sum(role["replicas"] for role in job.roles)
     bound = Pod.objects.filter(cluster=cluster, job_uid=job.uid, attempt=job.attempt).exclude(node="").count()
-    status = registry.of(job.api_version, job.kind).read_status(copy.get("status") or {}, 0)
+    status = registry.kind_of(job.api_version, job.kind).read_status(copy.get("status") or {}, 0)
     if bound < pods and status.phase not in FINISHED:
         fields = {"cluster": cluster, "amounts": job.total, "nodes": [], "pods": pods, "made_at": now}
         Hold.objects.get_or_create(job_uid=job.uid, attempt=job.attempt, defaults=fields)

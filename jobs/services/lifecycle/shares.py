@@ -35,7 +35,7 @@ def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
 
 
 def settle(job: Job, found: Sequence[Share], now: datetime) -> None:
-    kind = registry.of(job.api_version, job.kind)
+    kind = registry.kind_of(job.api_version, job.kind)
     standing = [share for share in found if share.state is not ShareState.LOST]
     left = [dict(share.status) for share in found if share.state is ShareState.LOST]
     job.shares = parts.stored(found)

@@ -114,7 +114,7 @@ class SchedulerCache:
     def preemption_candidates(self) -> Sequence[AdmittedGang]:
         """Running gangs that may be preempted; none without a quota tree."""
         quota, held = self.scheduler.quota, self.scheduler.places.holds
-        return list(self._candidates.read(quota, held.keys()).values()) if quota else []
+        return list(self._candidates.load(quota, held.keys()).values()) if quota else []
 
     def preemption_costs(self) -> Mapping[int, Loss]:
         """What stopping each candidate would cost, by job, as of the last `preemption_candidates`."""

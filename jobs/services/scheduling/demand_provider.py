@@ -30,10 +30,10 @@ _SAYS = (
 
 def register() -> None:
     usage.register(_admitted, _waiting, _outside)
-    impact.register_population(of)
+    impact.register_population(load_demand)
 
 
-def of(tree: Tree) -> impact.Population:
+def load_demand(tree: Tree) -> impact.Population:
     """Running and waiting jobs with their leaf in the tree; jobs without a leaf are left out: no quota limits them."""
     charged = snapshot.charged_jobs()
     lost = losses_of(charged)

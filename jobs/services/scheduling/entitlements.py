@@ -52,7 +52,7 @@ def fill(job: Job, tree: Tree | None, version: int) -> list[str]:
         job.preemptible = preemptible(job.labels)
     node = tree.by_path.get(job.leaf) or tree.nodes[0] if tree else None
     annotations = job.manifest["metadata"].get("annotations") or {}
-    templates = registry.of(job.api_version, job.kind).templates(job.manifest)
+    templates = registry.kind_of(job.api_version, job.kind).templates(job.manifest)
     asked = priority(annotations, job.manifest["spec"], templates, node.attributes.priority_classes if node else {})
     job.priority = asked.value
     return [*_outside(job, tree), *(f"PriorityClass {name} counts as 0: {_UNKNOWN_CLASS}" for name in asked.unknown)]
@@ -107,7 +107,7 @@ def tree_changing(before: Tree | None, after: Tree | None) -> str:
         return f"{len(stranded)} waiting jobs would belong to no leaf: {_names(stranded)}; {_CHOICE}"
     if after is None:
         return ""
-    ledger = Ledger.of(after, (_charge(job) for job in holding))
+    ledger = Ledger.from_charges(after, (_charge(job) for job in holding))
     if violation := _above(ledger, ledger.held.used, ledger.max, "max") or _above_min(ledger):
         return violation
     for job in holding:

@@ -45,13 +45,13 @@ def starts(now: datetime) -> Mapping[str, Estimate | None]:
     known = _known(now)
     if known is None and _looking.acquire(blocking=not _last):
         try:
-            known = _known(now) or _look(now)
+            known = _known(now) or _load_running(now)
         finally:
             _looking.release()
     return (known or _last[-1]).starts
 
 
-def of(job: Job, starts: Mapping[str, Estimate | None]) -> Estimate | None:
+def estimate_of(job: Job, starts: Mapping[str, Estimate | None]) -> Estimate | None:
     """Of a waiting job whose gate the guess knows: it rests on the quota alone, so not where the clusters are in the way."""
     reason = job.reason or {}
     clusters = reason.get("clusters") or ()
@@ -74,7 +74,7 @@ def _known(now: datetime) -> _Look | None:
     return _last[-1] if _last and timedelta() <= now - _last[-1].at < _last[-1].holds else None
 
 
-def _look(now: datetime) -> _Look:
+def _load_running(now: datetime) -> _Look:
     began = perf_counter()
     found = starts_now(now)
     _last[:] = [_Look(found, now, max(_FRESH, _REST * timedelta(seconds=perf_counter() - began)))]
@@ -86,8 +86,8 @@ def starts_now(now: datetime) -> Mapping[str, Estimate | None]:
     tree, _ = snapshot.tree_in_force()
     if tree is None:
         return {}
-    running, waiting = demand_provider.of(tree)
-    ledger = Ledger.of(tree, (each.charge for each in running))
+    running, waiting = demand_provider.load_demand(tree)
+    ledger = Ledger.from_charges(tree, (each.charge for each in running))
     ran = estimate.RunTimes(ledger, _run_times(now))
     closed = snapshot.closed_leaves(tree)
     nearest = sorted((unit for unit in waiting if unit.leaf not in closed), key=lambda unit: unit.place)[:_FARTHEST]

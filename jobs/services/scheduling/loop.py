@@ -114,7 +114,7 @@ class _Cycles:
         report.step("apply")
 
         # 7. Correct the cache by what was really written; the next cycle starts from it.
-        _settle(cache, plan, written)
+        _confirm_written(cache, plan, written)
         report.step("cache")
 
         report.done(
@@ -173,7 +173,7 @@ def _refreshed(cache: SchedulerCache, now: datetime) -> Scheduler:
     return scheduler
 
 
-def _settle(cache: SchedulerCache, plan: Plan, written: Written | None) -> None:
+def _confirm_written(cache: SchedulerCache, plan: Plan, written: Written | None) -> None:
     if written is None:
         cache.invalidate()
         return

@@ -138,7 +138,7 @@ def _count_preempted(evictions: Sequence[tuple[Job, dict[str, Any]]]) -> None:
 
 def _begin(job: Job, reclaim: dict[str, Any], now: datetime) -> datetime:
     """Ends the attempt, whose pods keep running until they have saved their work; returns the end of the grace period."""
-    grace = grace_s(job.manifest, registry.of(job.api_version, job.kind).templates(job.manifest))
+    grace = grace_s(job.manifest, registry.kind_of(job.api_version, job.kind).templates(job.manifest))
     until = now + timedelta(seconds=grace)
     reason = Reason(Code.RECLAIMED, f"{reclaim['message']}; it has until {until:%H:%M:%S} UTC to save its work")
     job.state, job.reason, job.unhealthy_since = Job.State.RECLAIMING, reason.as_json(), None

@@ -37,7 +37,7 @@ class PreemptionCandidates:
         if self._stale is not None:
             self._stale |= self._on.get((cluster, name), set())
 
-    def read(self, quota: Quota, held: Collection[Hashable]) -> Mapping[int, AdmittedGang]:
+    def load(self, quota: Quota, held: Collection[Hashable]) -> Mapping[int, AdmittedGang]:
         """All candidates by job, as the rows are now; ``held`` are the keys of all open holds."""
         rows = snapshot.running_jobs()
         if self._stale is not None:

@@ -121,4 +121,4 @@ def _locked(job: Job, action: Action) -> Job:
 
 def _switch(job: Job, on: bool) -> None:
     """Keeps the submitted manifest's own suspend switch in step with the job."""
-    registry.of(job.api_version, job.kind).suspend(job.manifest, on)
+    registry.kind_of(job.api_version, job.kind).suspend(job.manifest, on)

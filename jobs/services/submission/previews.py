@@ -46,7 +46,7 @@ class Preview:
     """Jobs that wait already."""
 
 
-def of(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> Preview:
+def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> Preview:
     waiting = snapshot.waiting_jobs().count()
     with transaction.atomic():
         applied = submit.apply(documents, by=by, now=now)

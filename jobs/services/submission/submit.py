@@ -96,7 +96,7 @@ class _Document:
 def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Applied]:
     """Creates or updates every document, in one transaction; raises `InvalidInput` with every fault of all of them."""
     references = References(documents)
-    read = [_read(document, references) for document in documents]
+    read = [_parse_document(document, references) for document in documents]
     faults = [
         FieldFault(f"[{i}].{fault.field}" if len(read) > 1 else fault.field, fault.detail)
         for i, (_, found) in enumerate(read)
@@ -145,7 +145,7 @@ def _rank(document: _Document) -> int:
     return 2 if document.write is _write_job else 1 if document.kind in policies.KINDS else 0
 
 
-def _read(document: Mapping[str, Any], references: References) -> tuple[_Document, list[FieldFault]]:
+def _parse_document(document: Mapping[str, Any], references: References) -> tuple[_Document, list[FieldFault]]:
     api_version, kind = str(document.get("apiVersion") or ""), str(document.get("kind") or "")
     faults = _head_faults(document, cluster_wide=kind in _CLUSTER_WIDE)
     manifest, warnings = _cleaned(document, cluster_wide=kind in _CLUSTER_WIDE)
@@ -158,11 +158,11 @@ def _read(document: Mapping[str, Any], references: References) -> tuple[_Documen
             faults += [*_topology_faults(job_kind, manifest), *derived_names.faults(job_kind, manifest, reading.roles)]
         return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults
     if kind in policies.KINDS and api_version in policies.GROUPS:
-        spec = policies.read(manifest, snapshot.known_kinds())
+        spec = policies.parse_propagation_policy(manifest, snapshot.known_kinds())
         message = [] if spec.faults else policies.warnings(manifest)
         return _Document(manifest, _write_policy, warnings + message), faults + list(spec.faults)
     if kind in overrides.KINDS and api_version in policies.GROUPS:
-        found = overrides.read(manifest, snapshot.known_kinds()).faults
+        found = overrides.parse_override_policy(manifest, snapshot.known_kinds()).faults
         return _Document(manifest, _write_policy, warnings), faults + list(found)
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
@@ -170,7 +170,7 @@ def _read(document: Mapping[str, Any], references: References) -> tuple[_Documen
         return _Document(manifest, _write_dependent, warnings), faults + training_runtime.faults_of(manifest).found
     if (api_version, kind) == (quota_trees.API_VERSION, quota_trees.KIND):
         whole = dict(document)
-        return _Document(whole, _write_tree), list(quota_trees.read(whole).faults)
+        return _Document(whole, _write_tree), list(quota_trees.parse_tree(whole).faults)
     known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in _POLICIES)]
     known += [f"{TRAINING_RUNTIMES.api_version} {each}" for each in Dependent.RUNTIMES]
     known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
@@ -188,8 +188,10 @@ def _dependent_faults(manifest: Manifest) -> list[FieldFault]:
 
 def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     faults = Faults()
-    topology_constraints.read(manifest, (template for _, template in kind.templates(manifest)), faults)
-    speed.read(manifest["metadata"].get("annotations") or {}, faults)
+    topology_constraints.parse_topology_constraints(
+        manifest, (template for _, template in kind.templates(manifest)), faults
+    )
+    speed.parse_training(manifest["metadata"].get("annotations") or {}, faults)
     preferences.data(manifest["metadata"].get("annotations") or {}, faults)
     return faults.found
 
@@ -238,7 +240,7 @@ def _write_job(document: _Document, by: str, now: datetime) -> Applied:
         raise Conflict(f"{job} is being deleted; apply it again when it is gone")
     if job.manifest == document.manifest:
         return document.applied(job.uid, "unchanged")
-    audit.seen(job)
+    audit.remember_row(job)
     _update_job(job, document, now)
     return document.applied(job.uid, "configured")
 
@@ -302,13 +304,13 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     total = document.reading.total()
     job.manifest = document.manifest
     job.labels = document.manifest["metadata"].get("labels") or {}
-    kind, given = registry.of(job.api_version, job.kind), document.reading.roles
+    kind, given = registry.kind_of(job.api_version, job.kind), document.reading.roles
     templates = dict(kind.templates(job.manifest))
     pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in given)
-    within = topology_constraints.read(job.manifest, templates.values(), Faults())
+    within = topology_constraints.parse_topology_constraints(job.manifest, templates.values(), Faults())
     data = preferences.data(job.manifest["metadata"].get("annotations") or {}, Faults())
     needs = requirements.stored(
-        requirements.read(pods, within=within, scheduler=kind.scheduler(job.manifest), data=data)
+        requirements.parse_pod_requirements(pods, within=within, scheduler=kind.scheduler(job.manifest), data=data)
     )
     lasts = {
         name: s for name, template in templates.items() if (s := backfill_policy.declared_runtime(template)) is not None
@@ -408,7 +410,7 @@ _SHOWN_CHANGES = 5
 def _essence(manifest: Manifest, job: Job) -> Manifest:
     """The manifest's spec, without what may change at any time: its suspend switch, and how long it is kept after its end."""
     body = {"spec": copy.deepcopy(manifest["spec"])}
-    kind = registry.of(job.api_version, job.kind)
+    kind = registry.kind_of(job.api_version, job.kind)
     kind.suspend(body, False)
     kind.drop_ttl(body)
     return body
@@ -438,7 +440,7 @@ def _write_row(model: type[Policy] | type[Dependent], document: _Document, now: 
         return _announced(document, row, journal.Action.ADDED, now)
     if row.manifest == document.manifest:
         return document.applied(row.uid, "unchanged")
-    audit.seen(row)
+    audit.remember_row(row)
     row.manifest, row.generation = document.manifest, row.generation + 1
     row.save(update_fields=["manifest", "generation"])
     return _announced(document, row, journal.Action.MODIFIED, now)

@@ -51,9 +51,9 @@ def test_a_process_that_is_known_says_that_it_lives_in_one_query():
 
 
 def test_a_probe_plans_no_migrations_while_none_is_missing(monkeypatch):
-    assert probes.look()[1]["migrations"]["ok"]
+    assert probes.check_readiness()[1]["migrations"]["ok"]
     monkeypatch.delattr(probes, "MigrationExecutor")
-    assert probes.look()[1]["migrations"]["ok"]
+    assert probes.check_readiness()[1]["migrations"]["ok"]
 
 
 def test_a_probe_names_migrations_that_are_missing():
@@ -64,7 +64,7 @@ def test_a_probe_names_migrations_that_are_missing():
         row = cursor.fetchone()
         cursor.execute("DELETE FROM django_migrations WHERE id = %s", [row[0]])
     try:
-        check = probes.look()[1]["migrations"]
+        check = probes.check_readiness()[1]["migrations"]
     finally:
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO django_migrations (id, app, name, applied) VALUES (%s, %s, %s, %s)", row)

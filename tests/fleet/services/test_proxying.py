@@ -28,7 +28,7 @@ PODS = "/api/v1/namespaces/vision/pods"
     ],
 )
 def test_it_reads_a_path(path, resource, namespace, name, subresource):
-    call = proxying.read("GET", path)
+    call = proxying.parse_call("GET", path)
     assert (call.resource, call.namespace, call.name, call.subresource) == (resource, namespace, name, subresource)
 
 
@@ -47,16 +47,16 @@ def test_it_reads_a_path(path, resource, namespace, name, subresource):
 )
 def test_it_passes_no_path_on_that_can_be_read_in_two_ways(path):
     with pytest.raises(ConvoyError):
-        proxying.read("GET", path)
+        proxying.parse_call("GET", path)
 
 
 @given(st.text(string.printable, max_size=40))
 def test_it_sends_only_the_path_that_was_checked(text):
     try:
-        call = proxying.read("GET", "/api/v1/namespaces/vision/" + text)
+        call = proxying.parse_call("GET", "/api/v1/namespaces/vision/" + text)
     except ConvoyError:
         return
-    again = proxying.read("GET", call.path)
+    again = proxying.parse_call("GET", call.path)
     assert again == call and ".." not in call.path.split("/")
 
 
@@ -101,7 +101,7 @@ EVERYBODY, WRITERS, WIDE = set(ROLES), {"editor", "admin"}, {"auditor", "quotas"
     ],
 )
 def test_it_asks_the_fleets_roles(method, path, who):
-    call = proxying.read(method, path)
+    call = proxying.parse_call(method, path)
     assert {name for name in ROLES if _may(name, call)} == who
 
 

@@ -146,7 +146,7 @@ def test_it_resumes_when_the_member_comes_back(north, watching):
     watching()
     synced(row)
     north.faults.away = True
-    eventually(lambda: health.look(member_clients.client(row)).answered is False)
+    eventually(lambda: health.probe_member(member_clients.client(row)).answered is False)
     north.faults.away = False
     add_pod(north, "a", "n1")
     eventually(lambda: gpus_asked() == 1)

@@ -20,9 +20,9 @@ def test_it_tells_what_is_short_and_what_would_mend_it(as_admin):
     job = submitted("llama", gpus=4)
     loop.run(timezone.now)
     told = explained(as_admin, job)
-    assert (told["outcome"], told["never"], told["reason"]["code"]) == ("Waits", True, "NoClusterFits")
+    assert (told["outcome"], told["never_fits"], told["reason"]["code"]) == ("Waits", True, "NoClusterFits")
     [north] = told["clusters"]
-    assert (north["fits"], north["cause"], north["short"]) == (False, "Short", {"nvidia.com/gpu": 8})
+    assert (north["fits"], north["cause"], north["missing"]) == (False, "Short", {"nvidia.com/gpu": 8})
     assert told["changes"][0]["kind"] == "AddNodes" and told["changes"][0]["count"] == 2
 
 
@@ -32,8 +32,8 @@ def test_it_tells_who_holds_what_is_short(as_admin):
     fields = {"cluster": north, "attempt": 1, "pods": 3, "made_at": timezone.now()}
     Hold.objects.create(job_uid=other.uid, amounts={"nvidia.com/gpu": 4, "pods": 3}, **fields)
     [told] = explained(as_admin, job)["clusters"]
-    assert told["short"] == {"nvidia.com/gpu": 2}
-    assert [(each["job"], each["amounts"]["nvidia.com/gpu"]) for each in told["held"]] == [("default/whisper", 4)]
+    assert told["missing"] == {"nvidia.com/gpu": 2}
+    assert [(each["job"], each["amounts"]["nvidia.com/gpu"]) for each in told["holds"]] == [("default/whisper", 4)]
 
 
 def test_it_waits_for_the_job_whose_end_suffices(as_admin):
@@ -78,7 +78,7 @@ def test_it_keeps_the_score_by_part_and_what_stood_in_the_way_with_the_decision(
     kept = ("cause", "role", "nodes", "never", "parts", "short", "score")
     north, small = before
     told = explained(as_admin, job)["clusters"]
-    assert told[0]["parts"] == north["parts"] and north["parts"]
+    assert told[0]["score_parts"] == north["score_parts"] and north["score_parts"]
     assert [told[1][name] for name in kept] == [small[name] for name in kept] and small["cause"] == "Short"
 
 
@@ -89,8 +89,8 @@ def test_it_tells_for_whom_nodes_are_kept_and_until_when(as_admin, settings):
     loop.run(timezone.now)
     submitted("big", workers=0, gpus=8)
     [told] = explained(as_admin, job := submitted("llama", workers=0, gpus=1, duration="9h"))["clusters"]
-    assert (told["code"], told["cause"], told["held"][0]["job"]) == ("KeptForGang", "Kept", "default/big")
-    assert "keeps 1 node for default/big until it starts, expected at " in told["message"] and told["held"][0]["until"]
+    assert (told["code"], told["cause"], told["holds"][0]["job"]) == ("KeptForGang", "Kept", "default/big")
+    assert "keeps 1 node for default/big until it starts, expected at " in told["message"] and told["holds"][0]["until"]
     loop.run(timezone.now)
     job.refresh_from_db()
     assert [each["code"] for each in job.reason["clusters"]] == ["KeptForGang"]
@@ -99,7 +99,7 @@ def test_it_tells_for_whom_nodes_are_kept_and_until_when(as_admin, settings):
 def test_it_tells_a_job_that_fits_that_only_its_turn_is_missing(as_admin):
     a_cluster("north", gpus=8)
     told = explained(as_admin, submitted("llama"))
-    assert told["outcome"] == "Fits" and told["clusters"][0]["parts"] and "it fits on north" in told["message"]
+    assert told["outcome"] == "Fits" and told["clusters"][0]["score_parts"] and "it fits on north" in told["message"]
 
 
 def test_it_shows_nothing_of_other_namespaces(as_viewer):

@@ -29,7 +29,7 @@ def test_it_tells_why_a_job_would_wait(as_admin):
     a_cluster("north", gpus=1)
     [job] = preview(as_admin, POLICY + "---\n" + pytorch_job("llama")).json()["jobs"]
     assert job["cluster"] == "" and job["reason"]["code"] == "NoClusterFits"
-    assert job["clusters"][0]["short"] == {"nvidia.com/gpu": 2}
+    assert job["clusters"][0]["missing"] == {"nvidia.com/gpu": 2}
 
 
 def test_it_tells_that_no_policy_would_claim_it(as_admin):

@@ -253,6 +253,6 @@ def test_it_tells_the_numbers_of_the_empty_cluster_when_it_says_even_when_empty(
     north.nodes.update(requested={GPU: 28, "pods": 1})
     job = submitted("needs-48", workers=2, gpus=16)
     [verdict] = explained(as_admin, job)["clusters"]
-    assert (verdict["never"], verdict["short"]) == (True, {GPU: 16})
+    assert (verdict["never_fits"], verdict["missing"]) == (True, {GPU: 16})
     assert "holds" in verdict["message"] or "has 32 nvidia.com/gpu" in verdict["message"]
     assert "free" not in verdict["message"] and "even when empty" in verdict["message"]

@@ -74,7 +74,7 @@ PLENTY = {"cpu": 10**6, "memory": "900000Gi", GPU: 10**6, JOBS: 10**6, "pods": 1
 
 def a_quota(*children: dict, charges=(), closed=None, total=None, outside="Wait") -> Quota:
     grown = tree(total or PLENTY, *children, attributes={"outside-jobs": outside})
-    return Quota(Ledger.of(grown, charges), 1, closed or {})
+    return Quota(Ledger.from_charges(grown, charges), 1, closed or {})
 
 
 def under(rules: Quota, gangs, clusters, leaving=(), left=()):

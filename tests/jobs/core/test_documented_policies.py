@@ -32,9 +32,9 @@ spec:
 
 
 def written(text: str, member: Member = MEMBER) -> dict:
-    read = overrides.read({"spec": {"overrideRules": [yaml.safe_load(text)]}}, KNOWN)
+    read = overrides.parse_override_policy({"spec": {"overrideRules": [yaml.safe_load(text)]}}, KNOWN)
     assert read.faults == ()
-    made, _ = overridden(JOB, [Override("default", "example", read)], member, registry.of(*KNOWN[0]).templates)
+    made, _ = overridden(JOB, [Override("default", "example", read)], member, registry.kind_of(*KNOWN[0]).templates)
     return made
 
 
@@ -140,7 +140,7 @@ def test_it_selects_target_clusters_as_documented(target: str, meant: bool) -> N
 def test_it_tolerates_cluster_taints_as_documented(toleration: str, taint: Taint, tolerated: bool) -> None:
     placement = {"clusterTolerations": [yaml.safe_load(toleration)]}
     selects = [{"apiVersion": "batch/v1", "kind": "Job"}]
-    spec = propagation.read({"spec": {"resourceSelectors": selects, "placement": placement}}, KNOWN)
+    spec = propagation.parse_propagation_policy({"spec": {"resourceSelectors": selects, "placement": placement}}, KNOWN)
     asking = gang(api_version="batch/v1", kind="Job", policy=spec)
     tainted = Member("member1", taints=(taint,), apis=APIS)
     refused = barred(asking, tainted, spec.affinities[0])

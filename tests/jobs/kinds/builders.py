@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 def example(name: str) -> tuple[registry.Kind, dict]:
     manifest = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
     manifest["metadata"].setdefault("namespace", "default")
-    return registry.of(manifest["apiVersion"], manifest["kind"]), manifest
+    return registry.kind_of(manifest["apiVersion"], manifest["kind"]), manifest
 
 
 def changed(manifest: dict, path: str, value: object) -> dict:

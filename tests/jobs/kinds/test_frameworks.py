@@ -5,7 +5,7 @@ import pytest
 from jobs.kinds import registry
 
 KUBEFLOW = "kubeflow.org/v1"
-PADDLE, XGBOOST, JAX = (registry.of(KUBEFLOW, kind) for kind in ("PaddleJob", "XGBoostJob", "JAXJob"))
+PADDLE, XGBOOST, JAX = (registry.kind_of(KUBEFLOW, kind) for kind in ("PaddleJob", "XGBoostJob", "JAXJob"))
 
 
 def job(kind, **roles: int) -> dict:
@@ -74,4 +74,4 @@ def test_its_workers_are_scaled(kind):
 
 
 def test_an_mpijob_is_not_scaled():
-    assert registry.of("kubeflow.org/v2beta1", "MPIJob").scale is None
+    assert registry.kind_of("kubeflow.org/v2beta1", "MPIJob").scale is None

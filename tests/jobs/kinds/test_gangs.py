@@ -9,7 +9,7 @@ from fleet.kube.resources import POD_GROUPS, RESERVATIONS, VOLCANO_POD_GROUPS
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import marked
 
-KIND = registry.of("kubeflow.org/v1", "TFJob")
+KIND = registry.kind_of("kubeflow.org/v1", "TFJob")
 TEMPLATE = "{spec: {containers: [{name: tensorflow, image: x, resources: {limits: {nvidia.com/gpu: 1, cpu: 500m}}}]}}"
 JOB = yaml.safe_load(f"""
 apiVersion: kubeflow.org/v1

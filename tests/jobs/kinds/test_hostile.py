@@ -33,7 +33,7 @@ def resolve(kind, manifest: dict, runtime: dict = RUNTIME) -> None:
 
 def test_it_reads_any_runtime_without_raising():
     trainjob = yaml.safe_load((EXAMPLES / "trainjob.yaml").read_text())
-    kind = registry.of(trainjob["apiVersion"], trainjob["kind"])
+    kind = registry.kind_of(trainjob["apiVersion"], trainjob["kind"])
     for path in places(RUNTIME):
         for junk in JUNK:
             runtime = copy.deepcopy(RUNTIME)
@@ -52,7 +52,7 @@ def test_it_reads_any_runtime_without_raising():
 )
 def test_it_reads_anything_without_raising_and_marks_what_it_took(name):
     manifest = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
-    kind = registry.of(manifest["apiVersion"], manifest["kind"])
+    kind = registry.kind_of(manifest["apiVersion"], manifest["kind"])
     for path in places(manifest):
         for junk in JUNK:
             made = copy.deepcopy(manifest)

@@ -7,7 +7,7 @@ import yaml
 
 from jobs.kinds import registry
 
-V1, V2 = (registry.of(f"kubeflow.org/{version}", "MPIJob") for version in ("v1", "v2beta1"))
+V1, V2 = (registry.kind_of(f"kubeflow.org/{version}", "MPIJob") for version in ("v1", "v2beta1"))
 TEMPLATE = "{spec: {containers: [{name: x, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}"
 JOB = yaml.safe_load(f"""
 apiVersion: kubeflow.org/v2beta1

@@ -59,8 +59,8 @@ def test_no_place_lacks_a_kind(kind):
 def test_a_kind_that_is_nowhere_is_missed_everywhere():
     """The check itself: of a kind that is only imagined, every place is named."""
 
-    class Imagined(type(registry.of("kubeflow.org/v1", "JAXJob"))):
-        resource = type(registry.of("kubeflow.org/v1", "JAXJob").resource)("x.example", "v1", "y", "Imagined")
+    class Imagined(type(registry.kind_of("kubeflow.org/v1", "JAXJob"))):
+        resource = type(registry.kind_of("kubeflow.org/v1", "JAXJob").resource)("x.example", "v1", "y", "Imagined")
 
     assert len(list(lacking(Imagined()))) == 8
 

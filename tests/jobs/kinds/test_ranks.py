@@ -2,7 +2,7 @@
 
 from jobs.kinds import ranks, registry
 
-PYTORCH = registry.of("kubeflow.org/v1", "PyTorchJob")
+PYTORCH = registry.kind_of("kubeflow.org/v1", "PyTorchJob")
 
 
 def job(**spec) -> dict:

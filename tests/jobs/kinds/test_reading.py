@@ -31,7 +31,7 @@ spec:
 
 
 def read(manifest: dict):
-    return registry.of(manifest["apiVersion"], manifest["kind"]).read(manifest)
+    return registry.kind_of(manifest["apiVersion"], manifest["kind"]).read(manifest)
 
 
 def changed(manifest: dict, path: str, value: object) -> dict:
@@ -99,7 +99,7 @@ def test_it_names_the_field_at_fault(manifest, path, value, field):
 
 
 def test_it_marks_the_job_and_every_pod_template_and_leaves_the_original_alone():
-    kind = registry.of("kubeflow.org/v1", "PyTorchJob")
+    kind = registry.kind_of("kubeflow.org/v1", "PyTorchJob")
     made = marked(kind, PYTORCH, {"a": "b"})
     assert made["metadata"]["labels"] == {"a": "b"}
     assert [t["metadata"]["labels"] for _, t in kind.templates(made)] == [{"a": "b"}, {"a": "b"}]

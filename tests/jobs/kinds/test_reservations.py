@@ -14,7 +14,7 @@ from jobs.kinds import registry, reservations
 from jobs.kinds.reservations import ROLE, Progress
 from tests.support.world import pytorch_job
 
-KIND = registry.of("kubeflow.org/v1", "PyTorchJob")
+KIND = registry.kind_of("kubeflow.org/v1", "PyTorchJob")
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 MARKS = {JOB_UID: "12345678-0000-0000-0000-000000000000", ATTEMPT: "2"}
 TTL = timedelta(minutes=10)
@@ -59,7 +59,7 @@ def test_a_gang_is_held_when_every_reservation_is_available_or_taken(phases, sta
 
 
 def test_of_a_kind_whose_manifest_has_no_whole_pod_it_asks_what_the_kind_read():
-    kind = registry.of("sparkoperator.k8s.io/v1beta2", "SparkApplication")
+    kind = registry.kind_of("sparkoperator.k8s.io/v1beta2", "SparkApplication")
     made = yaml.safe_load((EXAMPLES / "sparkapplication.yaml").read_text())
     made["metadata"]["namespace"] = "default"
     kind.set_defaults(made)

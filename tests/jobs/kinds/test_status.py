@@ -9,7 +9,7 @@ from jobs.kinds.base import Phase
 def phase(kind: str, *conditions: tuple[str, bool], running: int = 0) -> Phase:
     listed = [{"type": name, "status": str(true)} for name, true in conditions]
     api_version = "batch/v1" if kind == "Job" else "kubeflow.org/v1"
-    return registry.of(api_version, kind).read_status({"conditions": listed}, running).phase
+    return registry.kind_of(api_version, kind).read_status({"conditions": listed}, running).phase
 
 
 @pytest.mark.parametrize(

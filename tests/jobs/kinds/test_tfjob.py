@@ -8,7 +8,7 @@ import yaml
 from jobs.kinds import registry
 from jobs.kinds.base import marked
 
-KIND = registry.of("kubeflow.org/v1", "TFJob")
+KIND = registry.kind_of("kubeflow.org/v1", "TFJob")
 TEMPLATE = "{spec: {containers: [{name: tensorflow, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}"
 MNIST = yaml.safe_load(f"""
 apiVersion: kubeflow.org/v1

@@ -8,7 +8,7 @@ import yaml
 from jobs.kinds import derived_names, registry, training_runtime
 from jobs.kinds.base import RESOLVED, marked
 
-KIND = registry.of("trainer.kubeflow.org/v1alpha1", "TrainJob")
+KIND = registry.kind_of("trainer.kubeflow.org/v1alpha1", "TrainJob")
 TORCH = yaml.safe_load("""
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: ClusterTrainingRuntime

@@ -140,7 +140,7 @@ def test_it_waits_for_a_lost_cluster_that_has_its_data_and_says_so(north, south)
     assert where("llama") == ""
     why = "north is not ready; south does not have the data of claim default/ckpt, which is on north"
     assert why in waiting.reason["message"]
-    told = explaining.of(waiting, timezone.now())
+    told = explaining.explain_job(waiting, timezone.now())
     assert {each.cluster: each.code for each in told.clusters} == {"north": "NotReady", "south": "DataElsewhere"}
     assert {change.cluster for change in told.changes} <= {"north"}
 

@@ -113,7 +113,7 @@ def test_a_copy_made_late_for_a_suspended_job_is_removed(member, north):
     actions.suspend(books.job("llama"), by="test", now=timezone.now())
     member.work(PYTORCH_JOBS, timezone.now() + LATE)
     body = member_objects.manifest(
-        registry.of(late.api_version, late.kind), books.job("llama").manifest, labels(late.job_uid, 1)
+        registry.kind_of(late.api_version, late.kind), books.job("llama").manifest, labels(late.job_uid, 1)
     )
     north.create(PYTORCH_JOBS.path("default"), body)
     member.report(PYTORCH_JOBS)
@@ -162,7 +162,7 @@ def test_a_copy_that_ended_with_its_job_stays(member, north):
 
 def test_it_compares_the_order_of_attempts(member, north):
     work = placed()
-    uid, kind = str(work.job_uid), registry.of(work.api_version, work.kind)
+    uid, kind = str(work.job_uid), registry.kind_of(work.api_version, work.kind)
     newer = member_objects.manifest(kind, books.job("llama").manifest, labels(uid, 3))
     older = member_objects.manifest(kind, books.job("llama").manifest, labels(uid, 2))
     member_objects.create(north, PYTORCH_JOBS, newer, uid, 3)

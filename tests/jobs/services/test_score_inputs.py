@@ -153,7 +153,7 @@ def test_the_policy_says_what_counts(as_admin):
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_has_a_weight_that_a_policy_can_state(part):
-    spec = policies.read(manifests.parse(weighted(f"{part}=7").encode())[0], snapshot.known_kinds())
+    spec = policies.parse_propagation_policy(manifests.parse(weighted(f"{part}=7").encode())[0], snapshot.known_kinds())
     assert not spec.faults and dict(spec.score_weights) == {part: 7}
 
 
@@ -162,7 +162,7 @@ def test_every_part_has_a_weight_that_a_policy_can_state(part):
     ["speed=1", "cost", "cost=-1", "cost=nan", "cost=1e9", "cost=1,cost=2", ",".join(f"{p}=0" for p in PARTS)],
 )
 def test_weights_that_mean_nothing_are_refused_with_the_annotation(weights):
-    spec = policies.read(manifests.parse(weighted(weights).encode())[0], snapshot.known_kinds())
+    spec = policies.parse_propagation_policy(manifests.parse(weighted(weights).encode())[0], snapshot.known_kinds())
     assert [fault.field for fault in spec.faults] == ["metadata.annotations.convoy.dev/score-weights"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
-from quotas.core.parsing import read
+from quotas.core.parsing import parse_tree
 from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 
@@ -29,13 +29,13 @@ def manifest(root: dict[str, Any], name: str = "tree", namespace: str = "kube-sy
 
 
 def tree(total: Any, *children: dict, **fields: Any) -> Tree:
-    reading = read(manifest(quota("root", total, total, *children, **fields)))
+    reading = parse_tree(manifest(quota("root", total, total, *children, **fields)))
     assert reading.tree is not None, reading.faults
     return reading.tree
 
 
 def ledger(total: Any, *children: dict, **fields: Any) -> Ledger:
-    return Ledger.of(tree(total, *children, **fields))
+    return Ledger.from_charges(tree(total, *children, **fields))
 
 
 def cpu(cores: float) -> dict[str, int]:

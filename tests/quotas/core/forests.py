@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from quotas.core.admission import Admitted, ask
+from quotas.core.admission import Admitted, check_admission
 from quotas.core.amounts import MAX_JOBS, UNLIMITED, of_job
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.reclaim import Running
@@ -58,7 +58,7 @@ def crowds(draw):
         amounts = {"cpu": cores * 1000, "nvidia.com/gpu": gpus}
         into = draw(st.sampled_from([others[-1], *others, leaf]))
         charge = Charge(into.path, of_job(amounts), draw(st.sampled_from([True, True, True, False])))
-        if isinstance(ask(found, into.path, charge.amounts, preemptible=charge.preemptible), Admitted):
+        if isinstance(check_admission(found, into.path, charge.amounts, preemptible=charge.preemptible), Admitted):
             found.charge(charge)
             at = NOON + timedelta(seconds=draw(st.integers(0, 5)))
             jobs.append(Running(f"r{i}", charge, draw(st.integers(0, 2)), at, draw(st.booleans())))

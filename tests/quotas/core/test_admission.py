@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from quotas.core.admission import Admitted, Bound, Code, Refused, ask
+from quotas.core.admission import Admitted, Bound, Code, Refused, check_admission
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge
 from tests.quotas.core.builders import JOBS, LEND, cpu, ledger, quota
@@ -27,7 +27,7 @@ def leaf(low, high, total=100, used=0, firm=0):
 
 
 def says(found, cores, at="root/a", *, preemptible=True):
-    return ask(found, at, of_job(cpu(cores)), preemptible=preemptible)
+    return check_admission(found, at, of_job(cpu(cores)), preemptible=preemptible)
 
 
 def test_it_admits_a_guaranteed_job_within_min_case_1():
@@ -146,17 +146,19 @@ def test_it_is_not_blocked_by_what_it_does_not_ask_for_case_14():
     found = ledger({"cpu": 9, "nvidia.com/gpu": 1}, quota("a"), quota("b"))
     found.charge(Charge("root/b", {"nvidia.com/gpu": 1}))
     assert isinstance(says(found, 1), Admitted)  # D14
-    assert isinstance(ask(found, "root/a", of_job({"cpu": 1, "nvidia.com/gpu": 0})), Admitted)
+    assert isinstance(check_admission(found, "root/a", of_job({"cpu": 1, "nvidia.com/gpu": 0})), Admitted)
 
 
 def test_it_leaves_alone_what_the_tree_does_not_name():
     found = leaf(1, 1)
-    assert isinstance(ask(found, "root/a", of_job({"cpu": 1, "rdma/hca": 99, "pods": 9}), preemptible=False), Admitted)
+    assert isinstance(
+        check_admission(found, "root/a", of_job({"cpu": 1, "rdma/hca": 99, "pods": 9}), preemptible=False), Admitted
+    )
 
 
 def test_it_limits_pods_where_the_tree_does():
     found = ledger({"cpu": 9, "pods": 9}, quota("a", 0, {"cpu": 9, "pods": 2}))
-    assert ask(found, "root/a", of_job({"cpu": 1, "pods": 3})).resource == "pods"
+    assert check_admission(found, "root/a", of_job({"cpu": 1, "pods": 3})).resource == "pods"
 
 
 def test_it_answers_even_about_amounts_beyond_counting():

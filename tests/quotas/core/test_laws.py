@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quotas.core import fair_share
-from quotas.core.admission import Admitted, Code, ask, max_admissible
+from quotas.core.admission import Admitted, Code, check_admission, max_admissible
 from quotas.core.amounts import MAX_JOBS
 from quotas.core.ledger import Ledger
 from quotas.core.tree import QueuePolicy
@@ -18,7 +18,7 @@ SOME = settings(max_examples=examples(150), deadline=None)
 
 
 def says(ledger, charge):
-    return ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+    return check_admission(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
 
 
 def stream(data, steps=10):

@@ -60,5 +60,5 @@ def test_it_undoes_what_if_even_when_it_fails(found):
 
 
 def test_it_is_built_from_what_runs():
-    found = Ledger.of(tree(9, quota("a")), [Charge("root/a", of_job(cpu(1)))] * 3)
+    found = Ledger.from_charges(tree(9, quota("a")), [Charge("root/a", of_job(cpu(1)))] * 3)
     assert found.used("root") == {"cpu": 3000, JOBS: 3}

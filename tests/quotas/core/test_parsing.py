@@ -9,7 +9,7 @@ import json
 import pytest
 import yaml
 
-from quotas.core.parsing import read
+from quotas.core.parsing import parse_tree
 from quotas.core.tree import NoQuota, PreemptPolicy, QueuePolicy
 from tests.quotas.core.builders import LEND, manifest, quota, tree
 
@@ -30,12 +30,12 @@ spec:
 
 
 def faults(*children, total=20, **fields):
-    reading = read(manifest(quota("root", total, total, *children, **fields)))
+    reading = parse_tree(manifest(quota("root", total, total, *children, **fields)))
     return [f"{fault.field}: {fault.detail}" for fault in reading.faults]
 
 
 def test_it_takes_the_tree_of_the_documentation_unchanged():
-    read_tree = read(yaml.safe_load(SEED)).tree
+    read_tree = parse_tree(yaml.safe_load(SEED)).tree
     assert [node.path for node in read_tree.nodes] == ["root", "root/child-2"]
     assert read_tree.leaf_of("default", {}).max["cpu"] == 10_000_000
     assert read_tree.leaf_of("default", {}).min == {}
@@ -112,13 +112,13 @@ def test_it_takes_children_whose_min_the_parent_covers_case_27_accepted():
 
 def test_it_refuses_a_root_whose_min_is_not_its_max():
     # A: the root is the total.
-    reading = read(manifest(quota("root", 10, {"cpu": 10, "pods": 5})))
+    reading = parse_tree(manifest(quota("root", 10, {"cpu": 10, "pods": 5})))
     assert [fault.field for fault in reading.faults] == ["spec.root.max.pods"]
     assert "min is none, max is 5 pods" in reading.faults[0].detail
 
 
 def test_it_compares_amounts_and_not_texts():
-    assert read(manifest(quota("root", {"cpu": "2000m"}, {"cpu": 2}))).faults == ()
+    assert parse_tree(manifest(quota("root", {"cpu": "2000m"}, {"cpu": 2}))).faults == ()
 
 
 def test_it_tells_everything_at_once():
@@ -126,7 +126,7 @@ def test_it_tells_everything_at_once():
 
 
 def test_it_refuses_another_namespace_kind_and_root_name():
-    reading = read({**manifest(quota("top", 1, 1), namespace="default"), "kind": "ElasticQuota"})
+    reading = parse_tree({**manifest(quota("top", 1, 1), namespace="default"), "kind": "ElasticQuota"})
     assert [fault.field for fault in reading.faults] == ["kind", "metadata.namespace", "spec.root.name"]
 
 
@@ -134,7 +134,7 @@ def test_it_refuses_another_namespace_kind_and_root_name():
     "spec", [None, [], "x", {}, {"root": None}, {"root": {"children": {"a": 1}}}, {"root": {1: 2}}]
 )
 def test_it_refuses_what_is_no_tree_at_all(spec):
-    assert read({**manifest({}), "spec": spec}).faults
+    assert parse_tree({**manifest({}), "spec": spec}).faults
 
 
 def test_it_refuses_a_bottomless_tree():
@@ -167,7 +167,7 @@ def test_it_finds_no_leaf_for_a_stranger_case_11():
 
 def test_it_reads_attributes_and_warns_of_those_that_do_nothing():
     stated = {LEND: json.dumps({"cpu": "2"}), "weight": "3", "preempt-policy": "PreemptLowerPriority", "colour": "red"}
-    reading = read(manifest(quota("root", 9, 9, quota("a", 4, 8, attributes=stated))))
+    reading = parse_tree(manifest(quota("root", 9, 9, quota("a", 4, 8, attributes=stated))))
     read_attributes = reading.tree.by_path["root/a"].attributes
     assert (read_attributes.lendlimit, read_attributes.weight) == ({"cpu": 2000}, 3)
     assert read_attributes.preempt_policy is PreemptPolicy.LOWER_PRIORITY
@@ -176,7 +176,7 @@ def test_it_reads_attributes_and_warns_of_those_that_do_nothing():
 
 def test_it_has_one_tree_and_knows_no_other_by_an_id_case_30():
     # K30: Koordinator refuses to change the tree-id. There is one tree here, so the id says nothing, and that is told.
-    reading = read(
+    reading = parse_tree(
         manifest(quota("root", 9, 9, quota("a", attributes={"quota.scheduling.koordinator.sh/tree-id": "x"})))
     )
     assert reading.tree is not None and len(reading.warnings) == 1

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quotas.core import admission, reclaim
-from quotas.core.admission import Admitted, Bound, Code, ask
+from quotas.core.admission import Admitted, Bound, Code, check_admission
 from quotas.core.amounts import MAX_JOBS
 from quotas.core.ledger import Ledger
 from quotas.core.simulation import Job, settle
@@ -45,7 +45,9 @@ def test_it_comes_to_rest_and_stays_there(data):
 def fits_without(ledger, preemptor, jobs):
     with ledger.released(job.charge for job in jobs):
         charge = preemptor.charge
-        return isinstance(ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible), Admitted)
+        return isinstance(
+            check_admission(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible), Admitted
+        )
 
 
 @SOME
@@ -56,7 +58,7 @@ def test_what_is_promised_can_always_be_had(data):
     row, asked = ledger.row[preemptor.leaf], ledger.vector(preemptor.charge.amounts)
     promised = asked <= ledger.min[row] - ledger.held.used[row]
     charge = preemptor.charge
-    answer = ask(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
+    answer = check_admission(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
     if (promised | ~ledger.guarded[row] | (asked == 0)).all() and getattr(answer, "resource", "") != MAX_JOBS:
         assert reclaim.plan(ledger, preemptor, running, anywhere) is not None
 
@@ -85,7 +87,7 @@ def test_it_finds_nobody_for_one_who_is_promised_nothing_below_who_refuses_it(da
     amounts = {**preemptor.charge.amounts, "cpu": data.draw(st.integers(0, 9)) * 1000}
     preemptor = replace(preemptor, charge=replace(preemptor.charge, amounts=amounts))
     charge = preemptor.charge
-    no = ask(ledger, charge.leaf, amounts, preemptible=charge.preemptible)
+    no = check_admission(ledger, charge.leaf, amounts, preemptible=charge.preemptible)
     preempts = ledger.tree.by_path[charge.leaf].attributes.preempt_policy is not PreemptPolicy.NEVER
     if not isinstance(no, Admitted) and no.bound is Bound.MAX and not preempts:
         promised = admission.promised_below(ledger, charge, no)

@@ -59,7 +59,7 @@ def test_it_answers_whatever_is_asked_of_it(changes):
         after = edits.changed(START, changes)
     except (InvalidInput, NotFound):
         return
-    for fault in parsing.read(after).faults:
+    for fault in parsing.parse_tree(after).faults:
         edits.place_of(after, fault.field)
 
 
@@ -67,6 +67,6 @@ def test_it_answers_whatever_is_asked_of_it(changes):
 @given(spec=ANYTHING, root=ANYTHING)
 def test_it_finds_the_node_of_any_fault_of_any_document(spec, root):
     for each in ({**START, "spec": spec}, {**START, "spec": {"root": root}}):
-        for fault in parsing.read(each).faults:
+        for fault in parsing.parse_tree(each).faults:
             edits.place_of(each, fault.field)
         list(edits.walk(each))

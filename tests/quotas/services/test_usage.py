@@ -13,7 +13,7 @@ EXAMPLE = tree(8, quota("vision", 4, 8), quota("speech", 2, 6))
 
 
 def report(of: Tree, *charges: Charge, waiting: tuple[Charge, ...] = ()) -> dict[str, usage.Amount]:
-    return {path: node["cpu"] for path, node in usage.of(of, charges, waiting).items()}
+    return {path: node["cpu"] for path, node in usage.usage_by_path(of, charges, waiting).items()}
 
 
 def test_it_tells_borrowed_from_lent_as_the_documentation_does():

@@ -117,7 +117,7 @@ def test_it_runs_the_example_of_every_kind_whose_fields_the_real_server_keeps(
     client: MemberClient, example: str
 ) -> None:
     manifest = yaml.safe_load((EXAMPLES / f"{example}.yaml").read_text())
-    kind = registry.of(manifest["apiVersion"], manifest["kind"])
+    kind = registry.kind_of(manifest["apiVersion"], manifest["kind"])
     name, path = manifest["metadata"]["name"], kind.resource.path("default")
     sent = marked(kind, manifest, {"example": example})
     assert holds(client.create(path, sent)["spec"], sent["spec"])

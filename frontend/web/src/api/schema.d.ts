@@ -1510,7 +1510,7 @@ export interface components {
             ok: boolean;
             checks: components["schemas"]["Check"][];
         };
-        /** @description Capacity promised to a job whose pods are not seen yet, or kept for a big gang that waits. */
+        /** @description Capacity held for a job whose pods are not visible yet, or reserved for a big gang that waits. */
         Claim: {
             /** @description empty: one that the reader may not see */
             job: string;
@@ -1520,7 +1520,7 @@ export interface components {
             pods: number;
             /** Format: date-time */
             made_at: string;
-            /** @description in words: a promise has no time, it ends with what it was made for */
+            /** @description in words: a hold has no time limit, it ends with the event it waits for */
             ends: string;
             /**
              * Format: date-time
@@ -1634,7 +1634,14 @@ export interface components {
             /** @description what stands in the way, finer than the code */
             cause: "None" | "Filter" | "NoNodeAllowed" | "NodeTooSmall" | "Short" | "Fragmented" | "NotTogether" | "NoDomain" | "Kept" | "Unsure";
             message: string;
-            /** @description what is missing, in whole units */
+            /** @description missing amounts, in whole units */
+            missing: {
+                [key: string]: number;
+            };
+            /**
+             * @deprecated
+             * @description use `missing`
+             */
             short: {
                 [key: string]: number;
             };
@@ -1643,16 +1650,38 @@ export interface components {
             /** @description the class of nodes it is about */
             nodes: string;
             /** @description proven: not even when the cluster is empty */
+            never_fits: boolean;
+            /**
+             * @deprecated
+             * @description use `never_fits`
+             */
             never: boolean;
-            /** @description which of the policy's ordered affinity terms lets it in, from 0 */
+            /** @description index, from 0, of the policy's ordered affinity term that selects the cluster */
+            affinity_term: number;
+            /**
+             * @deprecated
+             * @description use `affinity_term`
+             */
             term: number;
             /** Format: double */
             score: number;
-            /** @description of the score */
+            /** @description the score by part */
+            score_parts: {
+                [key: string]: number;
+            };
+            /**
+             * @deprecated
+             * @description use `score_parts`
+             */
             parts: {
                 [key: string]: number;
             };
-            /** @description the oldest promises of what is short */
+            /** @description the oldest holds on missing amounts */
+            holds: components["schemas"]["Claim"][];
+            /**
+             * @deprecated
+             * @description use `holds`
+             */
             held: components["schemas"]["Claim"][];
         };
         ClusterJobs: {
@@ -1805,6 +1834,11 @@ export interface components {
             outcome: components["schemas"]["ExplanationOutcomeEnum"];
             message: string;
             /** @description no cluster that its policy allows could hold it even empty */
+            never_fits: boolean;
+            /**
+             * @deprecated
+             * @description use `never_fits`
+             */
             never: boolean;
             /** @description as the scheduler last wrote it */
             reason: components["schemas"]["Reason"] | null;
@@ -2959,12 +2993,19 @@ export interface components {
             /** @description Lost: it has left; what it had completed counts */
             state: "Placed" | "Dispatched" | "Running" | "Backoff" | "Succeeded" | "Lost";
         };
-        /** @description What was found on one cluster; ``short`` is in whole units, only what is missing. */
+        /** @description The scheduler's verdict on one cluster; ``missing`` is in whole units, and ``short`` its former name. */
         Short: {
             cluster: string;
             fits?: boolean;
             code: string;
             message: string;
+            missing?: {
+                [key: string]: number;
+            };
+            /**
+             * @deprecated
+             * @description use `missing`
+             */
             short?: {
                 [key: string]: number;
             };

@@ -39,27 +39,27 @@ export function JobPlacement({ id }: { id: string }) {
           onChange={(value) => setShown(value ?? NOW)}
           data={[{ value: NOW, label: t('job.lookedAt') }, ...options.reverse()]}
         />
-        <div className="cv-soft"><ServerText text={attempt ? toldOf(attempt) : explained.data.message} /></div>
+        <div className="cv-soft"><ServerText text={attempt ? textOf(attempt) : explained.data.message} /></div>
       </div>
       <PlacementTable candidates={attempt ? replayed(attempt) : explained.data.clusters} />
     </Panel>
   );
 }
 
-function toldOf({ outcome, message }: Attempt): string {
+function textOf({ outcome, message }: Attempt): string {
   return [outcome, message].filter(Boolean).join(': ');
 }
 
 function replayed({ cluster: chosen, explanation }: Attempt): Candidate[] {
-  return explanation.map(({ cluster, code, fits = false, message, short = {}, score = 0 }) => ({
+  return explanation.map(({ cluster, code, fits = false, message, missing = {}, score = 0 }) => ({
     cluster,
     code,
     fits,
     message,
-    short,
+    missing,
     score,
     chosen: cluster === chosen,
-    never: false,
-    parts: {},
+    never_fits: false,
+    score_parts: {},
   }));
 }

@@ -9,13 +9,13 @@ import { DataTable } from '../ui/DataTable.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import type { Explained } from './types.ts';
 
-export type Candidate = Pick<Explained, 'cluster' | 'code' | 'fits' | 'chosen' | 'message' | 'short' | 'score' | 'never' | 'parts'>;
+export type Candidate = Pick<Explained, 'cluster' | 'code' | 'fits' | 'chosen' | 'message' | 'missing' | 'score' | 'never_fits' | 'score_parts'>;
 
 export function PlacementTable({ candidates }: { candidates: Candidate[] }) {
   const { t, i18n } = useTranslation();
   const number = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 3 });
   const second = candidates.find(({ fits, chosen }) => fits && !chosen && candidates.some((other) => other.chosen));
-  const made = (parts: Candidate['parts']) =>
+  const sumOf = (parts: Candidate['score_parts']) =>
     Object.entries(parts).map(([name, value]) => `${name} ${number.format(value)}`).join(' + ');
   return (
     <DataTable
@@ -35,8 +35,8 @@ export function PlacementTable({ candidates }: { candidates: Candidate[] }) {
           align: 'end',
           cell: ({ fits, score }) => (fits ? number.format(score) : '–'),
         },
-        { id: 'parts', header: t('job.parts'), cell: ({ parts }) => made(parts) || '–' },
-        { id: 'short', header: t('job.short'), cell: ({ short }) => amountsText(short, i18n.language) || '–' },
+        { id: 'parts', header: t('job.parts'), cell: (row) => sumOf(row.score_parts) || '–' },
+        { id: 'short', header: t('job.short'), cell: ({ missing }) => amountsText(missing, i18n.language) || '–' },
         { id: 'message', header: t('jobs.column.reason'), width: '36%', cell: (verdict) => <VerdictText verdict={verdict} /> },
       ]}
     />
@@ -48,6 +48,6 @@ function Fits({ row, second }: { row: Candidate; second: boolean }) {
   if (row.chosen) return <StateBadge tone="good" icon={Trophy} label={t('job.chosen')} />;
   if (second) return <StateBadge tone="info" icon={Medal} label={t('job.runnerUp')} />;
   if (row.fits) return <StateBadge tone="good" icon={CircleCheck} label={t('job.fitsYes')} />;
-  const label = row.never ? `${t('job.fitsNo')} (${t('job.never')})` : t('job.fitsNo');
+  const label = row.never_fits ? `${t('job.fitsNo')} (${t('job.never')})` : t('job.fitsNo');
   return <StateBadge tone="neutral" icon={CircleX} label={label} />;
 }

@@ -38,7 +38,7 @@ function VerdictTable({ verdicts }: { verdicts: Verdict[] }) {
       columns={[
         { id: 'cluster', header: t('jobs.column.cluster'), cell: ({ cluster }) => <Where cluster={cluster} /> },
         { id: 'fits', header: t('job.fits'), cell: ({ fits = false }) => <Fits fits={fits} /> },
-        { id: 'short', header: t('job.short'), cell: ({ short = {} }) => amountsText(short, i18n.language) || '–' },
+        { id: 'short', header: t('job.short'), cell: ({ missing = {} }) => amountsText(missing, i18n.language) || '–' },
         { id: 'message', header: t('jobs.column.reason'), cell: (verdict) => <VerdictText verdict={verdict} /> },
       ]}
     />

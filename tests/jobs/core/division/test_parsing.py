@@ -29,17 +29,17 @@ def weighted(**preference: object) -> dict:
     ],
 )
 def test_it_reads_karmadas_preferences(scheduling, preference):
-    spec = propagation.read(manifest(**scheduling), KNOWN)
+    spec = propagation.parse_propagation_policy(manifest(**scheduling), KNOWN)
     assert spec.faults == () and spec.division.preference is preference
 
 
 def test_it_divides_nothing_unless_it_is_told_to():
-    assert propagation.read(manifest(replicaSchedulingType="Duplicated"), KNOWN).division is None
-    assert propagation.read({"spec": {"resourceSelectors": [JOB]}}, KNOWN).division is None
+    assert propagation.parse_propagation_policy(manifest(replicaSchedulingType="Duplicated"), KNOWN).division is None
+    assert propagation.parse_propagation_policy({"spec": {"resourceSelectors": [JOB]}}, KNOWN).division is None
 
 
 def test_it_never_divides_gangs():
-    assert propagation.read(manifest(customSchedulingType="Gang"), KNOWN).division is None
+    assert propagation.parse_propagation_policy(manifest(customSchedulingType="Gang"), KNOWN).division is None
 
 
 def test_it_reads_static_weights_with_the_clusters_they_select():
@@ -47,7 +47,7 @@ def test_it_reads_static_weights_with_the_clusters_they_select():
         {"targetCluster": {"clusterNames": ["north"]}, "weight": 2},
         {"targetCluster": {"exclude": ["west"]}, "weight": 1},
     ]
-    spec = propagation.read(manifest(**weighted(staticWeightList=rules)), KNOWN)
+    spec = propagation.parse_propagation_policy(manifest(**weighted(staticWeightList=rules)), KNOWN)
     assert [(each.names, each.exclude, weight) for each, weight in spec.weights] == [
         (("north",), (), 2),
         ((), ("west",), 1),
@@ -56,7 +56,7 @@ def test_it_reads_static_weights_with_the_clusters_they_select():
 
 def test_it_reads_spread_constraints():
     spread = [{"spreadByField": "region", "minGroups": 2}, {"spreadByField": "cluster", "minGroups": 2, "maxGroups": 4}]
-    found = propagation.read(manifest(spread=spread), KNOWN)
+    found = propagation.parse_propagation_policy(manifest(spread=spread), KNOWN)
     assert found.faults == ()
     assert found.division.spreads == (Spread("region", 2), Spread("cluster", 2, 4))
 
@@ -65,7 +65,7 @@ def test_it_reads_overflow_tiers():
     terms = [{"clusterNames": ["own"], "overflowAffinities": [{"clusterNames": ["spot"]}]}, {"clusterNames": ["last"]}]
     made = manifest()
     made["spec"]["placement"]["clusterAffinities"] = terms
-    assert propagation.read(made, KNOWN).tiers == (0, 1, 0)
+    assert propagation.parse_propagation_policy(made, KNOWN).tiers == (0, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_it_reads_overflow_tiers():
     ],
 )
 def test_it_names_the_field_at_fault(given, field):
-    faults = propagation.read(manifest(**given), KNOWN).faults
+    faults = propagation.parse_propagation_policy(manifest(**given), KNOWN).faults
     assert any(field in fault.field for fault in faults)
 
 

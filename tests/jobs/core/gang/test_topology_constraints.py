@@ -11,7 +11,9 @@ def read(template: dict[str, str] | None = None, spec: dict | None = None, **not
     faults = Faults()
     own = {f"convoy.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
     templates = [{"metadata": {"annotations": template}}] if template else []
-    found = topology_constraints.read({"metadata": {"annotations": own}, "spec": spec or {}}, templates, faults)
+    found = topology_constraints.parse_topology_constraints(
+        {"metadata": {"annotations": own}, "spec": spec or {}}, templates, faults
+    )
     return found, [fault.detail for fault in faults.found]
 
 
@@ -45,15 +47,19 @@ def test_it_names_what_it_does_not_know() -> None:
 @pytest.mark.parametrize("odd", [["asw"], {"a": 1}, 7, None])
 def test_whatever_is_given_is_read_without_raising(odd: object) -> None:
     faults, notes = Faults(), {"convoy.dev/topology": odd, "convoy.dev/topology-level": odd}
-    topology_constraints.read({"metadata": {"annotations": notes}}, [], faults)
+    topology_constraints.parse_topology_constraints({"metadata": {"annotations": notes}}, [], faults)
     kueue = {"metadata": {"annotations": {"kueue.x-k8s.io/podset-required-topology": odd}}}
-    topology_constraints.read({"metadata": odd, "spec": {"networkTopology": {"mode": odd}}}, [kueue], faults)
-    topology_constraints.read({"spec": {"networkTopology": {"mode": odd, "highestTierAllowed": odd}}}, [], faults)
+    topology_constraints.parse_topology_constraints(
+        {"metadata": odd, "spec": {"networkTopology": {"mode": odd}}}, [kueue], faults
+    )
+    topology_constraints.parse_topology_constraints(
+        {"spec": {"networkTopology": {"mode": odd, "highestTierAllowed": odd}}}, [], faults
+    )
     assert faults.found
 
 
 def test_what_is_asked_is_stored_with_the_roles() -> None:
     role = ("worker", 2, {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}})
-    demand = requirements.read([role], within=Within(2, True))
+    demand = requirements.parse_pod_requirements([role], within=Within(2, True))
     stored = {"name": "worker", "replicas": 2, "request": dict(demand.parts[0].ask.request)}
     assert requirements.of_stored([{**stored, "needs": requirements.stored(demand)["worker"]}]) == demand

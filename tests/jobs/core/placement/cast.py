@@ -14,7 +14,7 @@ GPU = "nvidia.com/gpu"
 
 
 def ask(gpus: int = 1, cpu: int = 0, **fields) -> Ask:
-    return Ask.of({GPU: gpus, "cpu": cpu, "pods": 1}, **fields)
+    return Ask.from_request({GPU: gpus, "cpu": cpu, "pods": 1}, **fields)
 
 
 def demand(*parts: tuple[str, int, Ask], apart: tuple[Apart, ...] = (), within: Within | None = None) -> Demand:

@@ -14,7 +14,7 @@ RACK = "rack"
 Fleet = dict[str, list[NodeFacts]]
 
 asks = st.builds(
-    lambda gpus, cpu, picky, tolerant: Ask.of(
+    lambda gpus, cpu, picky, tolerant: Ask.from_request(
         {GPU: gpus, "cpu": cpu, "pods": 1},
         selector=(("model", "a100"),) if picky else (),
         tolerations=(Toleration("spot", "Exists"),) if tolerant else (),

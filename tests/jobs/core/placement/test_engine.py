@@ -7,7 +7,7 @@ import pytest
 from fleet.core.prices import Prices
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.snapshot import ClusterState
-from jobs.core.gang.requirements import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, read
+from jobs.core.gang.requirements import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, parse_pod_requirements
 from jobs.core.gang.types import CapacityHold
 from jobs.core.placement import capacity_index as placing_fleet
 from jobs.core.placement.explaining import explain
@@ -159,7 +159,7 @@ def test_aggregate_looks_at_the_sum_and_one_pod_and_promises_the_sum() -> None:
 
 def test_a_resource_nobody_offers_fits_nowhere_until_a_node_offers_it() -> None:
     engine = fleet({"north": [node("n1")]})
-    wanted = demand(("worker", 1, Ask.of({"rdma/hca": 1, "pods": 1})))
+    wanted = demand(("worker", 1, Ask.from_request({"rdma/hca": 1, "pods": 1})))
     assert find(engine, wanted) is None
     plain = node("n2")
     engine.set_node("north", type(plain)("n2", {**plain.allocatable, "rdma/hca": 1}))
@@ -192,7 +192,7 @@ def test_it_reads_what_pod_templates_ask() -> None:
             "containers": [{"name": "c", "resources": {"limits": {GPU: "2"}}}],
         },
     }
-    wanted = read([("worker", 2, template), ("ps", 0, template)])
+    wanted = parse_pod_requirements([("worker", 2, template), ("ps", 0, template)])
     assert wanted.apart == (Apart(HOSTNAME, "worker", "worker"),)
     assert wanted.total == {GPU: 4, "pods": 2}
     one, two = (node(f"n{i}", labels={"model": "a100"}, taints=(Taint("spot", "NoSchedule"),)) for i in (1, 2))

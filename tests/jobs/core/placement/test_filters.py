@@ -37,7 +37,7 @@ def test_it_says_when_even_an_empty_cluster_is_too_small():
 
 def test_it_refuses_a_cluster_without_the_scheduler_that_the_pods_name():
     pods = {"spec": {"schedulerName": "volcano"}}
-    asked = replace(gang(), needs=requirements.read([("worker", 2, pods)]))
+    asked = replace(gang(), needs=requirements.parse_pod_requirements([("worker", 2, pods)]))
     verdict = look(asked, cluster("north", [node(8)]))
     assert verdict.code is Code.SCHEDULER_NOT_SERVED
     assert verdict.message == (

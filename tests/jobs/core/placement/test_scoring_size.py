@@ -16,7 +16,7 @@ def fleet(**nodes: int) -> Engine:
 
 
 def lands(engine: Engine, workers: int) -> str:
-    found = engine.find(gang(), Demand((Part("worker", workers, Ask.of({GPU: 8})),)), NOON)
+    found = engine.find(gang(), Demand((Part("worker", workers, Ask.from_request({GPU: 8})),)), NOON)
     return found.cluster if found else ""
 
 
@@ -27,7 +27,7 @@ def test_it_keeps_the_large_cluster_for_the_gang_that_only_it_can_hold() -> None
 
 def test_it_fills_the_fuller_of_two_clusters_of_one_size() -> None:
     engine = fleet(east=3, west=3)
-    demand = Demand((Part("worker", 1, Ask.of({GPU: 8})),))
+    demand = Demand((Part("worker", 1, Ask.from_request({GPU: 8})),))
     first = engine.find(gang(), demand, NOON)
     assert first is not None and first.cluster == "east"
     engine.bind("first", first)

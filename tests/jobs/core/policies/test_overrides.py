@@ -12,7 +12,7 @@ from jobs.core.policies.overrides_apply import CannotOverride, Override, overrid
 from jobs.kinds import registry
 
 KNOWN = [("kubeflow.org/v1", "PyTorchJob")]
-KIND = registry.of(*KNOWN[0])
+KIND = registry.kind_of(*KNOWN[0])
 NORTH, SOUTH = Member("north", labels={"site": "eu"}), Member("south")
 JOB = yaml.safe_load("""
 apiVersion: kubeflow.org/v1
@@ -30,7 +30,7 @@ CONTAINER = ("spec", "pytorchReplicaSpecs", "Master", "template", "spec", "conta
 def policy(name: str = "p", namespace: str = "vision", selectors=None, clusters=None, **overriders) -> Override:
     rule = {"overriders": overriders, **({"targetCluster": clusters} if clusters else {})}
     spec = {"overrideRules": [rule], **({"resourceSelectors": selectors} if selectors else {})}
-    read = overrides.read({"spec": spec}, KNOWN)
+    read = overrides.parse_override_policy({"spec": spec}, KNOWN)
     assert read.faults == ()
     return Override(namespace, name, read)
 
@@ -140,5 +140,5 @@ def test_it_says_what_does_not_apply(path) -> None:
     ids=str,
 )
 def test_it_refuses_what_can_never_act(spec, field) -> None:
-    found = overrides.read({"spec": spec}, KNOWN).faults
+    found = overrides.parse_override_policy({"spec": spec}, KNOWN).faults
     assert any(fault.field.endswith(field) for fault in found), found

@@ -33,7 +33,7 @@ def changed(path: str, value: object) -> dict:
 
 
 def test_it_reads_the_seeds_policy():
-    spec = propagation.read(SEED, KNOWN)
+    spec = propagation.parse_propagation_policy(SEED, KNOWN)
     assert spec.faults == () and spec.suspended and spec.propagate_deps
     assert (spec.application_toleration_s, spec.application_purge) == (30.0, PurgeMode.DIRECTLY)
 
@@ -73,14 +73,14 @@ def test_it_warns_of_old_spellings_and_of_words_without_effect():
     ],
 )
 def test_it_names_the_field_at_fault(path, value, field):
-    faults = propagation.read(changed(path, value), KNOWN).faults
+    faults = propagation.parse_propagation_policy(changed(path, value), KNOWN).faults
     assert any(field in fault.field for fault in faults)
 
 
 def test_it_reads_overflow_tiers_as_further_terms():
     tiers = [{"clusterNames": ["spot"]}, {"clusterNames": ["far"]}]
     terms = [{"clusterNames": ["own"], "overflowAffinities": tiers}, {"clusterNames": ["last"]}]
-    spec = propagation.read(changed("placement.clusterAffinities", terms), KNOWN)
+    spec = propagation.parse_propagation_policy(changed("placement.clusterAffinities", terms), KNOWN)
     assert [each.names for each in spec.affinities] == [("own",), ("spot",), ("far",), ("last",)]
 
 
@@ -93,7 +93,7 @@ def test_it_says_that_a_job_is_neither_doubled_nor_divided():
 
 def candidate(name: str, namespace: str = "default", selector: dict | None = None, priority: int = 0):
     chosen = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", **(selector or {})}
-    spec = propagation.read({"spec": {"resourceSelectors": [chosen], "priority": priority}}, KNOWN)
+    spec = propagation.parse_propagation_policy({"spec": {"resourceSelectors": [chosen], "priority": priority}}, KNOWN)
     return propagation.Candidate(name, namespace, name, spec)
 
 

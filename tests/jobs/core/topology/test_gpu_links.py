@@ -9,7 +9,9 @@ from tests.jobs.core.topology.builders import BOARD
 
 
 def devices(model: str, gpus: int = 8) -> Devices:
-    found = gpu_links.read(config_map({"metadata": {"name": "n", "labels": {"nvidia.com/gpu.product": model}}}, gpus))
+    found = gpu_links.parse_gpu_links(
+        config_map({"metadata": {"name": "n", "labels": {"nvidia.com/gpu.product": model}}}, gpus)
+    )
     assert found is not None and found.node == "n"
     return found
 
@@ -38,12 +40,12 @@ def test_gpus_without_links_know_their_socket():
 
 def test_what_a_member_tells_is_not_trusted_to_be_sound():
     for data in ({}, {"linkType": "no"}, {"linkType": "[[1],2]"}, {"linkType": '[["N-A"],["NV1","N-A"]]'}):
-        assert gpu_links.read({"metadata": {"labels": {"nodename": "n"}}, "data": data}) is None
+        assert gpu_links.parse_gpu_links({"metadata": {"labels": {"nodename": "n"}}, "data": data}) is None
     endless = {"linkType": '[["N-A"]]', "bandwidth": "[[NaN]]"}
-    known = gpu_links.read({"metadata": {"labels": {"nodename": "n"}}, "data": endless})
+    known = gpu_links.parse_gpu_links({"metadata": {"labels": {"nodename": "n"}}, "data": endless})
     assert known and known.bandwidth == ()
     odd = {"linkType": '[["N-A","NV?"],["SYS","N-A"]]', "bandwidth": '[["x"]]', "devices": '{"0":"Sick","a":"b"}'}
-    found = gpu_links.read({"metadata": {"labels": {"nodename": "n"}}, "data": odd})
+    found = gpu_links.parse_gpu_links({"metadata": {"labels": {"nodename": "n"}}, "data": odd})
     assert found and found.healthy == {1} and found.bandwidth == () and found.board().ring((0, 1)) == 6
 
 

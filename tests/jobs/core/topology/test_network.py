@@ -17,7 +17,7 @@ RESNET = Step(BATCH / 330.5, 102.2e6)
 
 def places(text: str = TABLE) -> dict[str, tuple[str, str]]:
     faults = Faults()
-    found = network.read(text, "data.topology_config", faults)
+    found = network.parse_network(text, "data.topology_config", faults)
     assert not faults.found
     return found
 
@@ -55,9 +55,11 @@ def test_no_order_of_ranks_crosses_fewer_switches(given_order: list[str]) -> Non
 
 def test_it_says_which_line_of_the_table_to_mend() -> None:
     faults = Faults()
-    assert network.read("asw-0 psw-0 a\nasw-0 b\n\nasw-1 psw-0 a", "data.t", faults) == {"a": ("psw-0", "asw-0")}
+    assert network.parse_network("asw-0 psw-0 a\nasw-0 b\n\nasw-1 psw-0 a", "data.t", faults) == {
+        "a": ("psw-0", "asw-0")
+    }
     assert [fault.detail.split(" must")[0].split(" puts")[0] for fault in faults.found] == ["line 2", "line 4"]
-    network.read(7, "data.t", faults)
+    network.parse_network(7, "data.t", faults)
     assert "must be text" in faults.found[-1].detail
 
 

@@ -49,17 +49,17 @@ def test_gpus_chosen_by_their_links_are_as_fast_as_their_ring() -> None:
 
 def test_a_job_names_its_model_or_says_what_it_weighs() -> None:
     faults = Faults()
-    assert speed.read({"convoy.dev/model": "VGG16"}, faults) == MODELS["vgg16"]
-    assert speed.read({"convoy.dev/model": "llama"}, faults) is None
+    assert speed.parse_training({"convoy.dev/model": "VGG16"}, faults) == MODELS["vgg16"]
+    assert speed.parse_training({"convoy.dev/model": "llama"}, faults) is None
     own = {"convoy.dev/step-seconds": "0.5", "convoy.dev/gradient-bytes": "2e9", "convoy.dev/batch-per-gpu": "8"}
-    found = speed.read(own, faults)
+    found = speed.parse_training(own, faults)
     assert found and (found.step.seconds, found.step.gradients, found.batch) == (0.5, 2e9, 8)
     assert not faults.found
 
 
 def test_a_weight_that_is_none_is_told() -> None:
     faults = Faults()
-    speed.read({"convoy.dev/step-seconds": "-1"}, faults)
+    speed.parse_training({"convoy.dev/step-seconds": "-1"}, faults)
     assert [fault.detail for fault in faults.found] == [
         "must be a number above 0, not '-1'",
         "says nothing without convoy.dev/gradient-bytes",

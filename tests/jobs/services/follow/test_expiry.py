@@ -148,7 +148,7 @@ TTLS = [
 
 @pytest.mark.parametrize(("version", "name", "spec", "ttl_s"), TTLS)
 def test_every_kind_says_how_long_it_is_kept(version, name, spec, ttl_s):
-    kind, manifest = registry.of(version, name), {"spec": spec}
+    kind, manifest = registry.kind_of(version, name), {"spec": spec}
     assert kind.ttl_s(manifest) == ttl_s
     kind.drop_ttl(manifest)
     assert "ttlSecondsAfterFinished" not in str(manifest) and "timeToLiveSeconds" not in str(manifest)
@@ -158,5 +158,5 @@ def test_the_jobs_of_a_job_set_are_kept_until_the_set_has_ended():
     job = {"ttlSecondsAfterFinished": 1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
     spec = {"ttlSecondsAfterFinished": 9, "replicatedJobs": [{"name": "a", "template": {"spec": job}}]}
     manifest = {"metadata": {"name": "a", "namespace": "b"}, "spec": spec}
-    kind = registry.of("jobset.x-k8s.io/v1alpha2", "JobSet")
+    kind = registry.kind_of("jobset.x-k8s.io/v1alpha2", "JobSet")
     assert "ttlSeconds" not in str(member_objects.manifest(kind, manifest, {})) and kind.ttl_s(manifest) == 9

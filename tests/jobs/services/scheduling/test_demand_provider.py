@@ -34,7 +34,7 @@ def test_it_says_what_is_in_use_and_what_is_asked_for(crowd):
 
 def test_it_gives_each_job_the_leaf_it_would_have(crowd):
     other = tree(99, quota("team", 1, 9), quota("new", 1, 9, namespaces=["default"]))
-    running, waiting = demand_provider.of(other)
+    running, waiting = demand_provider.load_demand(other)
     assert [(each.key, each.leaf) for each in running] == [("PyTorchJob default/runs", "root/new")]
     assert [(each.name, each.leaf) for each in waiting] == [("default/waits", "root/new")]
 
@@ -45,10 +45,10 @@ def test_it_tells_whose_stop_costs_little(crowd):
     Job.objects.filter(pk=job.pk).update(
         manifest={**job.manifest, "spec": spec}, status={"conditions": [{"type": "Checkpointed", "status": "True"}]}
     )
-    [ran], _ = demand_provider.of(queries.tree())
+    [ran], _ = demand_provider.load_demand(queries.tree())
     assert ran.elastic and ran.checkpointed
     assert demand_provider.losses_of(Job.objects.filter(name="waits")) == {Job.objects.get(name="waits").pk: Loss()}
 
 
 def test_it_leaves_out_who_would_have_no_leaf(crowd):
-    assert demand_provider.of(tree(99, quota("team", 1, 9))) == ([], [])
+    assert demand_provider.load_demand(tree(99, quota("team", 1, 9))) == ([], [])
