@@ -5,13 +5,10 @@ import json
 import os
 import secrets
 import signal
-import subprocess
-import sys
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.bootstrap import demo, locks, ports, problems, ready, running, summary, tools
+from deploy.bootstrap import demo, locks, management, ports, problems, ready, running, summary
 from deploy.bootstrap.console import Console
 from deploy.bootstrap.environment import Environment
 from deploy.bootstrap.home import ROOT, Home, write_private
@@ -80,10 +77,12 @@ def _start_and_show(options: Options, home: Home, steps: Steps, fresh: bool) -> 
         with steps.step("Waiting until it is ready"):
             ready.wait_all(home, steps)
     port = int(running.state(home)["port"])
-    api = Api(port, _token(home, port, steps), Patience(home, lambda: ready.all_rows(home), steps.say).check)
-    with _django(home, "signin_link") as process:
+    api = Api(
+        port, _token(home, port, steps, may_fork=fresh), Patience(home, lambda: ready.all_rows(home), steps.say).check
+    )
+    with management.command(home, "signin_link", doing=SPEAK, may_fork=fresh) as output:
         job = _demonstrate(api, home, steps, members) if members != NO_MEMBERS else None
-        link = tools.output(process, SPEAK).strip()
+        link = output().strip()
     if job:
         summary.print_job(steps, job, demo.pods(api, job))
     summary.print_endpoints(steps, home, port, link)
@@ -135,7 +134,7 @@ def _demonstrate(api: Api, home: Home, steps: Steps, members: str) -> dict[str, 
     return demo.follow(api, steps, clock.look)
 
 
-def _token(home: Home, port: int, steps: Steps) -> str:
+def _token(home: Home, port: int, steps: Steps, *, may_fork: bool) -> str:
     """A token of user admin that works: the kept one, else a new one. The command line reads it from the same file."""
     url = f"http://127.0.0.1:{port}"
     patience = Patience(home, lambda: ready.all_rows(home), steps.say)
@@ -144,17 +143,13 @@ def _token(home: Home, port: int, steps: Steps) -> str:
         if Api(port, kept["token"], patience.check).get("me/").ok:
             write_private(home.cli_file, json.dumps(kept | {"url": url}))
             return str(kept["token"])
-    with _django(home, "ensure_admin") as process:
-        tools.output(process, SPEAK)
-    with _django(home, "mint_token", "--user", "admin", "--name", "bootstrap") as process:
-        token = tools.output(process, SPEAK).split()[-1]
+    with management.command(home, "ensure_admin", doing=SPEAK, may_fork=may_fork) as output:
+        output()
+    mint = ("mint_token", "--user", "admin", "--name", "bootstrap")
+    with management.command(home, *mint, doing=SPEAK, may_fork=may_fork) as output:
+        token = output().split()[-1]
     write_private(home.cli_file, json.dumps({"url": url, "token": token}))
     return token
-
-
-def _django(home: Home, *argv: str) -> AbstractContextManager[subprocess.Popen[str]]:
-    command_line = [sys.executable, str(ROOT / "manage.py"), *argv]
-    return tools.owned(command_line, cwd=ROOT, doing=SPEAK, env=running.environment(home), stderr=subprocess.PIPE)
 
 
 def stay(home: Home, steps: Steps) -> None:

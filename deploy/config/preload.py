@@ -22,6 +22,8 @@ from deploy.supervisor.die_with_parent import PR_SET_PDEATHSIG
 
 PR_SET_NAME = 15
 REQUEST = 256 * 1024
+ADOPTED_S = 10.0
+"""A process that another one adopted than the one that asked for it ends after this."""
 MODULES = ("celery.bin.celery", "deploy.config.celery", "django.core.management", "rest_framework.views", "uvicorn")
 
 
@@ -31,6 +33,7 @@ def main() -> None:
     django.setup()
     for module in MODULES:
         importlib.import_module(module)
+    importlib.import_module("fleet.db.migrated").of_code()  # what is read from disk is shared as well
     gc.collect()
     gc.freeze()
     argv = _serve(Path(sys.argv[1]))
@@ -53,7 +56,7 @@ def _serve(path: Path) -> list[str]:
 
 def _answer(caller: socket.socket, door: socket.socket) -> list[str]:
     with contextlib.suppress(OSError, ValueError, KeyError):
-        payload, files, _, _ = socket.recv_fds(caller, REQUEST, 1)
+        payload, files, _, _ = socket.recv_fds(caller, REQUEST, 2)
         if not payload:
             return []
         asked = json.loads(payload)
@@ -70,7 +73,7 @@ def _answer(caller: socket.socket, door: socket.socket) -> list[str]:
             caller.close()
             os.close(reader)
             os.close(writer)
-            _settle(asked, files[0])
+            _settle(asked, files)
             return list(asked["argv"])
         os.close(writer)
         os.waitpid(middle, 0)
@@ -81,13 +84,14 @@ def _answer(caller: socket.socket, door: socket.socket) -> list[str]:
     return []
 
 
-def _settle(asked: dict[str, object], output: int) -> None:
-    """A process group, an output, an environment and a parent of its own: the supervisor, with which it dies."""
+def _settle(asked: dict[str, object], outputs: list[int]) -> None:
+    """A process group, outputs, an environment and a parent of its own: the one that asked, with which it dies."""
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     supervisor = int(str(asked["supervisor"]))
+    until = time.monotonic() + ADOPTED_S
     while (parent := os.getppid()) != supervisor:
-        if parent == 1:
+        if parent == 1 or time.monotonic() > until:
             os._exit(1)
         time.sleep(0.001)
     libc = ctypes.CDLL(None)
@@ -95,9 +99,10 @@ def _settle(asked: dict[str, object], output: int) -> None:
     libc.prctl(PR_SET_NAME, f"convoy-{asked['name']}".encode()[:15])
     if os.getppid() != supervisor:
         os._exit(1)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.close(output)
+    for output, number in zip(outputs, (1, 2), strict=True):
+        os.dup2(output, number)
+    for output in outputs:
+        os.close(output)
     os.environ.clear()
     os.environ.update(dict(asked["env"]))  # type: ignore[call-overload]
     signal.set_wakeup_fd(-1)

@@ -1,4 +1,4 @@
-"""Processes that the preloading process forks: asked for over its socket, adopted by the supervisor, and waited for."""
+"""Processes that the preloading process forks: asked for over its socket, adopted by the process that asks, and waited for."""
 
 import asyncio
 import contextlib
@@ -43,15 +43,8 @@ async def fork(
 ) -> Forked:
     """OSError: there is nothing that forks, or it does not answer."""
     reader, writer = os.pipe()
-    asked = {
-        "name": name,
-        "argv": [*argv],
-        "env": dict(env),
-        "death_signal": int(death_signal),
-        "supervisor": os.getpid(),
-    }
     try:
-        pid = await asyncio.to_thread(_ask, door, json.dumps(asked).encode(), writer)
+        pid = await asyncio.to_thread(ask, door, name, argv, env, death_signal, (writer, writer))
         stdout = asyncio.StreamReader(limit=limit)
         protocol = asyncio.StreamReaderProtocol(stdout)
         await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(reader, "rb", buffering=0))
@@ -64,8 +57,24 @@ async def fork(
     return Forked(pid, stdout)
 
 
-def _ask(door: Path, payload: bytes, output: int) -> int:
-    """The process is this one's child: it adopts it in the moment in which its maker ends."""
+def ask(
+    door: Path,
+    name: str,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    death_signal: signal.Signals,
+    outputs: tuple[int, int],
+) -> int:
+    """The pid of a new process with these files as output and error output. It is this one's child: this process must be an
+    ancestor of the one that forks, and adopts what is forked in the moment in which its maker ends.
+    """
+    request = {
+        "name": name,
+        "argv": [*argv],
+        "env": dict(env),
+        "death_signal": int(death_signal),
+        "supervisor": os.getpid(),
+    }
     libc = ctypes.CDLL(None)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(PATIENCE_S)
@@ -73,7 +82,7 @@ def _ask(door: Path, payload: bytes, output: int) -> int:
         with _adopting:
             libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
             try:
-                socket.send_fds(line, [payload], [output])
+                socket.send_fds(line, [json.dumps(request).encode()], list(outputs))
                 said = line.recv(32)
             finally:
                 libc.prctl(PR_SET_CHILD_SUBREAPER, 0)

@@ -75,24 +75,24 @@ def _manage(*args: str) -> tuple[str, ...]:
     return _python(str(ROOT / "manage.py"), *args)
 
 
-def _door(plan: Plan) -> Path | None:
+def preload_door(home: Path) -> Path | None:
     """Where processes are forked; none where that is not possible, or the name is too long for a socket."""
-    door = plan.home / "run" / "preload.sock"
+    door = home / "run" / "preload.sock"
     return door if forked.IS_POSSIBLE and len(str(door).encode()) < LONGEST_SOCKET else None
 
 
 def _preload(plan: Plan) -> list[Spec]:
     """Imports the product once, for all that is forked from it."""
-    door = _door(plan)
+    door = preload_door(plan.home)
     argv = _python("-m", "deploy.config.preload", str(door))
     env = _env(plan) | {"OPENBLAS_NUM_THREADS": "1"}
     return [Spec("preload", argv, probes.listens(door), env)] if door else []
 
 
 def _migrate(plan: Plan) -> Spec:
-    after = ("preload",) if _door(plan) else ()
-    argv = _manage("migrate", "--noinput")
-    return Spec("migrate", argv, probes.always, _env(plan), once=True, after=after, forked_by=_door(plan))
+    after = ("preload",) if preload_door(plan.home) else ()
+    argv = _manage("migrate_if_needed")
+    return Spec("migrate", argv, probes.always, _env(plan), once=True, after=after, forked_by=preload_door(plan.home))
 
 
 def _services(plan: Plan, has_broker: bool) -> list[Spec]:
@@ -107,9 +107,9 @@ def _services(plan: Plan, has_broker: bool) -> list[Spec]:
             env,
             after=first,
             alive=probes.serves(plan.port, "/livez"),
-            forked_by=_door(plan),
+            forked_by=preload_door(plan.home),
         ),
-        Spec("kube", _kube(plan.kube_port), kube, env, after=first, alive=kube, forked_by=_door(plan)),
+        Spec("kube", _kube(plan.kube_port), kube, env, after=first, alive=kube, forked_by=preload_door(plan.home)),
         *(_beating(plan, name, argv, first) for name, argv in _loops(plan).items()),
     ]
 
@@ -143,7 +143,7 @@ def _beating(plan: Plan, name: str, argv: tuple[str, ...], after: tuple[str, ...
         after=after,
         heartbeat=file,
         log_is_life=name in ("worker", "beat"),
-        forked_by=_door(plan),
+        forked_by=preload_door(plan.home),
     )
 
 

@@ -2,20 +2,18 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
 from celery import current_app
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
+from fleet.db import migrated
 from fleet.models import Heartbeat
 from fleet.services import lease_requests
 from fleet.services.watching import leases
@@ -68,18 +66,11 @@ def _database() -> str:
 
 
 def _migrations() -> str:
-    """The plan is made only when something is missing: it costs as much as a hundred requests, and probes come all the time."""
-    if _code_migrations() <= MigrationRecorder(connection).applied_migrations().keys():
+    if migrated.is_complete():
         return ""
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return f"{len(missing)} migrations are not applied: run manage.py migrate" if missing else ""
-
-
-@cache
-def _code_migrations() -> frozenset[tuple[str, str]]:
-    """Those of the code, which stays the same as long as the process lives."""
-    return frozenset(MigrationLoader(None).graph.nodes)
 
 
 def _broker() -> str:
