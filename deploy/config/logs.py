@@ -71,4 +71,9 @@ def _shared() -> list[Any]:
 def _rendered(output: str) -> list[Any]:
     if output == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    return [structlog.dev.ConsoleRenderer(colors=False, timestamp_key="time", sort_keys=False)]
+    # structlog's default draws a frame with the values of all variables around each call. Some are credentials, and to draw
+    # them takes a process tens of seconds when a database is away and each of its threads logs an error.
+    plain = structlog.dev.plain_traceback
+    return [
+        structlog.dev.ConsoleRenderer(colors=False, timestamp_key="time", sort_keys=False, exception_formatter=plain)
+    ]

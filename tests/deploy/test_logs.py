@@ -15,6 +15,7 @@ from structlog import get_logger
 get_logger("jobs").info("preempted", job="a/b", attempt=2)
 get_logger("jobs").debug("invisible")
 logging.getLogger("uvicorn.error").warning("from a %s", "library")
+token = "hunter" + "2"
 try:
     raise OSError("disk")
 except OSError:
@@ -38,6 +39,14 @@ def test_it_writes_one_json_object_a_line_with_the_fields_of_the_event():
 def test_it_writes_readable_text_for_people():
     first = lines("console", "INFO")[0]
     assert "preempted" in first and "job=a/b" in first and "attempt=2" in first and "{" not in first
+
+
+@pytest.mark.parametrize("output", ["json", "console"])
+def test_it_logs_an_error_without_the_values_of_variables(output):
+    """They may be credentials, and to draw them costs a process seconds in which none of its threads moves."""
+    written = "\n".join(lines(output, "INFO"))
+    assert "OSError: disk" in written and "in <module>" in written
+    assert "hunter2" not in written and "locals" not in written
 
 
 @pytest.mark.parametrize(
