@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from fleet import events, journal
@@ -106,18 +106,25 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
         message = "; ".join(f"{fault.field} {fault.detail}" for fault in faults[:5])
         more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
         raise InvalidInput(f"nothing was applied: {message}{more}", tuple(faults))
-    with transaction.atomic():
-        _lock(read)
-        # Dependents, policies and the quota tree first: a job in the same file finds them.
-        order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
-        fresh = _fresh(read)
-        results = {i: read[i][0].write(read[i][0], by, now) for i in order if _rank(read[i][0]) < 2}
-        created = _create_jobs([read[i][0] for i in fresh], by, now)
-        results |= dict(zip(fresh, created, strict=True))
-        results |= {i: read[i][0].write(read[i][0], by, now) for i in order if i not in results}
-        if any(document.kind in policies.KINDS for document, _ in read) or len(fresh) < len(read):
-            policy_claims.claim_unclaimed(now)
-        cycle_requests.request()
+    try:
+        return _write(read, by, now)
+    except IntegrityError as e:
+        raise Conflict("Another request has just created an object of the same name: apply it again.") from e
+
+
+@transaction.atomic
+def _write(read: Sequence[tuple[_Document, object]], by: str, now: datetime) -> list[Applied]:
+    _lock(read)
+    # Dependents, policies and the quota tree first: a job in the same file finds them.
+    order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
+    fresh = _fresh(read)
+    results = {i: read[i][0].write(read[i][0], by, now) for i in order if _rank(read[i][0]) < 2}
+    created = _create_jobs([read[i][0] for i in fresh], by, now)
+    results |= dict(zip(fresh, created, strict=True))
+    results |= {i: read[i][0].write(read[i][0], by, now) for i in order if i not in results}
+    if any(document.kind in policies.KINDS for document, _ in read) or len(fresh) < len(read):
+        policy_claims.claim_unclaimed(now)
+    cycle_requests.request()
     return [results[i] for i in range(len(read))]
 
 
