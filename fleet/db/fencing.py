@@ -30,6 +30,17 @@ def fenced(check: Check) -> Iterator[None]:
         _active.check = None
 
 
+@contextmanager
+def lifted() -> Iterator[None]:
+    """Within the block nothing is checked. For what has to follow a write that was checked and is committed."""
+    check: Check | None = getattr(_active, "check", None)
+    _active.check = None
+    try:
+        yield
+    finally:
+        _active.check = check
+
+
 def verify() -> None:
     """For writes that are no statement (COPY): call it inside their transaction."""
     check: Check | None = getattr(_active, "check", None)
@@ -38,7 +49,7 @@ def verify() -> None:
 
 
 def _checked(check: Check, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-    if sql.lstrip().upper().startswith(_READS):
+    if getattr(_active, "check", None) is not check or sql.lstrip().upper().startswith(_READS):
         return execute(sql, params, many, context)
     with nullcontext() if connection.in_atomic_block else transaction.atomic():
         check()

@@ -268,7 +268,7 @@ def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) 
     state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
-    if job.state in (*Job.WAITING, Job.State.SUSPENDED) and not _comes_back(job, state, batch.now):
+    if job.state in (*Job.WAITING, *_STOPPING) and not _comes_back(job, state, batch.now):
         return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     job.status = status

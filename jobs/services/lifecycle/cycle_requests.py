@@ -6,6 +6,7 @@ Requests are counted in the database, so that one made while a cycle runs is not
 from django.db import connection, transaction
 
 from fleet import events
+from fleet.db import fencing
 from fleet.services import lease_requests
 
 LEASE = lease_requests.SCHEDULER
@@ -18,7 +19,9 @@ def request() -> None:
 
 
 def _want() -> None:
-    lease_requests.add(LEASE)
+    # The change is committed: a watcher that loses its member at this moment must not take the request back.
+    with fencing.lifted():
+        lease_requests.add(LEASE)
     events.enqueue("jobs.schedule")
 
 

@@ -84,7 +84,11 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     if attempt is None:
         return False
     left = Job.objects.filter(pk=job.pk, attempt=job.attempt, deleting_at__isnull=True)
-    left = left.filter(state__in=_LEFT) if succeeded else left.filter(state__in=Job.WAITING, suspended=False)
+    left = (
+        left.filter(state__in=(*_LEFT, Job.State.RECLAIMING))
+        if succeeded
+        else left.filter(state__in=Job.WAITING, suspended=False)
+    )
     state = Job.State.RUNNING if attempt.started_at else Job.State.DISPATCHED
     if not left.update(state=state, cluster_id=work.cluster_id, reason=None):
         return False

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from fleet.db import bulk, fencing
 from fleet.models import Event, Lease
+from jobs.services.lifecycle import cycle_requests
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,6 +51,17 @@ def test_it_checks_nothing_for_reads(fence):
     fence.open = False
     with fencing.fenced(fence), transaction.atomic():
         assert not Lease.objects.select_for_update().filter(name="a").exists()
+
+
+def test_it_asks_for_a_cycle_though_the_check_fails_once_the_change_is_committed(fence):
+    with fencing.fenced(fence):
+        with transaction.atomic():
+            Lease.objects.create(name="a")
+            transaction.on_commit(lambda: setattr(fence, "open", False))
+            cycle_requests.request()
+        assert cycle_requests.requests() == 1
+        with pytest.raises(Lost):
+            Lease.objects.create(name="b")
 
 
 @pytest.mark.parametrize("count", [1, 9])

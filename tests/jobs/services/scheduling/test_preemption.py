@@ -146,11 +146,14 @@ def test_it_does_not_wait_for_a_cluster_that_cannot_be_reached(ordered):
     assert books.job("young").state == Job.State.QUEUED and books.job("young").charge is None
 
 
-def test_a_victim_that_succeeds_in_time_has_succeeded(ordered):
+@pytest.mark.parametrize("state", ["Applied", "Suspending", "Suspended"])
+def test_a_victim_that_succeeds_in_time_has_succeeded(ordered, state):
+    Work.objects.filter(name="young").update(state=state)
     books.end("young")
-    assert books.job("young").state == Job.State.SUCCEEDED and books.job("young").reclaim is None
-    books.cycle()
-    assert books.job("mine").state == Job.State.PLACED
+    assert books.job("young").state == "Succeeded" and books.used("root/b")[GPU] == 3
+    attempt = books.job("young").attempts.get()
+    assert (attempt.outcome, attempt.ended_at is not None) == ("Succeeded", True)
+    assert Work.objects.get(name="young").state == "Applied"
 
 
 def test_a_person_may_suspend_or_delete_a_victim_meanwhile(ordered):
