@@ -1,4 +1,4 @@
-.PHONY: up test test-postgres lint lint-console docs check check-full bench fuzz generate help
+.PHONY: up test test-postgres lint lint-console docs check check-full bench faults fuzz generate help
 VENV := .venv/bin
 
 help: ## this list
@@ -46,6 +46,9 @@ bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
 
 fuzz: $(VENV)/lint-imports ## random requests to both doors: make fuzz MINUTES=10
 	CONVOY_FUZZ_MINUTES=$(or $(MINUTES),10) $(VENV)/python manage.py test tests/attacks/test_fuzz.py -s -n 0
+
+faults: $(VENV)/lint-imports ## the whole product struck at every step: make faults SEEDS=500 FIRST=0 DATABASE=postgres
+	$(VENV)/python -m tests.faults.engine --seeds $(or $(SEEDS),40) --first $(or $(FIRST),0) --database $(or $(DATABASE),postgres)
 
 generate: $(VENV)/lint-imports ## everything that is made from something else
 	$(VENV)/python -m deploy.demo.bundle

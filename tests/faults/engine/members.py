@@ -1,0 +1,122 @@
+"""The three member clusters of a world, what can be done to their APIs, and what is in them at one moment.
+
+They live in the engine's own process. What is read of them is read from their stores, on the thread that writes these, so
+that it is of one moment and no fault stands in between.
+"""
+
+import asyncio
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simulator.controller_manager import Shape
+from simulator.member import SimulatedMember
+from simulator.node.nodes import Pool
+from tests.faults.engine.schedules import Fault
+
+NAMES = ("north", "south", "west")
+GPUS = 8
+NODES = 2
+TIME_SCALE = 20.0
+_NEVER_S = 3600.0
+_KINDS = (
+    ("", "pods"), ("", "nodes"), ("kubeflow.org", "pytorchjobs"), ("batch", "jobs"), ("scheduling.sigs.k8s.io", "podgroups"),
+    ("scheduling.x-k8s.io", "podgroups"),
+)  # fmt: skip
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """All objects of the kinds the judge looks at."""
+
+    pods: list[Object]
+    nodes: list[Object]
+    copies: list[Object]
+    groups: list[Object]
+
+
+class Members:
+    def __init__(self, homes: Path) -> None:
+        self._homes = homes
+        self._members: dict[str, SimulatedMember] = {}
+        self._backups: dict[str, Path] = {}
+
+    def start(self, name: str) -> None:
+        shape = Shape((Pool("pool", NODES, "64", "512Gi", GPUS),), {})
+        member = SimulatedMember(name, self._homes / name, shape, time_scale=TIME_SCALE)
+        member.start()
+        self._members[name] = member
+
+    def stop(self) -> None:
+        for member in self._members.values():
+            member.stop()
+
+    def kubeconfig(self, name: str) -> dict[str, object]:
+        return self._members[name].kubeconfig()
+
+    def contents(self) -> dict[str, Contents]:
+        return {name: _contents(member) for name, member in self._members.items()}
+
+    def back_up(self, name: str) -> None:
+        """What a restore will bring back."""
+        backup = self._homes / f"{name}.backup"
+        store = self._members[name]._server.store
+
+        async def copy() -> None:
+            import sqlite3
+
+            with sqlite3.connect(backup) as target:
+                store._db.backup(target)
+
+        backup.unlink(missing_ok=True)
+        asyncio.run_coroutine_threadsafe(copy(), self._members[name]._server._loop).result(20)
+        self._backups[name] = backup
+
+    def restore(self, name: str) -> None:
+        """The member stops, and starts again with the objects it had at its backup."""
+        self._members[name].stop()
+        for suffix in ("-wal", "-shm"):
+            (self._homes / name / f"objects.sqlite3{suffix}").unlink(missing_ok=True)
+        shutil.copy(self._backups[name], self._homes / name / "objects.sqlite3")
+        self.start(name)
+
+    def strike(self, name: str, fault: Fault) -> None:
+        faults = self._members[name].faults
+        match fault:
+            case Fault.AWAY:
+                faults.away = True
+            case Fault.CUT:
+                faults.slow_s, faults.stale_watch = _NEVER_S, True
+            case Fault.SLOW:
+                faults.slow_s = 0.8
+            case Fault.LATE:
+                faults.slow_s = 2.0
+            case Fault.FLAKY:
+                faults.error_rate = 0.3
+            case Fault.DROP:
+                faults.reset_rate = 0.4
+            case Fault.OLD:
+                faults.away = True
+            case _:
+                raise ValueError(fault)
+
+    def heal(self, name: str, fault: Fault) -> None:
+        if fault is Fault.OLD:
+            self.restore(name)
+        faults = self._members[name].faults
+        faults.away = faults.stale_watch = False
+        faults.slow_s = faults.error_rate = faults.reset_rate = 0.0
+
+
+def _contents(member: SimulatedMember) -> Contents:
+    store = member._server.store
+
+    async def read() -> Contents:
+        objects = {kind: list(store.of_kind(kind)) for kind in _KINDS}
+        copies = objects["kubeflow.org", "pytorchjobs"] + objects["batch", "jobs"]
+        groups = objects["scheduling.sigs.k8s.io", "podgroups"] + objects["scheduling.x-k8s.io", "podgroups"]
+        return Contents(objects["", "pods"], objects["", "nodes"], copies, groups)
+
+    return asyncio.run_coroutine_threadsafe(read(), member._server._loop).result(20)

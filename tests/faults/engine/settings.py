@@ -1,0 +1,71 @@
+"""The product's settings with short claims, leases and graces, so that "longer than every claim" is a matter of seconds.
+
+``FAULTS_HOME`` has the keys of all worlds. Which database and broker a world uses is set in its processes (`nursery`).
+"""
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+
+os.environ["CONVOY_HOME"] = os.environ["FAULTS_HOME"]
+os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:1/0")
+os.environ.setdefault("CONVOY_LOG_FORMAT", "console")
+
+from deploy.config.settings import *  # noqa: E402, F403
+from deploy.config.settings import (  # noqa: E402
+    CELERY_BEAT_SCHEDULE,
+    CELERY_BROKER_TRANSPORT_OPTIONS,
+    CONVOY_CYCLE,
+    CONVOY_DISPATCH,
+    CONVOY_FAILOVER,
+    CONVOY_MEMBERS,
+    CONVOY_SCHEDULER,
+    DATABASES,
+)
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+CONVOY_SCHEDULER = replace(
+    CONVOY_SCHEDULER, lease_s=3.0, reason_refresh_s=1.0, rejected_retry_s=2.0, failures_refresh_s=2.0
+)
+CONVOY_CYCLE = replace(CONVOY_CYCLE, nomination_s=4.0)
+CONVOY_DISPATCH = replace(CONVOY_DISPATCH, claim_s=4.0, longest_retry_s=2.0, reservation_wait_s=10.0)
+CONVOY_FAILOVER = replace(
+    CONVOY_FAILOVER, cluster_toleration_s=1.0, start_timeout_s=20.0, crash_loop_s=10.0, cool_off_s=2.0
+)
+CONVOY_MEMBERS = replace(
+    CONVOY_MEMBERS,
+    heartbeat_grace_s=2.5,
+    probe_timeout_s=1.0,
+    watch_lease_s=3.0,
+    picture_max_age_s=5.0,
+    disruption_window_s=10.0,
+)
+CELERY_BEAT_SCHEDULE["heartbeat"].update(schedule=2.0)
+CELERY_BEAT_SCHEDULE["clusters"].update(schedule=0.7)
+CELERY_BEAT_SCHEDULE["jobs"].update(schedule=0.7)
+CELERY_BEAT_SCHEDULE["housekeeping"].update(schedule=5.0)
+CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] = 8
+if DATABASES["default"]["ENGINE"].endswith("sqlite3.base") or "sqlite3" in DATABASES["default"]["ENGINE"]:
+    DATABASES["default"]["TURN_TIMEOUT_S"] = 12.0
+
+CONSTANTS = {
+    "fleet.services.watching.manager:WatchManager.heartbeat_every": timedelta(seconds=0.6),
+    "fleet.services.watching.manager:WatchManager.resync_every": timedelta(seconds=5),
+    "fleet.services.watching.manager:WatchManager.restart_s": 1.0,
+    "fleet.services.watching.member_watch:_MAX_LAG_S": 2.0,
+    "fleet.core.sight:CURRENT": timedelta(seconds=2),
+    "fleet.core.sight:LOOKS_PAUSE": timedelta(seconds=5),
+    "fleet.services.pictures:LOOKS_PAUSE": timedelta(seconds=5),
+    "fleet.models.cluster:LOOKS_PAUSE": timedelta(seconds=5),
+    "fleet.services.pictures:_FIRST_LOOK": timedelta(seconds=8),
+    "fleet.tasks:_CHECK_TERM": timedelta(seconds=4),
+    "fleet.tasks:_HOUSEKEEPING_TERM": timedelta(seconds=5),
+    "fleet.member.watching:_PAUSE_S": (0.1, 1.0),
+    "fleet.member.watching:_HOPELESS_S": 3.0,
+    "fleet.member.watching:Reflector.watch_s": 4,
+    "fleet.member.watching:Reflector.relist_s": 15.0,
+}
+"""What an operator cannot set, and the engine shortens: where it is, and its value here."""
+CALL_S = 1.5
+"""Longest call to a member, instead of ten seconds: less than a claim."""
+COOL_OFF_S = 2.0
