@@ -1,7 +1,7 @@
-"""One Chromium for many tests: a server of Playwright's that starts it once, and a connection to it for each test.
+"""One Chromium for many tests: a server of Playwright's that starts it once, and a connection to it for each file of tests.
 
-Playwright's own loop occupies the thread that it is used from, and Django refuses to work in such a thread. So a connection
-lasts for a test at most, and what lasts for the session is a process.
+Playwright's own loop occupies the thread that it is used from, and much besides Django refuses to work in such a thread. So a
+connection lasts for a file at most, and what lasts for the session is a process.
 """
 
 import json

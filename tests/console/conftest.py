@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connections
-from playwright.sync_api import ConsoleMessage, Page
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from tests.console.browser import browser_server, connected
 from tests.console.builders import CHROMIUM, PATIENCE_MS
@@ -52,9 +52,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of one browser for all tests; each connects to it anew and leaves nothing in it."""
+    """The address of one browser for all tests; each has a context of its own in it."""
     with browser_server(tmp_path_factory.mktemp("chromium")) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def connection(chromium: str) -> Iterator[Browser]:
+    """One for a file. Its loop runs on this thread, beside which Django would refuse to empty the database."""
+    with pytest.MonkeyPatch.context() as patch, connected(chromium) as made:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        yield made
+
+
+@pytest.fixture
+def browser(connection: Browser) -> Iterator[Browser]:
+    """Without any page, before and after."""
+    yield connection
+    for context in connection.contexts:
+        context.close()
 
 
 @pytest.fixture
@@ -92,8 +108,15 @@ def still() -> Callable[[Page], AbstractContextManager[None]]:
 
 
 @pytest.fixture
-def page(world: Any, aside: Callable[..., Any], chromium: str) -> Iterator[Page]:
-    """The console's first page, as a stranger sees it.
+def site(world: Any) -> Iterator[str]:
+    """The address of the product's web process."""
+    with served() as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def page(site: str, aside: Callable[..., Any], browser: Browser) -> Iterator[Page]:
+    """A page that has loaded nothing yet.
 
     Fails the test when the browser's console has a word to say, or what the story ends with keeps people out.
     """
@@ -107,15 +130,13 @@ def page(world: Any, aside: Callable[..., Any], chromium: str) -> Iterator[Page]
         if message.type in ("error", "warning") and not foreseen:
             complaints.append(message.text)
 
-    with served() as port, connected(chromium) as browser:
-        shown = browser.new_page(base_url=f"http://127.0.0.1:{port}", viewport={"width": 1360, "height": 860})
-        shown.set_default_timeout(PATIENCE_MS)
-        shown.on("console", listen)
-        shown.on("pageerror", lambda error: complaints.append(str(error)))
-        shown.add_init_script(SHIFTS)
-        shown.goto("/")
-        yield shown
-        found = findings(shown) if AXE.is_file() else []
+    shown = browser.new_page(base_url=site, viewport={"width": 1360, "height": 860})
+    shown.set_default_timeout(PATIENCE_MS)
+    shown.on("console", listen)
+    shown.on("pageerror", lambda error: complaints.append(str(error)))
+    shown.add_init_script(SHIFTS)
+    yield shown
+    found = findings(shown) if AXE.is_file() else []
     assert (complaints, found) == ([], [])
 
 

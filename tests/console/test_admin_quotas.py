@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from playwright.sync_api import ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 from fleet.models import Grant
 from quotas import queries
 from quotas.models import QuotaGrant, QuotaRevision
 from quotas.services import documents, trees
-from tests.console.browser import connected
 from tests.console.builders import GPU, NOON, PATIENCE_MS, apply, field, root, session_of, start_tree
 from tests.support.people import person
 from tests.support.web import served
@@ -35,7 +34,7 @@ def start() -> None:
 
 
 @pytest.fixture
-def visit(aside: Callable[..., Any], chromium: str) -> Iterator[Callable[[str], Page]]:
+def visit(aside: Callable[..., Any], browser: Browser) -> Iterator[Callable[[str], Page]]:
     """The page as somebody sees it. Fails the test when the browser's console has a word to say."""
     aside(start)
     complaints: list[str] = []
@@ -44,7 +43,7 @@ def visit(aside: Callable[..., Any], chromium: str) -> Iterator[Callable[[str], 
         if said.type == "error" and not any(each in said.text for each in EXPECTED):
             complaints.append(said.text)
 
-    with served() as port, connected(chromium) as browser:
+    with served() as port:
 
         def open_as(name: str) -> Page:
             url = f"http://127.0.0.1:{port}"

@@ -54,14 +54,13 @@ class Shell:
 
 
 @pytest.fixture
-def shell(page: Page, aside: Callable, tmp_path: Path) -> Iterator[Shell]:
+def shell(site: str, page: Page, aside: Callable, tmp_path: Path) -> Iterator[Shell]:
     from django.contrib.auth import get_user_model
 
-    root = page.url.rstrip("/")
     admin = aside(get_user_model().objects.get, username="ada")
     _, token = aside(access.mint, admin, "shell", life=None, now=timezone.now())
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    env = {"PATH": path, "HOME": str(tmp_path), "CONVOY_URL": root, "CONVOY_TOKEN": token, "NO_PROXY": "*"}
+    env = {"PATH": path, "HOME": str(tmp_path), "CONVOY_URL": site, "CONVOY_TOKEN": token, "NO_PROXY": "*"}
     with kubectl.served(tmp_path) as door:
         file = aside(door.as_user, "ada").file
         (tmp_path / ".convoy").mkdir()

@@ -79,6 +79,7 @@ def flat(text: str) -> str:
 def test_it_shows_no_sentence_of_the_server_untranslated(world, page, aside, north, language):
     listener = Listener(page)
     aside(a_tree, quota("a", {GPU: 2}, {GPU: 4}, namespaces=["default"]))
+    page.goto("/")
     page.evaluate("language => localStorage.setItem('convoy-language', language)", language)
     page.reload()
     page.locator("input[name=username]").fill("ada")

@@ -16,7 +16,6 @@ from quotas.core.order import Unit
 from quotas.core.reclaim import Running
 from quotas.models import Queue, QuotaGrant
 from quotas.services import impact, trees, usage
-from tests.console.browser import connected
 from tests.console.builders import (
     GPU,
     JOBS,
@@ -69,7 +68,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def visit(aside: Callable[..., Any], chromium: str) -> Iterator[Callable[..., Page]]:
+def visit(aside: Callable[..., Any], browser: Browser) -> Iterator[Callable[..., Page]]:
     """The page as somebody sees it. Fails the test when the browser's console has a word to say."""
     complaints: list[str] = []
 
@@ -84,7 +83,7 @@ def visit(aside: Callable[..., Any], chromium: str) -> Iterator[Callable[..., Pa
         shown.goto(address)
         return shown
 
-    with served() as port, connected(chromium) as browser:
+    with served() as port:
         yield open_as
     assert complaints == []
 

@@ -6,11 +6,23 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from fleet.services import access
-from tests.console.builders import sign_in, sign_in_again
+from tests.console.builders import PASSWORD, sign_in, sign_in_again
 from tests.support.people import person
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_it_signs_in_by_its_form_that_keeps_nobody_out(page, axe):
+    page.goto("/")
+    page.get_by_label("User name").fill("ada")
+    assert axe(page) == []
+    page.get_by_label("Password", exact=True).fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
 
 
 def test_it_keeps_a_manifest_that_is_being_written(page, aside, north):

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.console.browser import connected
 from tests.console.builders import PATIENCE_MS, sign_in
 from tests.support.people import person
 from tests.support.web import served
@@ -67,17 +66,15 @@ def addresses(world, page: Page, aside) -> list[tuple[str, str]]:
     return [(address.replace("ID", str(job.uid)), asked) for address, asked in ROUTES.items()]
 
 
-def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(aside, chromium):
+def test_it_says_that_the_server_is_away_and_goes_on_when_it_is_back(aside, browser):
     aside(person, "ada", superuser=True)
-    with connected(chromium) as browser:
-        with ExitStack() as first:
-            port = first.enter_context(served())
-            page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
-            page.goto("/")
-            sign_in(page)
-        banner = page.get_by_role("status").filter(has_text="The server does not answer")
-        expect(banner).to_be_visible()
-        with served(port):
-            expect(banner).to_be_hidden(timeout=2 * PATIENCE_MS)
-            page.get_by_role("link", name="Jobs", exact=True).click()
-            expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
+    with ExitStack() as first:
+        port = first.enter_context(served())
+        page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
+        sign_in(page)
+    banner = page.get_by_role("status").filter(has_text="The server does not answer")
+    expect(banner).to_be_visible()
+    with served(port):
+        expect(banner).to_be_hidden(timeout=2 * PATIENCE_MS)
+        page.get_by_role("link", name="Jobs", exact=True).click()
+        expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()

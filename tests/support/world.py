@@ -149,7 +149,7 @@ class World:
 
 
 class Beat:
-    """The beat's entries that jobs need, often: the tests are faster than a day's work."""
+    """The beat's entries that jobs need, three times as often as the product's: each takes 25 ms of processor time."""
 
     def __init__(self) -> None:
         self._stop = threading.Event()
@@ -164,7 +164,7 @@ class Beat:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(0.3):
+        while not self._stop.wait(0.6):
             cluster_health.check_all(timezone.now())
             rediscovery.start(timezone.now(), random.Random(0))
             sweep.run(timezone.now())
