@@ -19,6 +19,7 @@ from fleet.member.errors import MemberError, MemberExists
 from simulator import images
 from simulator.apiserver import metrics
 from simulator.apiserver.faults import Faults
+from simulator.apiserver.operations import Operations
 from simulator.apiserver.server import ApiServer
 from simulator.controller_manager import ControllerManager, Shape
 from simulator.fault_parser import BadFault, Fault
@@ -62,8 +63,7 @@ class SimulatedMember:
 
     def start(self) -> None:
         """Returns when the API answers and everything behind it works."""
-        self._define()
-        self._server.start()
+        self._serve()
         (self.home / "kubeconfig.yaml").touch(mode=0o600)
         (self.home / "kubeconfig.yaml").write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
         self._client = MemberClient(self._server.inner_access(), pool=CONNECTIONS)
@@ -78,13 +78,9 @@ class SimulatedMember:
         )
         self._life.start()
 
-    def _define(self) -> None:
-        """Before anything else can be asked for, and without the way over the network."""
-        operations = self._server.operations
-        served = next(each for each in operations.catalog if each.resource == CRDS)
-        for definition in chosen(self._serves):
-            if operations.store.get((CRDS.group, CRDS.plural), "", definition["metadata"]["name"]) is None:
-                operations.create(served, "", definition)
+    def _serve(self) -> None:
+        define_in(self._server.operations, self._serves)
+        self._server.start()
 
     def rotate(self, token: str) -> None:
         """Refuses the credentials it has given out so far."""
@@ -153,6 +149,14 @@ def define(client: MemberClient, serves: Mapping[str, str] | None = None) -> Non
     for definition in chosen(serves or {}):
         with contextlib.suppress(MemberExists):
             client.create(CRDS.path(), definition)
+
+
+def define_in(operations: Operations, serves: Mapping[str, str] | None = None) -> None:
+    """The same without the way over the network, for a server that has not started."""
+    served = next(each for each in operations.catalog if each.resource == CRDS)
+    for definition in chosen(serves or {}):
+        if operations.store.get((CRDS.group, CRDS.plural), "", definition["metadata"]["name"]) is None:
+            operations.create(served, "", definition)
 
 
 def chosen(serves: Mapping[str, str]) -> Iterator[crds.Document]:

@@ -17,7 +17,7 @@ from jobs.services.dispatch import dispatcher
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import works
 from simulator.apiserver.server import ApiServer
-from simulator.member import define
+from simulator.member import define_in
 
 CLAIM = timedelta(seconds=40)
 """Longer than a claim lasts."""
@@ -26,7 +26,6 @@ CLAIM = timedelta(seconds=40)
 class PassiveMember:
     def __init__(self, server: ApiServer, name: str) -> None:
         self.client = MemberClient(server.access())
-        define(self.client, {})
         now = timezone.now()
         self.cluster = clusters.join(name, yaml.safe_dump(server.kubeconfig()), by="test", now=now)
         offered = {"cpu": 10**6, "memory": 2**50, "nvidia.com/gpu": 8, "pods": 10**4}
@@ -63,6 +62,7 @@ def _same(moment: datetime) -> datetime:
 @contextmanager
 def passive_member(home: Path, name: str = "north") -> Iterator[PassiveMember]:
     server = ApiServer(name, home / name)
+    define_in(server.operations)
     server.start()
     made = PassiveMember(server, name)
     yield made

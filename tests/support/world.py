@@ -63,6 +63,13 @@ def pytorch_job(
     return yaml.safe_dump(body)
 
 
+class StillMember(SimulatedMember):
+    """An API server without its controllers."""
+
+    def start(self) -> None:
+        self._serve()
+
+
 class World:
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -84,7 +91,7 @@ class World:
 
     def still(self, name: str, gpus: int, **options: Any) -> None:
         """A joined member that serves its API and does nothing else; its one node is written down, not watched."""
-        made = SimulatedMember(name, self.home / name, Shape((), {}), **options)
+        made = StillMember(name, self.home / name, Shape((), {}), **options)
         made.start()
         self.members[name] = made
         self.clients[name] = MemberClient(made.access())
