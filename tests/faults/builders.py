@@ -14,11 +14,14 @@ from jobs.services.dispatch import dispatcher
 
 
 class Killer:
-    def __init__(self, module: str = "tests.support.killer") -> None:
+    """A process that is started once for a file: to load the product takes longer than many a kill."""
+
+    def __init__(self, module: str = "tests.support.killer", steps_in: str = "") -> None:
         environment = {
             **os.environ,
             "KILLER_DATABASE": str(connection.settings_dict["NAME"]),
             "CONVOY_ENCRYPTION_KEYS": ",".join(settings.CONVOY_ENCRYPTION_KEYS),
+            **({"KILLER_STEPS_IN": steps_in} if steps_in else {}),
         }
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],

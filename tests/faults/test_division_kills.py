@@ -16,10 +16,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 STEPS_IN = "jobs.services.dispatch.dispatcher jobs.services.lifecycle.works jobs.services.lifecycle.division"
 
 
-@pytest.fixture
-def killer(transactional_db, monkeypatch):
-    monkeypatch.setenv("KILLER_STEPS_IN", STEPS_IN)
-    made = Killer()
+@pytest.fixture(scope="module")
+def killer(django_db_setup):
+    made = Killer(steps_in=STEPS_IN)
     yield made
     made.close()
 

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}"
 
 
-@pytest.fixture
-def killer(transactional_db):
+@pytest.fixture(scope="module")
+def killer(django_db_setup):
     made = Killer()
     yield made
     made.close()

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LABEL = "quota.scheduling.alibabacloud.com/name"
 
 
-@pytest.fixture
-def killer(transactional_db):
+@pytest.fixture(scope="module")
+def killer(django_db_setup):
     made = Killer("tests.support.reclaim_killer")
     yield made
     made.close()

@@ -20,10 +20,9 @@ SERVED = {"reservations.scheduling.koordinator.sh": "v1alpha1"}
 PODS = 2
 
 
-@pytest.fixture
-def killer(transactional_db, monkeypatch):
-    monkeypatch.setenv("KILLER_STEPS_IN", "jobs.services.dispatch.reservations")
-    made = Killer()
+@pytest.fixture(scope="module")
+def killer(django_db_setup):
+    made = Killer(steps_in="jobs.services.dispatch.reservations")
     yield made
     made.close()
 
