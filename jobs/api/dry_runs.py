@@ -28,6 +28,7 @@ class ReclaimedSerializer(serializers.Serializer[Any]):
     leaf = serializers.CharField()
     cluster = serializers.CharField()
     message = serializers.CharField()
+    lost_gpu_hours = serializers.FloatField(help_text="of work that it has not saved")
 
 
 class StartSerializer(serializers.Serializer[Any]):

@@ -114,6 +114,9 @@ class EffectLineSerializer(serializers.Serializer[Any]):
     leaf = serializers.CharField()
     code = serializers.CharField()
     message = serializers.CharField()
+    lost_gpu_hours = serializers.FloatField(
+        help_text="of work that a job has not saved when it is stopped; 0 otherwise"
+    )
 
 
 class ExcessSerializer(serializers.Serializer[Any]):

@@ -102,11 +102,16 @@ def max_admissible(ledger: Ledger, leaf: str, amounts: Amounts) -> int:
 
 def find_short(ledger: Ledger, asked: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
     """The levels and resources where max has no room for ``asked``; what idle siblings keep back counts as used."""
-    over = np.asarray((asked > ledger.max[path_rows] - ledger.held.used[path_rows]) & (asked > 0))
+    return np.asarray(find_missing(ledger, asked, path_rows) > 0)
+
+
+def find_missing(ledger: Ledger, asked: Units, path_rows: Units) -> Units:  # [level, resource]
+    """How much room max lacks for ``asked`` on each level; what idle siblings keep back counts as used."""
+    lack = np.where(asked > 0, asked - (ledger.max[path_rows] - ledger.held.used[path_rows]), 0)
     if not ledger.lends_all:
         grows = growth(ledger, ledger.held, asked, path_rows)
-        over |= (grows > ledger.max[path_rows] - ledger.held.claims[path_rows]) & (grows > 0)
-    return over
+        lack = np.maximum(lack, np.where(grows > 0, grows - (ledger.max[path_rows] - ledger.held.claims[path_rows]), 0))
+    return np.asarray(np.maximum(lack, 0))
 
 
 def within_min(ledger: Ledger, asked: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]

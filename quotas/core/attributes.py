@@ -22,6 +22,7 @@ PRIORITY_CLASSES = "priority-classes"
 OUTSIDE_JOBS = "outside-jobs"
 _KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, OUTSIDE_JOBS)
 _HEAVIEST = 65535
+_WEIGHT = re.compile(r"\d{1,5}(\.\d{1,3})?", re.ASCII)
 _HIGHEST = 10**9
 """What a PriorityClass of one's own may be worth; what is above is the system's."""
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
@@ -85,13 +86,13 @@ def _lendlimit(value: object, least: Limits, faults: list[Fault]) -> Limits | No
     return lent
 
 
-def _weight(value: object, faults: list[Fault]) -> int:
+def _weight(value: object, faults: list[Fault]) -> float:
     if value is None:
         return 1
     text = str(value)
-    if text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= _HEAVIEST:
-        return int(text)
-    faults.append((WEIGHT, f"must be a whole number from 1 to {_HEAVIEST}, not {value!r}"))
+    if _WEIGHT.fullmatch(text) and float(text) <= _HEAVIEST:
+        return float(text)
+    faults.append((WEIGHT, f"must be a number from 0 to {_HEAVIEST} with up to three decimals, not {value!r}"))
     return 1
 
 

@@ -17,9 +17,9 @@ from itertools import count
 
 from quotas.core import admission
 from quotas.core.admission import Admitted, Code
+from quotas.core.candidates import Running
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Place, Unit
-from quotas.core.reclaim import Running
 from quotas.core.tree import QueuePolicy
 
 ENOUGH = 3

@@ -13,9 +13,9 @@ import numpy as np
 
 from quotas.core.admission import Bound
 from quotas.core.amounts import format_amount
+from quotas.core.candidates import Running
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
-from quotas.core.reclaim import Running
 from quotas.core.simulation import Job, Places, Settled, anywhere, settle
 from quotas.core.tree import Tree
 
@@ -37,6 +37,8 @@ class Line:
     leaf: str
     code: str
     message: str
+    lost_gpu_hours: float = 0.0
+    """Of work that it has not saved, when it is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +115,27 @@ def _settled(side: Side, now: datetime, places: Places) -> _Outcome:
 
 def _standing(job: Running) -> Job:
     unit = Unit(job.key, job.key, job.charge, job.priority, job.started_at)
-    return Job(unit, job.started_at, job.elastic, job.checkpointed)
+    return Job(unit, job.started_at, job.elastic, job.checkpointed, job.lost_s)
 
 
 def _stopped(side: Side, made: Settled) -> dict[str, Line]:
     ran = {each.key for each in side.running}
     return {
-        victim.key: Line(victim.key, victim.leaf, victim.cause, f"{victim.message}: makes room for {plan.preemptor}")
+        victim.key: Line(
+            victim.key,
+            victim.leaf,
+            victim.cause,
+            f"{victim.message}: makes room for {plan.preemptor}{_loses(victim.lost_gpu_hours)}",
+            round(victim.lost_gpu_hours, 2),
+        )
         for plan in made.reclaims
         for victim in plan.victims
         if victim.key in ran and victim.key not in made.running
     }
+
+
+def _loses(gpu_hours: float) -> str:
+    return f", and {gpu_hours:.1f} GPU-hours of its work are lost" if gpu_hours >= 0.05 else ""
 
 
 def _unlimited(side: Side) -> dict[str, Unit]:

@@ -80,6 +80,7 @@ class Ledger:
         """Resources of which some node below the root has a min."""
         self.lends_all = not self.kept.any()
         self.path_rows = self._find_path_rows()
+        self.rows = [self.path_rows[node.path].tolist() for node in tree.nodes]  # [node]
         self.limits = self._limits()
         self.idle = Held.nothing(*shape)
         self._claim_kept(self.idle)

@@ -5,8 +5,8 @@ dominant borrowed share after admission divided by weight, then priority, time a
 comes before other borrowers if a job behind its best one stays within min, whose guarantee would else be lent to others; but
 after the queues within min, which would reclaim at once what its best job gets. Within min is judged in guaranteed resources
 only, as reclaim does. A child's key depends on nothing but its own use, so an admission changes only the keys on its path.
-Where the policy is Round, the child with the fewest jobs admitted is next instead of the one with the least share: taking
-turns, without state that could be lost.
+Where the policy is Round, the child that uses least of anything, divided by weight, is next instead: taking turns by size,
+without state that could be lost.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,15 @@ from functools import cached_property
 
 import numpy as np
 
-from quotas.core.amounts import COUNTS, MAX_JOBS
+from quotas.core.amounts import COUNTS, MAX_JOBS, UNLIMITED
 from quotas.core.ledger import Ask, Charge, Ledger
 from quotas.core.tree import QueuePolicy
 
 Place = tuple[int, float, str, str]
 FairShareKey = tuple[int, float, Place]
 """Smaller comes first."""
+_AFTER_ALL = 1e12
+"""More than any share or recent use divided by a weight."""
 WITHIN, HIDES, BORROWS = range(3)
 """First element of the key: with its best job the node stays within min; or hides a job behind that would; or borrows."""
 
@@ -77,13 +79,14 @@ class FairShareKeys:
         self._takes_turns = [policy is QueuePolicy.ROUND for policy in policies]
         self._weights = [node.attributes.weight for node in nodes]
         self._jobs = ledger.column[MAX_JOBS]
+        self._consumed = [i for i, name in enumerate(ledger.resources) if name not in COUNTS]
 
     def compute_key(self, row: int, head: Head, hides: Callable[[int], object]) -> FairShareKey:
         """The key of the node at this row among its siblings. ``hides``: whether a job below a row stays within its min."""
         used: list[int] = self._ledger.held.used[row].tolist()
         within, share = self._share(row, used, head.asked)
         rank = WITHIN if within else HIDES if hides(row) else BORROWS
-        return rank, float(used[self._jobs]) if self._takes_turns[row] else share, head.unit.place
+        return rank, self._turn(row, used) if self._takes_turns[row] else share, head.unit.place
 
     def stays_within_min(self, row: int, asked: Ask) -> bool:
         """Whether the node at this row stays within min with a job that asks this."""
@@ -104,7 +107,21 @@ class FairShareKeys:
                 share = max(share, borrowed / lendable[column])
                 over |= self._promised[column]
         within = not over and (claims or share == 0)
-        return within, 0.0 if within else share / self._weights[row]
+        if within:
+            return True, 0.0
+        weight = self._weights[row]
+        return False, share / weight if weight else _AFTER_ALL + share
+
+    def _turn(self, row: int, used: list[int]) -> float:
+        """The dominant share of what the node uses, divided by weight; where none of that is counted, its jobs."""
+        lendable = self._lendable[row]
+        share = max((used[i] / lendable[i] for i in self._consumed), default=0.0)
+        return self.by_weight(row, share or used[self._jobs] / UNLIMITED)
+
+    def by_weight(self, row: int, amount: float) -> float:
+        """The amount divided by the weight of the node at this row. Weight 0 comes after all others."""
+        weight = self._weights[row]
+        return amount / weight if weight else _AFTER_ALL + amount
 
 
 def _lendable(ledger: Ledger) -> list[list[int]]:  # [node][resource]

@@ -10,50 +10,39 @@ victim, and no job is stopped for one that could not be placed then (``can_place
 
 A gang may straddle its min: the part above was borrowed, and gangs are stopped whole. It cannot preempt in return: with it its
 side is above min as before, and the preemptor's side is within.
+
+Of the jobs it has a right to, the lowest priorities go, and of one priority no gang of `OVERSIZE` times what is missing while
+smaller ones would do; then the choice that loses the least work (`quotas.core.covering`), then the fewest gangs, then those of
+the side that is furthest above its min. Each pool to choose from holds the one before, so the first that suffices is found by
+bisection.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
-from functools import cache, cached_property
+from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quotas.core import admission
+from quotas.core import admission, covering
 from quotas.core.admission import Bound, Refused
 from quotas.core.amounts import COUNTS, format_amount
-from quotas.core.ledger import Charge, Ledger, Units
+from quotas.core.candidates import Candidates, Running
+from quotas.core.ledger import Ledger, Units
 from quotas.core.order import Unit
 from quotas.core.tree import PreemptPolicy
 
+OVERSIZE = 4
+"""No gang of so many times what is missing goes while smaller ones of its priority would do."""
+COVERS = 16
+"""How often the cheapest are chosen again because there was no right to some; after that they are taken in order."""
 Columns = NDArray[np.bool_]  # [resource]
+Positions = NDArray[np.int64]
+"""Of candidates."""
 CanPlace = Callable[[frozenset[str]], bool]
 """Whether the preemptor would find a place if the jobs with these keys were gone. Monotonic: more gone never makes it False."""
-
-
-@dataclass(frozen=True)
-class Running:
-    """A job the ledger is charged with. A job that is being evicted already is neither listed nor charged."""
-
-    key: str
-    charge: Charge
-    priority: int
-    started_at: datetime
-    elastic: bool = False
-    checkpointed: bool = False
-    started: bool = True
-    """False: placed by this very cycle and not written yet, so that nothing is lost when it does not start."""
-
-    @property
-    def leaf(self) -> str:
-        return self.charge.leaf
-
-    @cached_property
-    def cheap_first(self) -> tuple[int, bool, bool, float, str]:
-        """Lowest priority, then what loses least work: elastic, checkpointed, most recently started."""
-        return self.priority, not self.elastic, not self.checkpointed, -self.started_at.timestamp(), self.key
 
 
 class Cause(StrEnum):
@@ -71,6 +60,8 @@ class Victim:
     resource: str
     over: int
     """By how much the node was above min when this victim was chosen; 0 for a lower priority."""
+    lost_gpu_hours: float = 0.0
+    """Of work that it has not saved."""
 
     @property
     def message(self) -> str:
@@ -89,6 +80,7 @@ class Reclaim:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
+    position: int
     job: Running
     victim: Victim
     needs: tuple[tuple[int, int], ...]
@@ -97,16 +89,20 @@ class _Target:
 
 def plan(ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
     """The jobs to stop for the preemptor; None when none would help or it has no right to them. Leaves the ledger as it was."""
+    return search(ledger, preemptor, lambda: Candidates(ledger, running), can_place)
+
+
+def search(
+    ledger: Ledger, preemptor: Unit, candidates: Callable[[], Candidates], can_place: CanPlace
+) -> Reclaim | None:
+    """As `plan`, with candidates that serve several searches; they are asked for only when the preemptor has a right."""
     answer = admission.check_admission(
         ledger, preemptor.leaf, preemptor.charge.amounts, preemptible=preemptor.charge.preemptible
     )
     if isinstance(answer, Refused) and (answer.bound is Bound.MIN or answer.code is admission.Code.NEVER_FITS):
         return None
-    search = _Search(ledger, preemptor, running, can_place)
-    if not search.has_a_right():
-        return None
-    with ledger.released([]):
-        taken = search.run()
+    reclaim = _Search(ledger, preemptor, can_place)
+    taken = reclaim.run(candidates()) if reclaim.has_a_right() else None
     if taken is None:
         return None
     freed = {name: sum(target.job.charge.amounts.get(name, 0) for target in taken) for name in ledger.resources}
@@ -120,10 +116,22 @@ def may_lose(ledger: Ledger, leaf: str) -> bool:
     return by_priority or bool((ledger.held.claims[row] > ledger.min[row]).any())
 
 
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """How a leaf stands to the preemptor."""
+
+    borrows: bool = False
+    """It is above its min in something, up to the lowest common ancestor; if it is not now, it will not be later."""
+    level: int = 0
+    """Of the preemptor's path, where that ancestor is."""
+    above: float = 0.0
+    """How far above its min the node just below it is: the dominant share of the fleet, divided by weight."""
+
+
 class _Search:
     """One search for a preemptor. Releases the charges of chosen jobs from the ledger as it goes."""
 
-    def __init__(self, ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> None:
+    def __init__(self, ledger: Ledger, preemptor: Unit, can_place: CanPlace) -> None:
         self.ledger = ledger
         self.preemptor = preemptor
         self.path_rows = ledger.path_rows[preemptor.leaf]
@@ -135,19 +143,36 @@ class _Search:
         policy = ledger.tree.by_path[preemptor.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
         self.can_place = can_place
-        self.running = running
-        self.candidates: list[Running] = []
+        self.pool: Positions = np.zeros(0, dtype=np.int64)
+        """The candidates that are considered now, in the order of their going."""
         self.stops_own_borrowers = False
         """Whether borrowers on the preemptor's own side are stopped too for resources that are not short: the last resort."""
 
-    def run(self) -> list[_Target] | None:
-        self.candidates = self._candidates()
-        taken = self._until_quota_allows()
-        if taken is None:
-            return None
-        if not self._can_place(taken):
-            taken = self._until_placed(taken)
-        return taken and self._without_the_unnecessary(taken)
+    def run(self, candidates: Candidates) -> list[_Target] | None:
+        """By the smallest pool of candidates that suffices."""
+        self.candidates = candidates
+        order, ends = self._pools()
+        low, high = 0, len(ends) - 1
+        taken = self._within_pool(order[: ends[low]])
+        if taken is not None or low == high:
+            return taken
+        last = self._within_pool(order[: ends[high]])
+        low += 1
+        while last is not None and low < high:
+            middle = (low + high) // 2
+            taken = self._within_pool(order[: ends[middle]])
+            low, high, last = (middle + 1, high, last) if taken is None else (low, middle, taken)
+        return last
+
+    def _within_pool(self, pool: Positions) -> list[_Target] | None:
+        self.pool, self.stops_own_borrowers = pool, False
+        with self.ledger.released([]):
+            taken = self._until_quota_allows()
+            if taken is None:
+                return None
+            if not self._can_place(taken):
+                taken = self._until_placed(taken)
+            return taken and self._without_the_unnecessary(taken)
 
     def has_a_right(self) -> bool:
         """Whether a search can succeed: each resource that is short is within min on some level below where it is short."""
@@ -159,23 +184,49 @@ class _Search:
         promised = np.logical_or.accumulate(self._within_min(), axis=0)
         return bool((promised[:-1] | ~short[1:]).all())
 
-    def _candidates(self) -> list[Running]:
+    def _pools(self) -> tuple[Positions, list[int]]:
+        """Candidates in the order of their going, and how many of the first ones make up each pool that may suffice."""
+        known, need = self.candidates, admission.find_missing(self.ledger, self.asked, self.path_rows).max(axis=0)
+        counts = need if need.any() else np.where(self.consumed, self.asked, 0)
+        columns = counts.nonzero()[0]
+        own, sides = known.leaf == self.path_rows[0], self._sides(known.leaf)
+        borrows = np.array([side.borrows for side in sides])[known.leaf]
+        lower = known.priority < self.preemptor.priority if self.by_priority else False
+        found = (known.stays & np.where(own, lower, borrows)).nonzero()[0]
+        sizes = known.sizes[found][:, columns]
+        oversize = np.asarray((sizes >= OVERSIZE * counts[columns]).all(axis=1))
+        tiers: tuple[NDArray[Any], ...] = (*self._tiers(found), oversize)
+        above = np.array([side.above for side in sides])[known.leaf[found]]
+        sort = np.lexsort((found, -above, known.cost[found], *tiers[::-1]))
+        is_last = np.ones(len(found), dtype=np.bool_)
+        is_last[:-1] = np.any([np.diff(tier[sort]) != 0 for tier in tiers], axis=0)
+        suffices = (sizes[sort].cumsum(axis=0) >= need[columns]).all(axis=1)
+        suffices[-1:] = True
+        return found[sort], ((is_last & suffices).nonzero()[0] + 1).tolist() or [0]
+
+    def _tiers(self, positions: Positions) -> tuple[Units, Units, Units]:
         """First gangs that have not started; then borrowers in other queues, before lower priorities in the preemptor's own."""
-        own_leaf, borrows = self.preemptor.leaf, cache(self._is_borrowing)
-        candidates = [
-            job
-            for job in self.running
-            if job.charge.preemptible and (borrows(job.leaf) if job.leaf != own_leaf else self._has_lower_priority(job))
-        ]
-        return sorted(candidates, key=lambda job: (job.started, job.leaf == own_leaf, job.cheap_first))
+        known = self.candidates
+        own = known.leaf[positions] == self.path_rows[0]
+        return known.started[positions].astype(np.int64), own.astype(np.int64), known.priority[positions]
 
-    def _is_borrowing(self, leaf: str) -> bool:
-        """Whether another leaf is above min up to the common ancestor; if it is not now, it will not be later in the search."""
-        below_lca = [row for row in self.ledger.path_rows[leaf].tolist() if row not in self.level_of]
-        return bool(self._above_min(np.array(below_lca)).any())
+    def _sides(self, leaves: Units) -> list[_Side]:  # [node]
+        """How each of these leaves stands to the preemptor, by row; the other rows do not matter to it."""
+        sides = [_Side()] * len(self.ledger.tree.nodes)
+        for row in np.unique(leaves).tolist():
+            sides[row] = self._side(row)
+        return sides
 
-    def _has_lower_priority(self, job: Running) -> bool:
-        return self.by_priority and job.priority < self.preemptor.priority
+    def _side(self, leaf: int) -> _Side:
+        ledger, rows = self.ledger, self.ledger.rows[leaf]
+        lca = next(i for i, row in enumerate(rows) if row in self.level_of)
+        level = self.level_of[rows[lca]]
+        if not lca:
+            return _Side(borrows=True, level=level)
+        borrows, node = bool(self._above_min(np.array(rows[:lca])).any()), rows[lca - 1]
+        over = (ledger.held.claims[node] - ledger.min[node]) / np.maximum(ledger.max[0], 1)
+        above, weight = float(over[ledger.promised].max(initial=0.0)), ledger.tree.nodes[node].attributes.weight
+        return _Side(borrows, level, above / weight if weight or above <= 0 else inf)
 
     def _find_short(self) -> Columns:  # [level, resource]
         return admission.find_short(self.ledger, self.asked, self.path_rows)
@@ -209,23 +260,47 @@ class _Search:
         return not self._exceeds_own_min(taken).any() and self.can_place(frozenset(target.job.key for target in taken))
 
     def _until_quota_allows(self) -> list[_Target] | None:
-        """Choose candidates in order until nothing is short any more; None when that cannot be reached."""
+        """Choose the cheapest until nothing is short any more, then any in order; None when that cannot be reached."""
         taken: list[_Target] = []
         short, within = self._missing(taken), self._within_min()
-        left = iter(self.candidates)
+        left, covers, served = self._cover(taken), COVERS, 0
         while short.any():
-            job = next(left, None)
-            if job is None and self.stops_own_borrowers:
+            position = next(left, None)
+            if position is None and covers > 0 and len(taken) > served:  # there was no right to some of the cheapest
+                left, covers, served = self._cover(taken), covers - 1, len(taken)
+            elif position is None and covers >= 0:
+                left, covers = self._remaining(taken), -1
+            elif position is None and self.stops_own_borrowers:
                 return None
-            if job is None:
+            elif position is None:
                 self.stops_own_borrowers = True
                 short, left = self._missing(taken), self._remaining(taken)
-            elif (target := self._as_target(job, short, within)) is not None:
+            elif (target := self._as_target(position, short, within)) is not None:
                 taken.append(self._choose(target))
                 before, short, within = within, self._missing(taken), self._within_min()
-                if (before != within).any():
+                if covers < 0 and (before != within).any():
                     left = self._remaining(taken)
         return taken
+
+    def _cover(self, taken: Sequence[_Target]) -> Iterator[int]:
+        """The cheapest of the pool that free what is missing lowest on the path; all of each tier but the last needed."""
+        missing = admission.find_missing(self.ledger, self.asked, self.path_rows)
+        if not missing.any():
+            return
+        known, level = self.candidates, int(missing.any(axis=1).argmax())
+        column = int((missing[level] / np.maximum(self.asked, 1)).argmax())
+        need, rest = int(missing[level, column]), self._rest(taken)
+        sides = self._sides(known.leaf[rest])
+        helps = np.array([side.borrows and side.level <= level for side in sides])[known.leaf[rest]]
+        rest = rest[helps & (known.sizes[rest, column] > 0)]
+        ends = np.any([np.diff(tier) != 0 for tier in self._tiers(rest)], axis=0).nonzero()[0] + 1
+        for tier in np.split(rest, ends):
+            sizes, freed = known.sizes[tier, column], int(known.sizes[tier, column].sum())
+            if freed >= need:
+                yield from tier[covering.cheapest(sizes, known.cost[tier], need)].tolist()
+                return
+            need -= freed
+            yield from tier.tolist()
 
     def _until_placed(self, taken: list[_Target]) -> list[_Target] | None:
         """The quota has room, but no cluster: choose all candidates it has a right to, then the shortest prefix that
@@ -233,9 +308,10 @@ class _Search:
         """
         fewest, within = len(taken) + 1, self._within_min()
         taken, left = list(taken), self._remaining(taken)
-        while (job := next(left, None)) is not None:
-            wanted = self.consumed if job.leaf == self.preemptor.leaf else self.consumed & self.ledger.promised
-            target = self._as_target(job, np.broadcast_to(wanted, within.shape), within)
+        while (position := next(left, None)) is not None:
+            is_own = self.candidates.leaf[position] == self.path_rows[0]
+            wanted = self.consumed if is_own else self.consumed & self.ledger.promised
+            target = self._as_target(position, np.broadcast_to(wanted, within.shape), within)
             if target is None:
                 continue
             taken.append(self._choose(target))
@@ -244,10 +320,12 @@ class _Search:
                 left = self._remaining(taken)
         return self._shortest(taken, fewest)
 
-    def _remaining(self, taken: Sequence[_Target]) -> Iterator[Running]:
-        """The candidates from the start: the right to one may exist only now that the preemptor's side is within min."""
-        gone = {target.job.key for target in taken}
-        return iter([job for job in self.candidates if job.key not in gone])
+    def _remaining(self, taken: Sequence[_Target]) -> Iterator[int]:
+        """The pool from the start: the right to one may exist only now that the preemptor's side is within min."""
+        return iter(self._rest(taken).tolist())
+
+    def _rest(self, taken: Sequence[_Target]) -> Positions:
+        return self.pool[~np.isin(self.pool, [target.position for target in taken])] if taken else self.pool
 
     def _shortest(self, taken: list[_Target], fewest: int) -> list[_Target] | None:
         """The shortest prefix of at least ``fewest`` with which the preemptor can be placed, by bisection; charges the rest
@@ -280,29 +358,35 @@ class _Search:
         self.ledger.release(target.job.charge)
         return target
 
-    def _as_target(self, job: Running, short: Columns, within: Columns) -> _Target | None:
+    def _as_target(self, position: int, short: Columns, within: Columns) -> _Target | None:
         """The job as a target, if the preemptor has a right to it and it frees a resource that is short; else None."""
-        path_rows = self.ledger.path_rows[job.leaf]
-        lca = next(i for i, row in enumerate(path_rows.tolist()) if row in self.level_of)
-        level = self.level_of[int(path_rows[lca])]
-        helps = short[level:].any(axis=0) & (self.ledger.vector(job.charge.amounts) > 0)
+        rows = self.ledger.rows[int(self.candidates.leaf[position])]
+        lca = next(i for i, row in enumerate(rows) if row in self.level_of)
+        level = self.level_of[rows[lca]]
+        helps = short[level:].any(axis=0) & (self.candidates.sizes[position] > 0)
         if not helps.any():
             return None
-        if job.leaf == self.preemptor.leaf:
-            return self._target(job, Cause.LOWER_PRIORITY, int(path_rows[0]), int(helps.argmax()), ())
-        above = helps & self._above_min(path_rows[:lca])
+        if not lca:
+            return self._target(position, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()), ())
+        above = helps & self._above_min(np.array(rows[:lca]))
         right = helps | self.claims
         if not above.any() or (right & ~within[level - 1]).any():
             return None
         needs = tuple((level - 1, int(column)) for column in right.nonzero()[0])
-        return self._target(job, Cause.ABOVE_MIN, int(path_rows[lca - 1]), int(above.argmax()), needs)
+        return self._target(position, Cause.ABOVE_MIN, rows[lca - 1], int(above.argmax()), needs)
 
     def _above_min(self, rows: Units) -> Columns:
         """The resources of which each of these nodes claims more than its min, with what its idle children keep back."""
         return np.asarray((self.ledger.held.claims[rows] > self.ledger.min[rows]).all(axis=0))
 
-    def _target(self, job: Running, cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]) -> _Target:
-        over = int(self.ledger.held.claims[row, column] - self.ledger.min[row, column])
+    def _target(
+        self, position: int, cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]
+    ) -> _Target:
+        job, over = (
+            self.candidates.jobs[position],
+            int(self.ledger.held.claims[row, column] - self.ledger.min[row, column]),
+        )
         path, resource = self.ledger.tree.nodes[row].path, self.ledger.resources[column]
-        victim = Victim(job.key, job.leaf, cause, path, resource, over if cause is Cause.ABOVE_MIN else 0)
-        return _Target(job, victim, needs)
+        above = over if cause is Cause.ABOVE_MIN else 0
+        victim = Victim(job.key, job.leaf, cause, path, resource, above, job.lost_gpu_hours)
+        return _Target(position, job, victim, needs)

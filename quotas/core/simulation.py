@@ -8,14 +8,15 @@ its old place at once.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 
 from quotas.core import admission, reclaim
 from quotas.core.admission import Refused
+from quotas.core.candidates import Candidates, Running
 from quotas.core.fair_share import Behind, FairShareIterator
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
-from quotas.core.reclaim import Reclaim, Running
+from quotas.core.reclaim import Reclaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,12 @@ class Job:
     started_at: datetime | None = None
     elastic: bool = False
     checkpointed: bool = False
+    lost_s: float = 0.0
+    """Seconds of work that are lost when it is stopped."""
 
     def running(self, since: datetime) -> Running:
-        return Running(self.unit.id, self.unit.charge, self.unit.priority, since, self.elastic, self.checkpointed)
+        about = (self.unit.id, self.unit.charge, self.unit.priority, since, self.elastic, self.checkpointed)
+        return Running(*about, lost_s=self.lost_s)
 
 
 Places = Callable[[Unit, Mapping[str, Job], frozenset[str]], bool]
@@ -89,19 +93,20 @@ def _admit(
 
 def _reclaim(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datetime, places: Places) -> bool:
     """Reclaim for every entitled waiting job in order; returns whether any reclaim was made."""
-    running = {key: job.running(job.started_at) for key, job in made.running.items() if job.started_at is not None}
+    jobs = [job.running(job.started_at) for job in made.running.values() if job.started_at is not None]
+    load = cache(lambda: Candidates(ledger, jobs))
     without_targets: set[object] = set()
     before = len(made.reclaims)
     for unit, answer in made.waits:
         if isinstance(answer, Behind) or unit.shape in without_targets:
             continue
-        plan = reclaim.plan(ledger, unit, running.values(), partial(places, unit, made.running))
+        plan = reclaim.search(ledger, unit, load, partial(places, unit, made.running))
         if plan is None or not plan.victims:
             without_targets.add(unit.shape)
             continue
         for victim in plan.victims:
-            ledger.release(running.pop(victim.key).charge)
-            del made.running[victim.key]
+            load().take(victim.key)
+            ledger.release(made.running.pop(victim.key).unit.charge)
         _start(ledger, every[unit.id], made, now)
         made.reclaims.append(plan)
     return len(made.reclaims) > before

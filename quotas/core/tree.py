@@ -43,7 +43,8 @@ class OutsideJobs(StrEnum):
 class Attributes:
     lendlimit: Amounts | None = None
     """How much of min others may borrow; a resource it does not name is not lent. None: all of min is lent."""
-    weight: int = 1
+    weight: float = 1
+    """0: it borrows after all others, and gives back before them."""
     preempt_policy: PreemptPolicy = PreemptPolicy.NEVER
     queue_policy: QueuePolicy = QueuePolicy.PRIORITY
     """Its own, or that of the nearest ancestor that states one."""

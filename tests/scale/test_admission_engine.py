@@ -20,10 +20,10 @@ import pytest
 from deploy.bootstrap.home import ROOT
 from quotas.core import estimate, fair_share, reclaim
 from quotas.core.amounts import of_job
+from quotas.core.candidates import Running
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
 from quotas.core.parsing import parse_tree
-from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 from tests.quotas.core.builders import LEND, NOON, manifest, quota
 

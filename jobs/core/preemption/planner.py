@@ -19,8 +19,9 @@ from jobs.core.placement.types import Assignment
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
 from quotas.core import admission, reclaim
+from quotas.core.candidates import Candidates, Running
 from quotas.core.ledger import Ledger
-from quotas.core.reclaim import Running, Victim
+from quotas.core.reclaim import Victim
 
 Costs = Callable[[], Mapping[int, Loss]]
 """What stopping each running gang would cost, by job, where that is known."""
@@ -79,7 +80,7 @@ def plan(
     with ledger.released([gang.charge for gang in evicting]), scheduler.places.what_if():
         for gang in evicting:
             scheduler.places.remove_gang(gang)
-        candidates = _Candidates(runners, losses, cycle_plan.placed, scheduler.evicting, now)
+        candidates = _Candidates(runners, losses, cycle_plan.placed, scheduler.evicting, ledger, now)
         return _Planner(scheduler, ledger, candidates, now).run(cycle_plan.preemptors)
 
 
@@ -109,9 +110,10 @@ class _Candidates:
         losses: Costs,
         placed: Iterable[Placed],
         evicting: Container[int],
+        ledger: Ledger,
         now: datetime,
     ) -> None:
-        self._load, self._losses, self._evicting = load, losses, evicting
+        self._load, self._losses, self._evicting, self._ledger, self._now = load, losses, evicting, ledger, now
         self.unstarted = {str(placement.gang.job_id): placement for placement in placed if placement.gang.asks_quota}
         self._placed = {key: _as_admitted(placement, now) for key, placement in self.unstarted.items()}
 
@@ -121,18 +123,16 @@ class _Candidates:
         return {str(gang.job_id): gang for gang in staying} | self._placed
 
     @cached_property
-    def running(self) -> dict[str, Running]:
+    def running(self) -> Candidates:
         losses = self._losses()
-        return {
-            key: _running(key, gang, losses.get(gang.job_id, Loss()), started=key not in self.unstarted)
+        running = (
+            _running(key, gang, losses.get(gang.job_id, Loss()), self._now, started=key not in self.unstarted)
             for key, gang in self.by_key.items()
-        }
-
-    def __iter__(self) -> Iterator[Running]:
-        return iter(self.running.values())
+        )
+        return Candidates(self._ledger, running)
 
     def pop(self, key: str) -> AdmittedGang:
-        del self.running[key]
+        self.running.take(key)
         return self.by_key.pop(key)
 
 
@@ -222,7 +222,8 @@ class _Planner:
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
 
-        reclaimed = reclaim.plan(self.ledger, self.scheduler.unit(gang.job_id), self.candidates, can_place)
+        unit = self.scheduler.unit(gang.job_id)
+        reclaimed = reclaim.search(self.ledger, unit, lambda: self.candidates.running, can_place)
         keys = frozenset(victim.key for victim in reclaimed.victims) if reclaimed else frozenset()
         assignment = self._find_without(gang, keys) if reclaimed else None
         if reclaimed is None or assignment is None:
@@ -259,5 +260,6 @@ class _Planner:
         return assignment
 
 
-def _running(key: str, gang: AdmittedGang, loss: Loss, *, started: bool) -> Running:
-    return Running(key, gang.charge, gang.priority, gang.started_at, loss.elastic, loss.checkpointed, started)
+def _running(key: str, gang: AdmittedGang, loss: Loss, now: datetime, *, started: bool) -> Running:
+    kinds, lost_s = (loss.elastic, loss.checkpointed, started), loss.seconds(gang.started_at, now)
+    return Running(key, gang.charge, gang.priority, gang.started_at, *kinds, lost_s)

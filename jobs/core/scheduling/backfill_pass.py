@@ -1,8 +1,9 @@
 """The reservation for one big gang within the cycle: for which gang, and which others may run on its nodes meanwhile."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from itertools import islice
+from heapq import merge
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import EquivalenceClass
@@ -13,6 +14,8 @@ from jobs.core.scheduling import backfill_reservation
 from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.core.scheduling.waiting import Waiting
 from jobs.core.settings import CycleSettings
+from quotas.core import recent_use
+from quotas.core.ledger import Ledger
 
 _MAX_RESERVED_FOR = 20
 """How many big gangs are considered for one that nodes can be reserved for."""
@@ -26,10 +29,13 @@ class BackfillPass:
         """Running gangs and run times, loaded when a big gang has waited long enough."""
 
     def reserve(self, now: datetime, load_runs: Callable[[], Runs]) -> None:
-        """Reserves nodes for the big gang that has waited longest, of those that lack only a place."""
+        """Reserves nodes for one big gang that has waited long and lacks only a place: the first by the quota's order."""
         self._runs, reservation = Runs(), None
-        for gang in self._starving(now):
-            self._runs = self._runs if self._runs.by_job else load_runs()
+        starving = self._starving(now)
+        if starving:
+            self._runs = load_runs()
+            starving = self._in_fair_order(starving, now)
+        for gang in starving[:_MAX_RESERVED_FOR]:
             only = self._waiting.clusters(gang.leaf)
             reservation = backfill_reservation.plan(self._places, gang, only, self._runs, now, self._settings)
             if reservation is not None:
@@ -71,15 +77,36 @@ class BackfillPass:
             return kept is not None
         return backfill_reservation.is_promised_before(kept, gang, self._waiting.quota)
 
-    def _starving(self, now: datetime) -> Iterable[Gang]:
-        """The first big gangs that have waited long and that the quota admits, in their order."""
+    def _starving(self, now: datetime) -> list[Gang]:
+        """Big gangs that have waited long and that the quota admits: the first few of each leaf, in its order."""
         waiting, classes = self._waiting, self._waiting.classes
         big = backfill_reservation.bigness_test(self._places.engine, self._settings.big_gang_nodes)
         jobs = classes.waiting_since(now - timedelta(seconds=self._settings.reservation_patience_s), _MAX_ALIKE, *big)
-        for job in islice((job for job in jobs if waiting.gangs[job].division is None), _MAX_RESERVED_FOR):
-            gang, leaf = waiting.gangs[job], waiting.class_of(job).leaf
-            if job in waiting.nominees or (waiting.blocks(leaf) and job != classes.first_of(leaf)):
+        ledger, considered = waiting.quota.ledger if waiting.quota else None, Counter[str]()
+        starving = []
+        for job in jobs:
+            gang, group = waiting.gangs[job], waiting.class_of(job)
+            if gang.division is not None or considered[group.leaf] == _MAX_RESERVED_FOR:
                 continue
-            ledger = waiting.quota.ledger if waiting.quota else None
-            if ledger is None or not gang.asks_quota or admission_pass.check_quota(ledger, waiting.unit(job)) is None:
-                yield gang
+            considered[group.leaf] += 1
+            if job in waiting.nominees or (waiting.blocks(group.leaf) and job != classes.first_of(group.leaf)):
+                continue
+            if ledger is None or not group.leaf or self._is_admitted(ledger, group, job):
+                starving.append(gang)
+        return starving
+
+    def _is_admitted(self, ledger: Ledger, group: EquivalenceClass, job: int) -> bool:
+        """Whether the quota has room for it. A refusal is remembered until some of it is released."""
+        return group.refusal is None and admission_pass.check_quota(ledger, self._waiting.unit(job)) is None
+
+    def _in_fair_order(self, starving: list[Gang], now: datetime) -> list[Gang]:
+        """Those of several leaves by what each leaf has used lately; those under no quota by priority and time."""
+        quota, at = self._waiting.quota, now.timestamp()
+        if quota is None or len({gang.leaf for gang in starving if gang.asks_quota}) < 2:
+            return starving
+        by_id = {str(gang.job_id): gang for gang in starving}
+        units = [self._waiting.unit(gang.job_id) for gang in starving if gang.asks_quota]
+        free = [self._waiting.unit(gang.job_id) for gang in starving if not gang.asks_quota]
+        will_use = {key: gang.devices * self._runs.runtime_of(gang) for key, gang in by_id.items()}
+        queued = recent_use.in_order(quota.ledger, units, self._runs.use(at), will_use)
+        return [by_id[unit.id] for unit in merge(queued, free, key=lambda unit: unit.place)]

@@ -26,7 +26,8 @@ from jobs.core.placement.node_states import Vector, minus
 from jobs.core.placement.types import Mode
 from jobs.core.reasons import Amounts
 from jobs.core.settings import CycleSettings
-from quotas.core import admission
+from quotas.core import admission, recent_use
+from quotas.core.recent_use import RecentUse
 
 LOOKED_AT = 50_000
 """Nodes examined per second of fleet time: in a fleet of N nodes a reservation is planned again after N / LOOKED_AT seconds."""
@@ -49,14 +50,17 @@ class Run:
     cluster: str = ""
     pods: tuple[tuple[str, Amounts], ...] = ()
     """(node, one pod's request) of those that are bound."""
+    leaf: str = ""
+    """The quota leaf whose use it is; empty: none's."""
 
 
 @dataclass(slots=True)
 class Runs:
-    """Running jobs, and how long former ones ran."""
+    """Running jobs, how long former ones ran, and what each quota leaf has used lately."""
 
     by_job: dict[int, Run] = field(default_factory=dict)
     estimates: RuntimeEstimates = field(default_factory=RuntimeEstimates)
+    used: RecentUse = field(default_factory=RecentUse)
 
     def runtime_of(self, gang: Gang) -> float:
         """Declared or estimated run time of a waiting gang, in seconds."""
@@ -75,6 +79,15 @@ class Runs:
             ends[run.hold_key] = (run, backfill_policy.expected_end(started, runtime_s, now))
         return ends
 
+    def use(self, now: float) -> dict[str, float]:
+        """GPU-seconds by leaf, of what ended as they count now, and of what runs until it is expected to end."""
+        use = self.used.at(now)
+        for run, end in self.expected_ends(now).values():
+            since = now if run.since is None else min(run.since, now)
+            seconds = recent_use.faded(run.devices, since, now, now) + run.devices * (end - now)
+            use[run.leaf] = use.get(run.leaf, 0.0) + seconds
+        return use
+
 
 def no_runs() -> Runs:
     return Runs()
@@ -86,11 +99,12 @@ def owner_of(gang: Gang) -> Hashable:
 
 
 def may_backfill(kept: Reservation, gang: Gang, runs: Runs, now: float, trust_s: float) -> bool:
-    """Whether the gang may use the reserved nodes: it has a higher priority, or ends before the reserved gang starts.
+    """Whether the gang may use the reserved nodes: it is first by priority where that decides, or ends in time.
 
     Only a declared run time counts once the reserved gang has waited for ``trust_s`` seconds.
     """
-    if gang.priority > kept.gang.priority:
+    one_order = gang.leaf == kept.gang.leaf or not (gang.asks_quota and kept.gang.asks_quota)
+    if one_order and gang.priority > kept.gang.priority:
         return True
     trusted = gang.runtime_s is not None or now - kept.gang.queued_at.timestamp() < trust_s
     return trusted and kept.reserved.may_backfill(runs.runtime_of(gang), now)

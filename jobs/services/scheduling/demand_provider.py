@@ -1,6 +1,7 @@
 """What `quotas` reads of demand without importing it: charges, waiting jobs, and the leaf of each job under any tree."""
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
@@ -11,9 +12,9 @@ from jobs.core.preemption import cost
 from jobs.core.preemption.cost import Loss
 from jobs.models import Job
 from quotas.core import amounts
+from quotas.core.candidates import Running
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
-from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 from quotas.services import impact, usage
 
@@ -33,11 +34,11 @@ def register() -> None:
     impact.register_population(load_demand)
 
 
-def load_demand(tree: Tree) -> impact.Population:
+def load_demand(tree: Tree, now: datetime) -> impact.Population:
     """Running and waiting jobs with their leaf in the tree; jobs without a leaf are left out: no quota limits them."""
     charged = snapshot.charged_jobs()
     lost = losses_of(charged)
-    running = [_running(job, charge, lost[job["pk"]]) for job, charge in _charged(charged, tree)]
+    running = [_running(job, charge, lost[job["pk"]], now) for job, charge in _charged(charged, tree)]
     waiting = [
         Unit(_key(job), f"{job['namespace']}/{job['name']}", charge, job["priority"], job["queued_at"])
         for job, charge in _charged(_uncharged(), tree)
@@ -56,9 +57,10 @@ def _loss(kind: str, policy: Any, replicas: Any, annotations: Any, conditions: A
     )
 
 
-def _running(job: dict[str, Any], charge: Charge, loss: Loss) -> Running:
+def _running(job: dict[str, Any], charge: Charge, loss: Loss, now: datetime) -> Running:
     started = job["started_at"] or job["queued_at"]
-    return Running(_key(job), charge, job["priority"], started, loss.elastic, loss.checkpointed)
+    lost_s = loss.seconds(job["started_at"] or now, now)
+    return Running(_key(job), charge, job["priority"], started, loss.elastic, loss.checkpointed, lost_s=lost_s)
 
 
 def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], Charge]]:

@@ -86,7 +86,7 @@ def starts_now(now: datetime) -> Mapping[str, Estimate | None]:
     tree, _ = snapshot.tree_in_force()
     if tree is None:
         return {}
-    running, waiting = demand_provider.load_demand(tree)
+    running, waiting = demand_provider.load_demand(tree, now)
     ledger = Ledger.from_charges(tree, (each.charge for each in running))
     ran = estimate.RunTimes(ledger, _run_times(now))
     closed = snapshot.closed_leaves(tree)

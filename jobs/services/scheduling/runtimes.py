@@ -18,9 +18,10 @@ from jobs.core.admission.backfill_policy import RuntimeEstimates
 from jobs.core.division import shares
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.models import Job
+from quotas.core import recent_use
 
-_ENDED = 5000
-"""Jobs that ended well, the latest: what guesses rest on."""
+_ENDED = recent_use.REMEMBERED
+"""Jobs that ended well, the latest: what guesses and the recent use of each leaf rest on."""
 _COLUMNS = (
     "pk",
     "uid",
@@ -32,8 +33,9 @@ _COLUMNS = (
     "cluster__name",
     "attempt",
     "shares",
+    "leaf",
 )
-_RAN: Final = ("namespace", "gpus", "started_at", "finished_at")
+_RAN: Final = ("pk", "namespace", "leaf", "gpus", "started_at", "finished_at")
 _HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
 
 
@@ -59,9 +61,12 @@ def read_again(runs: Runs, pks: Iterable[int]) -> None:
         _learn(runs, *row)
 
 
-def _learn(runs: Runs, namespace: str, gpus: int, started_at: datetime | None, finished_at: datetime | None) -> None:
+def _learn(
+    runs: Runs, pk: int, namespace: str, leaf: str, gpus: int, started_at: datetime | None, finished_at: datetime | None
+) -> None:
     if started_at and finished_at:
         runs.estimates.learn(namespace, gpus, (finished_at - started_at).total_seconds())
+        runs.used.ended(pk, leaf, gpus, started_at.timestamp(), finished_at.timestamp())
 
 
 def _runs(rows: QuerySet[Job]) -> dict[int, Run]:
@@ -87,4 +92,5 @@ def _run(job: dict[str, Any], pods: list[tuple[str, Any]]) -> Run:
         hold_key=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
         cluster=job["cluster__name"],
         pods=tuple(pods),
+        leaf=job["leaf"],
     )

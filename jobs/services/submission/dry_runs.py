@@ -33,6 +33,8 @@ class Reclaimed:
     leaf: str
     cluster: str
     message: str
+    lost_gpu_hours: float
+    """Of work that it has not saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,15 @@ class _Played:
         if not taken:
             return Outcome(*known, "Waits", "", reason, estimate)
         leave = tuple(
-            Reclaimed(str(self.uids[r.job_id]), r.name, r.charge.leaf, r.cluster, each.victim.message)
+            Reclaimed(
+                str(self.uids[r.job_id]),
+                r.name,
+                r.charge.leaf,
+                r.cluster,
+                victim.message,
+                round(victim.lost_gpu_hours, 2),
+            )
             for each in taken
-            for r in [each.target]
+            for r, victim in [(each.target, each.victim)]
         )
         return Outcome(*known, "Reclaims", taken[0].goes_to, reason, estimate, leave)

@@ -151,7 +151,9 @@ class VirtualFleet:
             attempt=gang_.attempt + 1, hold_key=key,
         )  # fmt: skip
         since = self.time.timestamp()
-        self.runs.by_job[job] = Run(gang_.leaf, gang_.devices, since, gang_.runtime_s, key, placed.placement.cluster)
+        self.runs.by_job[job] = Run(
+            gang_.leaf, gang_.devices, since, gang_.runtime_s, key, placed.placement.cluster, leaf=gang_.leaf
+        )
         self.gangs[job] = replace(gang_, attempt=gang_.attempt + 1)
         self.starts.append((self.now, job))
         self._started[job] = self.now
@@ -164,7 +166,9 @@ class VirtualFleet:
             return
         del self.running[job]
         self._vacate(runner)
-        self.runs.estimates.learn(self.gangs[job].leaf, self.gangs[job].devices, self._lasting[job])
+        gang_, until = self.gangs[job], self.time.timestamp()
+        self.runs.estimates.learn(gang_.leaf, gang_.devices, self._lasting[job])
+        self.runs.used.ended(job, gang_.leaf, gang_.devices, until - self._lasting[job], until)
 
     def _evict(self, taken: planner.Eviction) -> None:
         runner = self.running.pop(taken.target.job_id)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from quotas import signals
+from quotas.core.candidates import Running
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
-from quotas.core.reclaim import Running
 from quotas.services import impact, usage
 from tests.quotas.api.builders import START, TREE, edit
 
@@ -26,7 +26,7 @@ def crowd(monkeypatch):
     def waits_for(cores):
         running = [Running(f"b-{n}", charge("b", n), 0, NOON) for n in (4, 5)]
         waiting = [Unit("default/a-1", "a-1", charge("a", cores), 0, NOON)]
-        monkeypatch.setattr(impact, "_sources", [lambda tree: (running, waiting)])
+        monkeypatch.setattr(impact, "_sources", [lambda tree, now: (running, waiting)])
 
     return waits_for
 

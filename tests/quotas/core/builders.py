@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quotas.core.amounts import of_job
+from quotas.core.candidates import Running
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
 from quotas.core.parsing import parse_tree
-from quotas.core.reclaim import Running
 from quotas.core.tree import Tree
 
 JOBS = "kube-queue/max-jobs"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from quotas.core.admission import Admitted, check_admission
 from quotas.core.amounts import MAX_JOBS, UNLIMITED, of_job
+from quotas.core.candidates import Running
 from quotas.core.ledger import Charge, Ledger
-from quotas.core.reclaim import Running
 from quotas.core.tree import Node, Tree
 from tests.quotas.core.builders import LEND, NOON, quota, tree, unit
 
@@ -32,7 +32,7 @@ def _inner(draw, low, ceiling, levels, crowded):
         own = {name: draw(st.integers(0, left[name])) for name in RESOURCES}
         left = {name: left[name] - own[name] for name in RESOURCES}
         high = ceiling if crowded else {name: draw(st.integers(own[name], ceiling[name])) for name in RESOURCES}
-        fields = {"weight": draw(st.sampled_from(["1", "2", "4"]))}
+        fields = {"weight": draw(st.sampled_from(["1", "2", "4", "0.5", "0"]))}
         if draw(st.booleans()):
             fields[LEND] = json.dumps({name: draw(st.integers(0, own[name])) for name in RESOURCES})
         if crowded and draw(st.booleans()):

@@ -103,7 +103,32 @@ def test_it_compares_teams_before_their_queues():
 def test_it_takes_turns_where_the_policy_is_round():
     found = ledger(20, quota("a"), quota("b"), attributes={"queue-policy": "Round"})
     made = plan(found, [unit(f"a{i}", "a", 4) for i in range(3)] + [unit(f"b{i}", "b", 1, after_s=9) for i in range(3)])
-    assert names(made.admitted) == ["a0", "b0", "a1", "b1", "a2", "b2"]
+    assert names(made.admitted) == ["a0", "b0", "b1", "b2", "a1", "a2"]
+
+
+def test_it_takes_turns_by_size_and_weight():
+    """Of 64 GPUs, jobs of 8 and jobs of 1 get 32 each; with weights 3 and 1 they get 48 and 16."""
+    sizes = {"a": 8, "b": 1}
+    waiting = [unit(f"{leaf}{i}", leaf, size, after_s=i) for leaf, size in sizes.items() for i in range(64)]
+    for weights, expected in (((1, 1), (32, 32)), ((3, 1), (48, 16)), ((0.5, 0.5), (32, 32))):
+        leaves = [quota(leaf, attributes={"weight": str(w)}) for leaf, w in zip("ab", weights, strict=True)]
+        made = plan(ledger(64, *leaves, attributes={"queue-policy": "Round"}), waiting)
+        used = [sum(sizes[leaf] for each in made.admitted if each.name.startswith(leaf)) for leaf in "ab"]
+        assert used == list(expected)
+
+
+def test_it_lets_weight_0_borrow_only_what_others_leave():
+    found = ledger(10, quota("a", 2, 10, attributes={"weight": "0"}), quota("b"))
+    waiting = [unit(f"a{i}", "a") for i in range(10)] + [unit(f"b{i}", "b", after_s=9) for i in range(6)]
+    made = plan(found, waiting)
+    assert sum(each.name.startswith("b") for each in made.admitted) == 6
+    assert sum(each.name.startswith("a") for each in made.admitted) == 4
+
+
+def test_it_shares_by_fractions_of_a_weight():
+    found = ledger(9, quota("a", attributes={"weight": "0.5"}), quota("b"))
+    made = plan(found, [unit(f"{leaf}{i}", leaf, after_s=i) for leaf in "ab" for i in range(9)])
+    assert sum(each.name.startswith("a") for each in made.admitted) == 3
 
 
 def test_it_goes_on_taking_turns_in_the_next_pass():

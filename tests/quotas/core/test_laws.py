@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from quotas.core import fair_share
 from quotas.core.admission import Admitted, Code, check_admission, max_admissible
-from quotas.core.amounts import MAX_JOBS
+from quotas.core.amounts import MAX_JOBS, UNLIMITED
 from quotas.core.ledger import Ledger
 from quotas.core.tree import QueuePolicy
 from tests.quotas.core import forests
@@ -210,8 +210,21 @@ def slow_claim(tree, node, unit, modest, running):
     within = slow_within(tree, node, unit, running)
     rank = 0 if within else 1 if modest else 2
     if tree.by_path[node.parent].attributes.queue_policy is QueuePolicy.ROUND:
-        return (rank, forests.used(tree, node, running, MAX_JOBS), unit.place)
+        return (rank, float(slow_turn(tree, node, running)), unit.place)
     return (rank, 0.0 if within else float(slow_share(tree, node, unit, running)), unit.place)
+
+
+def slow_turn(tree, node, running):
+    """The largest part of anything consumed that the node has, by weight."""
+    names = set(tree.resources) - {MAX_JOBS, "pods"}
+    parts = [Fraction(forests.used(tree, node, running, n), max(tree.ceiling(node.parent, n), 1)) for n in names]
+    jobs = Fraction(forests.used(tree, node, running, MAX_JOBS), UNLIMITED)
+    return by_weight(max(parts, default=0) or jobs, node)
+
+
+def by_weight(amount, node):
+    weight = node.attributes.weight
+    return float(amount) / weight if weight else 1e12 + float(amount)
 
 
 def slow_within(tree, node, unit, running):
@@ -236,4 +249,4 @@ def slow_share(tree, node, unit, running):
         ),
         default=Fraction(0),
     )
-    return share / node.attributes.weight
+    return by_weight(share, node)

@@ -75,7 +75,11 @@ REFUSED = {
     "bad name": ([quota("a/b")], "children[0].name: must be at most 63 letters"),
     "lends more than it has": ([quota("a", 1, 2, attributes={LEND: '{"cpu": 2}'})], "lends 2 cpu, more than its min 1"),
     "lends nonsense": ([quota("a", 1, 2, attributes={LEND: "[" * 5000})], "must be JSON"),
-    "weight of nothing": ([quota("a", attributes={"weight": "0"})], "weight: root/a: must be a whole number from 1"),
+    "negative weight": ([quota("a", attributes={"weight": "-1"})], "weight: root/a: must be a number from 0"),
+    "weight with too many decimals": (
+        [quota("a", attributes={"weight": "0.1234"})],
+        "weight: root/a: must be a number from 0",
+    ),
     "no cluster's name": (
         [quota("a", attributes={"cluster-affinity": "north,,x"})],
         "root/a: must be names of clusters",

@@ -1784,6 +1784,11 @@ export interface components {
             leaf: string;
             code: string;
             message: string;
+            /**
+             * Format: double
+             * @description of work that a job has not saved when it is stopped; 0 otherwise
+             */
+            lost_gpu_hours: number;
         };
         Estimate: {
             /** Format: date-time */
@@ -2905,6 +2910,11 @@ export interface components {
             leaf: string;
             cluster: string;
             message: string;
+            /**
+             * Format: double
+             * @description of work that it has not saved
+             */
+            lost_gpu_hours: number;
         };
         Regarding: {
             kind: string;

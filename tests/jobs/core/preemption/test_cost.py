@@ -1,5 +1,7 @@
 """Whose stop costs little: elastic jobs of each kind, and those that say or show that their work is saved."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from jobs.core.preemption.cost import Loss, eviction_loss
@@ -30,3 +32,34 @@ def test_a_job_has_saved_its_work_when_it_says_so():
 def test_a_job_has_saved_its_work_when_its_copy_shows_so(status, saved):
     conditions = [{"type": "Running", "status": "True"}, {"type": "Checkpointed", "status": status}, "odd"]
     assert eviction_loss("Job", {}, {}, conditions).checkpointed is saved
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "hours"),
+    [
+        ("2026-01-01T11:30:00Z", 0.5),
+        ("2026-01-01T09:00:00Z", 2),
+        ("2026-01-01T13:00:00Z", 0),
+        ("true", 0),
+        ("false", 2),
+    ],
+)
+def test_it_loses_the_work_since_the_last_checkpoint_or_since_the_start(annotation, hours):
+    loss = eviction_loss("Job", {}, {"convoy.dev/checkpointed": annotation}, None)
+    assert loss.seconds(NOON - timedelta(hours=2), NOON) == 3600 * hours
+
+
+@pytest.mark.parametrize("annotation", ["2026-01-01T11:30:00", "noon", "", "1e9", 7, None, ["true"]])
+def test_it_takes_no_word_for_a_checkpoint_that_is_no_time(annotation):
+    assert eviction_loss("Job", {}, {"convoy.dev/checkpointed": annotation}, None) == Loss()
+
+
+def test_an_elastic_job_loses_nothing():
+    assert eviction_loss("ElasticJob", {}, {}, None).seconds(NOON - timedelta(hours=2), NOON) == 0
+
+
+def test_a_job_that_has_not_started_loses_nothing():
+    assert Loss().seconds(datetime.max.replace(tzinfo=UTC), NOON) == 0

@@ -1,5 +1,7 @@
 """What the quotas learn of demand: the charges of now, what waits, and the leaf each job would have in another tree."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
@@ -34,7 +36,7 @@ def test_it_says_what_is_in_use_and_what_is_asked_for(crowd):
 
 def test_it_gives_each_job_the_leaf_it_would_have(crowd):
     other = tree(99, quota("team", 1, 9), quota("new", 1, 9, namespaces=["default"]))
-    running, waiting = demand_provider.load_demand(other)
+    running, waiting = demand_provider.load_demand(other, timezone.now())
     assert [(each.key, each.leaf) for each in running] == [("PyTorchJob default/runs", "root/new")]
     assert [(each.name, each.leaf) for each in waiting] == [("default/waits", "root/new")]
 
@@ -45,10 +47,24 @@ def test_it_tells_whose_stop_costs_little(crowd):
     Job.objects.filter(pk=job.pk).update(
         manifest={**job.manifest, "spec": spec}, status={"conditions": [{"type": "Checkpointed", "status": "True"}]}
     )
-    [ran], _ = demand_provider.load_demand(queries.tree())
+    [ran], _ = demand_provider.load_demand(queries.tree(), timezone.now())
     assert ran.elastic and ran.checkpointed
     assert demand_provider.losses_of(Job.objects.filter(name="waits")) == {Job.objects.get(name="waits").pk: Loss()}
 
 
+def test_it_knows_how_much_work_is_lost_since_a_job_started_or_last_saved(crowd):
+    now = timezone.now()
+    job = Job.objects.get(name="runs")
+    Job.objects.filter(pk=job.pk).update(started_at=now - timedelta(hours=2))
+    [ran], _ = demand_provider.of(queries.tree(), now)
+    assert ran.lost_s == 7200
+    body = dict(job.manifest)
+    saved = {"convoy.dev/checkpointed": (now - timedelta(minutes=5)).isoformat()}
+    body["metadata"] = {**body["metadata"], "annotations": saved}
+    Job.objects.filter(pk=job.pk).update(manifest=body)
+    [ran], _ = demand_provider.of(queries.tree(), now)
+    assert ran.lost_s == 300
+
+
 def test_it_leaves_out_who_would_have_no_leaf(crowd):
-    assert demand_provider.load_demand(tree(99, quota("team", 1, 9))) == ([], [])
+    assert demand_provider.load_demand(tree(99, quota("team", 1, 9)), timezone.now()) == ([], [])

@@ -1,0 +1,98 @@
+"""What each leaf has used lately, and the order it gives to gangs that capacity is reserved for one by one.
+
+An order by present use alone gives what fits only one gang at a time to the same queue for ever: whenever it is free, no
+queue uses any of it. Use therefore counts for a while after it has ended, and fades. It is computed from facts alone (runs that
+ended, runs that go on), so that every process computes the same. Times are seconds on any clock.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from heapq import merge
+from itertools import islice
+from math import log
+
+from quotas.core.ledger import Ledger
+from quotas.core.order import WITHIN, FairShareKeys, Head, Place, Unit
+
+HALF_LIFE = 86400.0
+"""After so many seconds use counts half."""
+REMEMBERED = 5000
+"""Ended runs that count, the latest: as many as are read when a process starts."""
+
+Key = tuple[bool, float, float, Place]
+
+
+class RecentUse:
+    """GPU-seconds of each leaf in runs that ended, faded."""
+
+    def __init__(self) -> None:
+        self._runs: dict[Hashable, tuple[str, float]] = {}
+        """By run, its leaf and what it used, in GPU-seconds as they count at ``_origin``."""
+        self._sums: dict[str, float] = defaultdict(float)
+        self._origin: float | None = None
+
+    def ended(self, run: Hashable, leaf: str, gpus: int, since: float, until: float) -> None:
+        """Counts the run once, however often it is passed in."""
+        if self._origin is None:
+            self._origin = until
+        self._drop(run)
+        counts = faded(gpus, since, until, until) * 2 ** ((until - self._origin) / HALF_LIFE)
+        self._runs[run] = leaf, counts
+        self._sums[leaf] += counts
+        for oldest in list(islice(self._runs, max(len(self._runs) - REMEMBERED, 0))):
+            self._drop(oldest)
+
+    def at(self, now: float) -> dict[str, float]:
+        """GPU-seconds by leaf, as they count now."""
+        if self._origin is None:
+            return {}
+        fading = 2 ** ((self._origin - now) / HALF_LIFE)
+        return {leaf: counts * fading for leaf, counts in self._sums.items()}
+
+    def _drop(self, run: Hashable) -> None:
+        if run in self._runs:
+            leaf, counts = self._runs.pop(run)
+            self._sums[leaf] -= counts
+
+
+def faded(gpus: int, since: float, until: float, now: float) -> float:
+    """GPU-seconds of a run as they count now: each second fades by itself."""
+    lasting = 2 ** ((until - now) / HALF_LIFE) - 2 ** ((since - now) / HALF_LIFE)
+    return gpus * lasting * HALF_LIFE / log(2)
+
+
+def in_order(
+    ledger: Ledger, units: Iterable[Unit], used: Mapping[str, float], will_use: Mapping[str, float]
+) -> list[Unit]:
+    """At every node: children that stay within min first, then the least recent use divided by weight, then by present share.
+
+    ``used`` are GPU-seconds by leaf; ``will_use`` what each unit adds, by id. Within a leaf the units keep its own order.
+    """
+    return list(_Order(ledger, used, will_use).below(sorted(units, key=lambda unit: unit.place), 0))
+
+
+class _Order:
+    def __init__(self, ledger: Ledger, used: Mapping[str, float], will_use: Mapping[str, float]) -> None:
+        self._ledger, self._keys, self._will_use = ledger, FairShareKeys(ledger), will_use
+        self._used: dict[int, float] = defaultdict(float)
+        for leaf in used.keys() & ledger.path_rows.keys():
+            for row in ledger.path_rows[leaf].tolist():
+                self._used[row] += used[leaf]
+
+    def below(self, units: Iterable[Unit], depth: int) -> Iterator[Unit]:
+        """The units of one node, ``depth`` steps below the root, in order."""
+        sides: dict[int, list[Unit]] = defaultdict(list)
+        for unit in units:
+            path = self._ledger.path_rows[unit.leaf]
+            if len(path) == depth + 1:
+                yield unit
+            else:
+                sides[int(path[-depth - 2])].append(unit)
+        heads = ([(self._key(row, unit), unit) for unit in self.below(side, depth + 1)] for row, side in sides.items())
+        yield from (unit for _, unit in merge(*heads, key=lambda head: head[0]))
+
+    def _key(self, row: int, unit: Unit) -> Key:
+        asked = self._ledger.ask(unit.charge.amounts)
+        rank, share, place = self._keys.compute_key(row, Head(unit, asked), lambda _: None)
+        lately = self._keys.by_weight(row, self._used[row] + self._will_use.get(unit.id, 0.0))
+        return rank != WITHIN, lately, share, place
