@@ -17,11 +17,14 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 from deploy.supervisor.die_with_parent import PR_SET_PDEATHSIG
 
 PR_SET_NAME = 15
 REQUEST = 256 * 1024
+SILENT_S = 1.0
+"""A caller that has asked for nothing after this is hung up on: others wait behind it."""
 ADOPTED_S = 10.0
 """A process that another one adopted than the one that asked for it ends after this."""
 MODULES = ("celery.bin.celery", "deploy.config.celery", "django.core.management", "rest_framework.views", "uvicorn")
@@ -55,32 +58,38 @@ def _serve(path: Path) -> list[str]:
 
 
 def _answer(caller: socket.socket, door: socket.socket) -> list[str]:
+    """Nothing in the process that answers; in the one that was forked, what it is to be."""
+    caller.settimeout(SILENT_S)
     with contextlib.suppress(OSError, ValueError, KeyError):
         payload, files, _, _ = socket.recv_fds(caller, REQUEST, 2)
-        if not payload:
-            return []
-        asked = json.loads(payload)
-        reader, writer = os.pipe()
-        middle = os.fork()
-        if middle == 0:
-            pid = os.fork()
-            if pid:
+        if payload:
+            return _fork(json.loads(payload), files, caller, door)
+    return []
+
+
+def _fork(asked: dict[str, object], files: list[int], caller: socket.socket, door: socket.socket) -> list[str]:
+    reader, writer = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        try:
+            if pid := os.fork():
                 with contextlib.suppress(OSError):
                     os.setpgid(pid, pid)
                 os.write(writer, str(pid).encode())
                 os._exit(0)
-            door.close()
-            caller.close()
-            os.close(reader)
-            os.close(writer)
+            for each in (door, caller):
+                each.close()
+            for end in (reader, writer):
+                os.close(end)
             _settle(asked, files)
-            return list(asked["argv"])
-        os.close(writer)
-        os.waitpid(middle, 0)
-        caller.sendall(os.read(reader, 32))
-        os.close(reader)
-        for file in files:
-            os.close(file)
+            return [str(word) for word in cast(list[str], asked["argv"])]
+        except Exception:  # noqa: BLE001 - whatever it is: a forked process must not go on as a second one that forks
+            os._exit(1)
+    os.close(writer)
+    os.waitpid(middle, 0)
+    caller.sendall(os.read(reader, 32))
+    for end in (reader, *files):
+        os.close(end)
     return []
 
 

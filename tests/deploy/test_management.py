@@ -1,6 +1,8 @@
 """Commands that `up` runs beside the product: forked from what has imported it, or started where that is not possible."""
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,6 +52,35 @@ def test_it_forks_a_command_from_the_process_that_has_imported_the_product(prelo
 
 def test_it_starts_a_command_by_itself_where_nothing_forks(home: Home) -> None:
     assert "manage.py" in printed(home, "shell", "--no-imports", "-v0", "-c", CMDLINE)
+
+
+@FORKS
+@pytest.mark.parametrize(
+    "request_", [b"", b"nonsense", b'{"supervisor": "nobody", "argv": ["-c"]}'], ids=["none", "bad", "half"]
+)
+def test_a_caller_that_asks_for_nothing_useful_keeps_nobody_waiting(preloaded: Home, request_: bytes) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.connect(str(product.preload_door(preloaded.path)))
+        line.sendall(request_)
+        assert "deploy.config.preload" in printed(preloaded, "shell", "--no-imports", "-v0", "-c", CMDLINE)
+    assert len(_forking(preloaded)) == 1, "what was forked in vain has not become a second one that forks"
+
+
+def _forking(home: Home) -> list[int]:
+    """Processes that hold the socket open."""
+    door = str(product.preload_door(home.path))
+    inodes = {line.split()[6] for line in Path("/proc/net/unix").read_text().splitlines() if line.endswith(door)}
+    held = {f"socket:[{inode}]" for inode in inodes}
+    return [int(pid.name) for pid in Path("/proc").iterdir() if pid.name.isdigit() and held & _sockets(pid)]
+
+
+def _sockets(process: Path) -> set[str]:
+    links = set()
+    with contextlib.suppress(OSError):
+        for file in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                links.add(os.readlink(file))
+    return links
 
 
 @FORKS
