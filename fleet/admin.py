@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
-from fleet.models import AuditEntry, Cluster, Event, Grant, Hold, Node, Pod, Token
+from fleet.models import AuditEntry, Cluster, Event, Grant, Hold, NamespacePolicy, Node, Pod, Token
 from fleet.services import access, clusters, grants
 
 
@@ -199,6 +199,24 @@ class GrantAdmin(RoleAdmin):
     list_select_related = ("user",)
     list_filter = ("role",)
     search_fields = ("user__username", "namespace")
+
+
+@admin.register(NamespacePolicy)
+class NamespacePolicyAdmin(RoleAdmin):
+    """Changed over REST and by ``convoy namespace``, which check and audit it."""
+
+    kind = "NamespacePolicy"
+    list_display = (
+        "name",
+        "pod_security",
+        "service_accounts",
+        "capabilities",
+        "host_paths",
+        "host_network",
+        "node_name",
+    )
+    list_filter = ("pod_security",)
+    search_fields = ("name",)
 
 
 admin.site.unregister(Group)

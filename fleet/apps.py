@@ -1,5 +1,7 @@
 """Supply as a Django application."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 from fleet import tracing
@@ -13,3 +15,4 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         # At the start and not with the first span: loading the SDK takes a second, and spans begin inside transactions.
         tracing.provider()
+        import_module("fleet.api.sign_in_audit")

@@ -72,9 +72,11 @@ def changed(changes: Iterable[journal.Change], now: datetime) -> None:
             namespace=change.namespace,
             name=change.name,
             uid=change.uid,
-            after=None if change.made is None else asking.look(change.made),
+            after=after,
+            complete=after is not None,
         )
         for change in list(changes)[: max(0, LINES - asking.count)]
+        for after in (None if change.made is None else asking.look(change.made),)
     ]
     asking.count += len(fresh)
     asking.lines += [line for line in bulk.insert(fresh) if line.after is None]

@@ -2,7 +2,8 @@
 
 An ASGI application in front of another, the same for every door, which says of what sort a request is and how a refusal looks.
 Callers are identified by their credentials, which are not checked yet, and by their addresses, which bound those that make
-credentials up. All of it is counted in this process alone.
+credentials up. Once a door has checked credentials it names their user (`USERS`), and from then on all tokens and sessions of
+a user are one caller. All of it is counted in this process alone, which takes its part where there are several.
 """
 
 import asyncio
@@ -11,8 +12,8 @@ import math
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from enum import Enum
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -66,6 +67,13 @@ class Limits:
         20, "CONVOY_SIGN_INS_PER_MINUTE", "attempts to sign in a minute from one address", least=1, most=10_000
     )
     sockets: int = setting(16, "CONVOY_SOCKETS_PER_USER", "websockets of one user at once", least=1, most=1000)
+    processes: int = setting(
+        1,
+        "CONVOY_DOOR_PROCESSES",
+        "web processes, and kube processes, that share their callers: each allows its part of the limits of one caller",
+        least=1,
+        most=1000,
+    )
     hashing: int = 2
     """Passwords checked at once: each check is a second of work by design."""
     waiting: int = 64
@@ -78,6 +86,39 @@ class Limits:
     """Bytes of bodies kept until they are complete: of one address a quarter."""
     url: int = 32 * 1024
     headers: int = 64 * 1024
+
+    @property
+    def part(self) -> "Limits":
+        """What this process allows, so that all together allow no more than one alone; one of each at least."""
+        return replace(
+            self,
+            per_s=self.per_s / self.processes,
+            at_once=math.ceil(self.at_once / self.processes),
+            watches=math.ceil(self.watches / self.processes),
+            processes=1,
+        )
+
+
+class Users:
+    """The user behind credentials, as far as a door has checked them. It only counts: what a caller may do is asked anew."""
+
+    def __init__(self, kept: int = _KEPT) -> None:
+        self._users: OrderedDict[bytes, str] = OrderedDict()
+        self._kept = kept
+
+    def learn(self, authorization: bytes, user: Hashable) -> None:
+        """Call once the header has been checked; from any thread."""
+        self._users[_digest(authorization)] = f"user {user}"
+        while len(self._users) > self._kept:
+            with suppress(KeyError):  # another thread made room at the same moment
+                self._users.popitem(last=False)
+
+    def find(self, digest: bytes) -> Hashable:
+        """The user, or else the credentials for themselves."""
+        return self._users.get(digest, digest)
+
+
+USERS = Users()
 
 
 class Buckets:
@@ -251,6 +292,7 @@ class Limited:
     """``inner``, for those who keep within the limits."""
 
     def __init__(self, inner: Application, limits: Limits, sort: Callable[[Scope], Sort], refusal: Refusal) -> None:
+        limits = limits.part
         self._inner, self._limits, self._sort, self._refusal = inner, limits, sort, refusal
         self._callers = Buckets(limits.per_s, limits.per_s * 4)
         self._addresses = Buckets(limits.per_s * 2, limits.per_s * 8)
@@ -333,15 +375,19 @@ class Limited:
         return None
 
 
-def _caller(scope: Scope) -> bytes:
-    """A digest of the credentials; empty where there are none."""
+def _caller(scope: Scope) -> Hashable:
+    """The user, or a digest of the credentials; empty where there are none."""
     for name, value in scope["headers"]:
         if name == b"authorization":
-            return hashlib.sha256(value).digest()
+            return USERS.find(_digest(value))
     for name, value in scope["headers"]:
         if name == b"cookie" and b"sessionid=" in value:
-            return hashlib.sha256(_session(value)).digest()
+            return USERS.find(_digest(_session(value)))
     return b""
+
+
+def _digest(credentials: bytes) -> bytes:
+    return hashlib.sha256(credentials).digest()
 
 
 def _session(cookies: bytes) -> bytes:

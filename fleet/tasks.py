@@ -6,11 +6,13 @@ from datetime import timedelta
 from celery import shared_task
 from django.utils import timezone
 
-from fleet.services import health, processes, rediscovery
+from fleet.services import audit_chain, audit_sinks, health, processes, rediscovery
 from fleet.services.exclusive import exclusive
 
 _CHECK_TERM = timedelta(seconds=10)
 """Longer than a check takes, and shorter than the pause after which what was seen before counts for nothing."""
+_AUDIT_TERM = timedelta(minutes=5)
+"""Longer than every sink takes for all that it is handed in one run."""
 _HOUSEKEEPING_TERM = timedelta(minutes=5)
 
 
@@ -27,6 +29,15 @@ def check_clusters() -> None:
         if is_ours:
             health.check_all(now)
     rediscovery.start(now, random.Random())  # noqa: S311 - spreads requests over time, keeps no secret
+
+
+@shared_task(name="fleet.audit")
+def audit() -> None:
+    now = timezone.now()
+    with exclusive("fleet.audit", now, _AUDIT_TERM) as is_ours:
+        if is_ours:
+            audit_chain.link_new(now)
+            audit_sinks.hand_on(now)
 
 
 @shared_task(name="fleet.housekeeping")

@@ -1,5 +1,5 @@
-"""How both doors are served: no request's head longer than is reasonable, none sent without an end, no word of a proxy that
-is not trusted.
+"""How both doors are served: no request's head longer than is reasonable, none sent without an end, no answer that is not
+read, no TLS handshake without an end, no word of a proxy that is not trusted.
 """
 
 import asyncio
@@ -8,6 +8,11 @@ from typing import Any
 from django.conf import settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+try:
+    from uvloop import Loop
+except ImportError:
+    from asyncio import SelectorEventLoop as Loop  # type: ignore[assignment]  # where there is no uvloop
 
 MAX_HEAD = 256 * 1024
 """Bytes of a head that has no end yet; what is complete is measured by `fleet.limits`, which answers more kindly."""
@@ -25,6 +30,8 @@ class Protocol(HttpToolsProtocol):
     """Between the end of a head and the end of its body."""
     _deadline: asyncio.TimerHandle | None = None
     """When the head, or the body, that is being sent must have ended; none between requests."""
+    _unread: asyncio.TimerHandle | None = None
+    """When the reader of an answer must have read something again; none while it keeps up."""
     _we_were_slow = False
     """Within the running deadline this side left bytes unread for a while, so that its end says nothing about the sender."""
 
@@ -34,7 +41,16 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect(None)
+        self._expect_reading(False)
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_reading(True)
+
+    def resume_writing(self) -> None:
+        self._expect_reading(False)
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if not self._in_request and self._deadline is None:
@@ -68,6 +84,11 @@ class Protocol(HttpToolsProtocol):
         self._we_were_slow = self.flow.read_paused
         self._deadline = None if within_s is None else self.loop.call_later(within_s, self._too_slow)
 
+    def _expect_reading(self, is_expected: bool) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+        self._unread = self.loop.call_later(settings.CONVOY_SEND_S, self.transport.abort) if is_expected else None
+
     def _too_slow(self) -> None:
         """Unless it was this side that did not read: the request waited for its turn, and has its whole time after that."""
         self._deadline = None
@@ -76,6 +97,18 @@ class Protocol(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(_TOO_SLOW)
         return self.transport.close()
+
+
+class _Loop(Loop):
+    async def create_server(self, *args: Any, **options: Any) -> Any:
+        if options.get("ssl"):
+            options["ssl_handshake_timeout"] = settings.CONVOY_HEAD_S
+        return await super().create_server(*args, **options)
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """The event loop of a server over TLS; uvicorn itself leaves a handshake a minute."""
+    return _Loop()
 
 
 def behind(proxies: list[str], application: Any) -> Any:

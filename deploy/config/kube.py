@@ -39,6 +39,7 @@ def server(port: int, host: str = "127.0.0.1") -> Server:
     config = Config(
         behind(settings.CONVOY_TRUSTED_PROXIES, limited),
         http=Protocol,
+        loop="deploy.config.http:loop",
         proxy_headers=False,
         host=host,
         port=port,

@@ -31,6 +31,13 @@ class ProcessSettings:
         least=1,
         most=3600,
     )
+    send_s: float = setting(
+        60.0,
+        "CONVOY_SEND_S",
+        "seconds for which a caller may leave an answer, a list or a watch, unread; then it is hung up on",
+        least=1,
+        most=3600,
+    )
     kube_port: int = setting(8443, "CONVOY_KUBE_PORT", "port of the Kubernetes-style API", least=1, most=65535)
     database_pool: int = setting(
         16, "CONVOY_DATABASE_POOL", "PostgreSQL connections of one process at the most", least=2, most=1000

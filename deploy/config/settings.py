@@ -9,9 +9,11 @@ from pathlib import Path
 
 import environ
 from csp.constants import SELF
+from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
 from deploy.config import csp, home, logs, operator, traces
+from fleet.core.audit_sinks import Sinks
 
 env = environ.Env()
 _operator = operator.read_all(env.ENVIRON)
@@ -147,7 +149,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "fleet.api.authentication.TokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "fleet.api.authentication.CountedSession",
     ],
     "DEFAULT_PARSER_CLASSES": [
         "fleet.api.parsers.JsonBody",
@@ -245,6 +247,7 @@ CELERY_BEAT_SCHEDULE = {
     "heartbeat": {"task": "fleet.beat", "schedule": 5.0, "options": {"expires": 10}},
     "clusters": {"task": "fleet.check_clusters", "schedule": 2.0, "options": {"expires": 4, "queue": "checks"}},
     "jobs": {"task": "jobs.sweep", "schedule": 2.0, "options": {"expires": 4, "queue": "checks"}},
+    "audit": {"task": "fleet.audit", "schedule": 5.0, "options": {"expires": 5, "queue": "checks"}},
     "housekeeping": {"task": "fleet.housekeeping", "schedule": 60.0, "options": {"expires": 60, "queue": "checks"}},
 }
 
@@ -255,6 +258,15 @@ CONVOY_DISPATCH = _operator.dispatch
 CONVOY_FAILOVER = _operator.failover
 CONVOY_MEMBERS = _operator.members
 CONVOY_RETENTION = _operator.retention
+CONVOY_AUDIT_SINKS = Sinks(
+    file=env.str("CONVOY_AUDIT_FILE", default=""),
+    syslog=env.str("CONVOY_AUDIT_SYSLOG", default=""),
+    webhook=env.str("CONVOY_AUDIT_WEBHOOK", default=""),
+    webhook_token=env.str("CONVOY_AUDIT_WEBHOOK_TOKEN", default=""),
+)
+"""Where the lines of the audit are handed on to."""
+if _faults := CONVOY_AUDIT_SINKS.faults():
+    raise ImproperlyConfigured("; ".join(_faults))
 CONVOY_LIMITS = _operator.limits
 """What one caller may take of one web or kube process."""
 CONVOY_SIMULATOR = env.str("CONVOY_SIMULATOR", default="")
@@ -270,6 +282,7 @@ CONVOY_TRUSTED_PROXIES = env.list("CONVOY_TRUSTED_PROXIES", default=[])
 """Addresses and networks of proxies whose X-Forwarded-For is believed."""
 CONVOY_HEAD_S = _operator.process.head_s
 CONVOY_BODY_S = _operator.process.body_s
+CONVOY_SEND_S = _operator.process.send_s
 CONVOY_PRIVATE_MEMBERS = env.bool("CONVOY_PRIVATE_MEMBERS", default=True)
 """Whether members may live on loopback and private addresses. Off where untrusted users may join clusters."""
 

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from fleet.errors import Forbidden
+from fleet.limits import USERS
 from fleet.models import Token
 from fleet.services import access
 
@@ -17,17 +19,39 @@ class TokenAuthentication(BaseAuthentication):
     """``Authorization: Bearer cvy_...``; a request without that header is left to the next way of signing in."""
 
     def authenticate(self, request: Request) -> tuple[Any, Token] | None:
-        scheme, _, text = get_authorization_header(request).decode("latin-1").partition(" ")
+        header = get_authorization_header(request)
+        scheme, _, text = header.decode("latin-1").partition(" ")
         if scheme.lower() != "bearer":
             return None
         try:
             token = access.verify(text.strip(), now=timezone.now())
         except Forbidden as e:
             raise AuthenticationFailed(e.message) from e
+        USERS.learn(header, token.user_id)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="convoy"'
+
+
+class CountedSession(SessionAuthentication):
+    """As Django REST framework has it; and all sessions and tokens of a user count as one caller."""
+
+    def authenticate(self, request: Request) -> tuple[Any, None] | None:
+        authenticated = super().authenticate(request)
+        if authenticated is not None and (key := request._request.session.session_key):
+            USERS.learn(key.encode("latin-1"), authenticated[0].pk)
+        return authenticated
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # as below
+    """The cookie, as the OpenAPI document names it for REST framework's own."""
+
+    target_class = CountedSession
+    name = "cookieAuth"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # drf-spectacular leaves its __init_subclass__ untyped

@@ -13,6 +13,7 @@ from fleet.api import probes
 from fleet.api.permissions import SignedIn
 from fleet.core import health
 from fleet.models import Cluster
+from fleet.services import audit_sinks
 
 _SHOWN = 5
 CHECKS: dict[str, Callable[[], str]] = {}
@@ -21,7 +22,7 @@ CHECKS: dict[str, Callable[[], str]] = {}
 
 class SystemCheckSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(
-        help_text="database, migrations, broker, worker, beat, watcher, scheduler, members, placements or copies"
+        help_text="database, migrations, broker, worker, beat, watcher, scheduler, members, audit, placements or copies"
     )
     ok = serializers.BooleanField()
     detail = serializers.CharField(default="")
@@ -39,10 +40,17 @@ class SystemView(APIView):
     @extend_schema(responses=SystemSerializer)
     def get(self, request: Request) -> Response:
         ok, checks = probes.check_readiness()
-        more = {name: probes.run_check(check) for name, check in {"members": _members, **CHECKS}.items()}
+        more = {
+            name: probes.run_check(check) for name, check in {"members": _members, "audit": _audit, **CHECKS}.items()
+        }
         checks |= more
         ok = ok and all(check["ok"] for check in more.values())
         return Response(SystemSerializer({"ok": ok, "checks": [{"name": k, **v} for k, v in checks.items()]}).data)
+
+
+def _audit() -> str:
+    """Which sinks do not take the audit's lines, so that these are kept."""
+    return "; ".join(f"sink {sink.name}: {sink.error}" for sink in audit_sinks.failing())
 
 
 def _members() -> str:

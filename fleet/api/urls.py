@@ -7,6 +7,7 @@ from fleet.api.audit import AuditViewSet
 from fleet.api.clusters import ClusterViewSet, EventViewSet, NodeViewSet
 from fleet.api.grants import GrantViewSet, UserTokenViewSet, UserViewSet
 from fleet.api.kubernetes import KubernetesView
+from fleet.api.namespaces import NamespacePolicyViewSet
 from fleet.api.session import MeView, SessionView, TokenViewSet
 from fleet.api.system import SystemView
 
@@ -17,6 +18,7 @@ router.register("events", EventViewSet, "event")
 router.register("tokens", TokenViewSet, "token")
 router.register("audit", AuditViewSet, "audit")
 router.register("users", UserViewSet, "user")
+router.register("namespaces", NamespacePolicyViewSet, "namespace-policy")
 router.register("grants", GrantViewSet, "grant")
 router.register(r"users/(?P<username>[^/]+)/tokens", UserTokenViewSet, "user-token")
 urlpatterns = [

@@ -29,6 +29,7 @@ from fleet.kubeapi.proxy import Proxy
 from fleet.kubeapi.request import Receive, Request, Scope, Send
 from fleet.kubeapi.verbs import Verbs, readable
 from fleet.kubeapi.watching import LONGEST_S, Watch
+from fleet.limits import USERS
 from fleet.services import access
 
 log = logging.getLogger(__name__)
@@ -106,9 +107,9 @@ class Application:
             return 201, reviews.answer(asked, user, self._catalog)
         target = parse(asked.path, self._catalog)
         try:
-            if asked.method == "GET" and not target.name and asked.truth("watch"):
-                return self._asked_watch(asked, target, user)
             with auditing.asking(asked, target, user):
+                if asked.method == "GET" and not target.name and asked.truth("watch"):
+                    return self._asked_watch(asked, target, user)
                 return Verbs(target, asked, user, self._clock()).answer()
         except ConvoyError as e:
             raise refusals.of(e, target, asked.meant) from e
@@ -118,7 +119,9 @@ class Application:
 
     def _user(self, asked: Request) -> Any:
         try:
-            return access.verify(asked.bearer, now=self._clock()).user
+            user = access.verify(asked.bearer, now=self._clock()).user
+            USERS.learn(asked.headers[b"authorization"], user.pk)
+            return user
         except Forbidden as e:
             raise KubeError(401, f"Unauthorized: {e.message}") from e
 
@@ -165,7 +168,7 @@ class Application:
 
     async def _watch(self, watch: Watch, receive: Receive, send: Send) -> None:
         """Until it ends or its reader goes away, whichever is first."""
-        most = settings.CONVOY_LIMITS.watches
+        most = settings.CONVOY_LIMITS.part.watches
         if self._watches[watch.user_id] >= most:
             raise KubeError(429, f"too many watches are open: {most} for one user", details={"retryAfterSeconds": 1})
         self._watches[watch.user_id] += 1

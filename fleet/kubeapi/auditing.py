@@ -7,20 +7,29 @@ from typing import Any
 from fleet.audit_context import Asking
 from fleet.kubeapi.catalog import Target
 from fleet.kubeapi.request import Request
+from fleet.models import AuditEntry
 from fleet.services import audit
 from fleet.services.proxying import Call
 
+SECRET, READ = "Secret", "read"
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
 @contextmanager
 def asking(asked: Request, target: Target, user: Any) -> Iterator[None]:
-    """Nothing for what only reads, or only tries."""
+    """Nothing for what only reads, or only tries; but the reading of Secrets."""
+    if asked.method == "GET" and target.kind.name == SECRET:
+        with audit.asking(user.get_username, door="kubectl", address=asked.address, request=_line(asked)) as this:
+            this.verb = READ
+            this.about = {"kind": SECRET, "namespace": target.namespace, "name": target.name}
+            yield
+            audit.done(this)
+        return
     if asked.method not in VERBS or asked.dry_run:
         yield
         return
-    line, verb = f"{asked.method} {asked.path}", VERBS[asked.method]
-    with audit.asking(user.get_username, door="kubectl", address=asked.address, request=line) as this:
+    verb = VERBS[asked.method]
+    with audit.asking(user.get_username, door="kubectl", address=asked.address, request=_line(asked)) as this:
         kind = target.kind.name
         this.about = {"verb": verb, "kind": kind, "namespace": target.namespace, "name": target.name}
         this.verb = verb if verb == "delete" else ""
@@ -29,19 +38,39 @@ def asking(asked: Request, target: Target, user: Any) -> Iterator[None]:
         yield
 
 
-def proxied(asked: Request, cluster: str, call: Call, user: Any, status: int, message: str = "") -> None:
-    """A write to a member's own object, as it was answered."""
-    this = Asking(
-        audit.snapshot_row,
-        user.get_username,
-        "proxy",
-        asked.address,
-        f"{asked.method} {asked.path}",
-        VERBS[asked.method],
-    )
+def is_for_audit(call: Call) -> bool:
+    """Of calls to a member: what writes, and what reads Secrets and logs."""
+    return call.writes or call.kind == SECRET or call.subresource == "log"
+
+
+def begun(asked: Request, cluster: str, call: Call, user: Any) -> AuditEntry | None:
+    """A line before the member is asked: what cannot be written down is not done."""
+    return audit.begun(_asking(asked, cluster, call, user)) if is_for_audit(call) else None
+
+
+def ended(line: AuditEntry | None, status: int, message: str = "") -> None:
+    """As the member answered."""
+    if line is None:
+        return None
+    if status < 400:
+        return audit.ended(line, audit.Outcome.DONE)
+    outcome = audit.Outcome.FAILED if status >= 500 else audit.Outcome.REFUSED
+    return audit.ended(line, outcome, message or f"the cluster answered {status}")
+
+
+def refused(asked: Request, cluster: str, call: Call, user: Any, status: int, message: str) -> None:
+    """A call that the member is not asked."""
+    if is_for_audit(call):
+        audit.refused(_asking(asked, cluster, call, user), status, message)
+
+
+def _asking(asked: Request, cluster: str, call: Call, user: Any) -> Asking:
+    verb = VERBS.get(asked.method, READ)
+    this = Asking(audit.snapshot_row, user.get_username, "proxy", asked.address, _line(asked), verb)
     names = {"namespace": call.namespace, "name": call.name}
     this.about = {"cluster": cluster, "kind": "/".join(filter(None, (call.kind, call.subresource))), **names}
-    if status < 400:
-        audit.done(this)
-    else:
-        audit.refused(this, status, message or f"the cluster answered {status}")
+    return this
+
+
+def _line(asked: Request) -> str:
+    return f"{asked.method} {asked.path}"

@@ -17,7 +17,7 @@ from fleet.kubeapi import auditing
 from fleet.kubeapi.request import Receive, Request, Scope, Send, gone
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
-from fleet.services import proxying
+from fleet.services import proxied_workloads, proxying
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Proxy:
             call = _call(scope, name)
             user, cluster = await self.in_thread(self._admitted, asked, name, call)
             leaving = asyncio.create_task(gone(receive))
-            stream = _Stream(self, asked, call, partial(auditing.proxied, asked, name, call, user))
+            stream = _Stream(self, asked, call, partial(auditing.begun, asked, name, call, user))
             try:
                 with _Place(self._open, user.pk):
                     if await stream.open(scope, cluster, leaving):
@@ -69,10 +69,10 @@ class Proxy:
         user = self._user_of(asked)
         try:
             proxying.require(user, call)
+            proxied_workloads.require(call, asked.raw, asked.content_type)
             return user, proxying.find(name)
         except ConvoyError as e:
-            if call.writes:
-                auditing.proxied(asked, name, call, user, e.status, e.message)
+            auditing.refused(asked, name, call, user, e.status, e.message)
             raise
 
     async def still_admitted(self, asked: Request, call: proxying.Call) -> bool:
@@ -92,18 +92,20 @@ class Proxy:
 class _Stream:
     """One request and its answer."""
 
-    def __init__(self, proxy: Proxy, asked: Request, call: proxying.Call, note: Callable[..., None]) -> None:
-        self._proxy, self._asked, self._call, self._note_now = proxy, asked, call, note
+    def __init__(self, proxy: Proxy, asked: Request, call: proxying.Call, begin: Callable[[], Any]) -> None:
+        self._proxy, self._asked, self._call, self._begin = proxy, asked, call, begin
+        self._audited: Any = None
         self._lasting = asked.truth("watch") or call.subresource == "log"
         self._look_at = 0.0
 
     async def _note(self, status: int, message: str = "") -> None:
-        """In the audit, if it is for the audit."""
-        if self._call.writes:
-            await self._proxy.in_thread(self._note_now, status, message)
+        if self._audited is not None:
+            await self._proxy.in_thread(auditing.ended, self._audited, status, message)
 
     async def open(self, scope: Scope, cluster: Any, leaving: asyncio.Task[None]) -> bool:
         """False when the reader left before the member answered."""
+        if auditing.is_for_audit(self._call):
+            self._audited = await self._proxy.in_thread(self._begin)
         headers = {key.title(): self._asked.headers[key.encode()].decode("latin-1") for key in ASKED if self._has(key)}
         query = scope["query_string"].decode("latin-1")
         opening = partial(

@@ -1,19 +1,22 @@
 """Supply as rows: clusters, their nodes and pods, what is held of them, and the fleet's own bookkeeping."""
 
 from fleet.models.access import Grant, SigninLink, Token
-from fleet.models.audit import AuditEntry
+from fleet.models.audit import AuditChain, AuditEntry, AuditSink
 from fleet.models.cluster import Cluster
 from fleet.models.event import Event
 from fleet.models.field_owners import FieldOwners
 from fleet.models.hold import Hold
 from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
+from fleet.models.namespace_policy import NamespacePolicy
 from fleet.models.node import Node
 from fleet.models.pod import Pod
 from fleet.models.process import Heartbeat, Lease, LeaseRequests
 
 __all__ = [
+    "AuditChain",
     "AuditEntry",
+    "AuditSink",
     "Cluster",
     "Event",
     "FieldOwners",
@@ -24,6 +27,7 @@ __all__ = [
     "JournalEntry",
     "Lease",
     "LeaseRequests",
+    "NamespacePolicy",
     "Node",
     "Pod",
     "SigninLink",

@@ -15,11 +15,14 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import transaction
 from django.db.models import Q
 from django.utils.crypto import constant_time_compare
 
+from fleet.audit_context import current
 from fleet.errors import Forbidden, InvalidInput, NotFound, invalid
 from fleet.models import Grant, SigninLink, Token
+from fleet.services import audit
 
 Someone = AbstractBaseUser | AnonymousUser
 Role = Grant.Role
@@ -41,11 +44,15 @@ FLEET_WIDE = frozenset(
         "Process",
         "Grant",
         "Audit",
+        "NamespacePolicy",
     }
 )
 """Kinds that live in no namespace. Any role reads them; a fleet admin changes them."""
 FOR_ADMINS = frozenset({"Process", "Grant", "Audit"})
 """Of those, what a fleet admin alone reads: how Convoy itself runs, who may what, and who did what."""
+_CLOSED = frozenset({"convoy-system"})
+_CLOSED_PREFIX = "kube-"
+"""Namespaces of the clusters themselves: what is written there acts on all tenants."""
 ENTITLEMENT = frozenset({"ElasticQuotaTree", "Queue"})
 """Who reads the fleet reads them; a quota admin changes them, and whom `FURTHER` says."""
 FURTHER: dict[str, Callable[[Someone, str], bool]] = {}
@@ -89,7 +96,10 @@ def roles(user: Someone) -> tuple[Held, ...]:
 
 def may(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:
     """Without a namespace, an object that has none, or all namespaces of a kind that has them."""
-    by_role = any(_allows(held, verb, kind) and held.namespace in ("", namespace) for held in _of_use(user, kind))
+    by_role = any(
+        _allows(held, verb, kind) and held.namespace in ("", namespace) and _reaches(held, verb, kind, namespace)
+        for held in _of_use(user, kind)
+    )
     return by_role or _further(user, verb, kind)
 
 
@@ -102,6 +112,11 @@ def may_write(user: Someone) -> bool:
 def may_somewhere(user: Someone, verb: str, kind: str) -> bool:
     """Whether there is any namespace for which the answer is yes."""
     return any(_allows(held, verb, kind) for held in _of_use(user, kind)) or _further(user, verb, kind)
+
+
+def is_closed(namespace: str) -> bool:
+    """Whether only fleet admins change what is in the namespace: it is of the clusters, or of Convoy in them."""
+    return namespace.startswith(_CLOSED_PREFIX) or namespace in _CLOSED
 
 
 def is_fleet_admin(user: Someone) -> bool:
@@ -118,9 +133,9 @@ def refusal(user: Someone, verb: str, kind: str, namespace: str = "") -> Forbidd
     """Says which role would do."""
     where = f" in namespace {namespace}" if namespace else ""
     whose = "" if kind in FLEET_WIDE | ENTITLEMENT else where
-    return Forbidden(
-        f"{user.get_username()} may not {verb} {kind}{where}: it takes the role {wanted(verb, kind)}{whose}"
-    )
+    is_admins = verb != READ and kind not in ENTITLEMENT and is_closed(namespace)
+    role = Role.FLEET_ADMIN.value if is_admins else f"{wanted(verb, kind)}{whose}"
+    return Forbidden(f"{user.get_username()} may not {verb} {kind}{where}: it takes the role {role}")
 
 
 def wanted(verb: str, kind: str) -> str:
@@ -150,7 +165,10 @@ def mint(user: AbstractBaseUser, name: str, *, life: timedelta | None, now: date
         raise invalid("expires_in_s", f"must be between 1 and {int(LONGEST_LIFE.total_seconds())}")
     text = TOKEN_PREFIX + secrets.token_urlsafe(32)
     expires_at = None if life is None else now + life
-    row = Token.objects.create(user_id=user.pk, name=name, digest=digest(text), created_at=now, expires_at=expires_at)
+    about = {"name": name, "digest": digest(text), "created_at": now, "expires_at": expires_at}
+    with transaction.atomic():
+        row = Token.objects.create(user_id=user.pk, **about)
+        _note("mint", "Token", f"{user.get_username()}: {name}")
     return row, text
 
 
@@ -172,14 +190,19 @@ def verify(text: str, *, now: datetime) -> Token:
 def revoke(user: AbstractBaseUser, token_id: int, *, now: datetime) -> None:
     """One's own token only; a second time changes nothing."""
     mine = Token.objects.filter(pk=token_id, user_id=user.pk)
-    if not mine.filter(revoked_at__isnull=True).update(revoked_at=now) and not mine.exists():
-        raise NotFound(f"you have no token {token_id}")
+    with transaction.atomic():
+        if mine.filter(revoked_at__isnull=True).update(revoked_at=now):
+            _note("revoke", "Token", f"{user.get_username()}: {token_id}")
+        elif not mine.exists():
+            raise NotFound(f"you have no token {token_id}")
 
 
 def make_signin_link(user: AbstractBaseUser, *, now: datetime) -> str:
     """The path that signs this user in once within a quarter of an hour."""
     text = secrets.token_urlsafe(32)
-    SigninLink.objects.create(user_id=user.pk, digest=digest(text), expires_at=now + LINK_LIFE)
+    with transaction.atomic():
+        SigninLink.objects.create(user_id=user.pk, digest=digest(text), expires_at=now + LINK_LIFE)
+        _note("mint", "SigninLink", user.get_username())
     return f"/signin/{text}/"
 
 
@@ -205,6 +228,12 @@ def session_user(key: str) -> Any:
     return user
 
 
+def _note(verb: str, kind: str, name: str) -> None:
+    """In the audit, in the transaction of the act: these are not journaled, as nobody watches them."""
+    if (asking := current.get()) is not None:
+        audit.done(asking, verb=verb, kind=kind, name=name)
+
+
 def _token(text: str) -> Token | None:
     if len(text) != TOKEN_LENGTH or not text.startswith(TOKEN_PREFIX):
         return None
@@ -217,6 +246,11 @@ def _of_use(user: Someone, kind: str) -> tuple[Held, ...]:
     if kind not in FLEET_WIDE | ENTITLEMENT:
         return held
     return tuple(Held(Role.VIEWER if each.namespace else each.role, "") for each in held)
+
+
+def _reaches(held: Held, verb: str, kind: str, namespace: str) -> bool:
+    """Quota trees and queues are shown in a closed namespace, and are no objects of it."""
+    return verb == READ or held.role == Role.FLEET_ADMIN or kind in ENTITLEMENT or not is_closed(namespace)
 
 
 def _further(user: Someone, verb: str, kind: str) -> bool:

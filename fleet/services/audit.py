@@ -8,12 +8,11 @@ request is over, so a process that dies in between leaves the line without them.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 from django.apps import apps
-from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.utils import timezone
@@ -83,6 +82,35 @@ def done(this: Asking, **about: str) -> None:
     this.line(timezone.now(), Outcome.DONE, **_short({**this.about, **about})).save(force_insert=True)
 
 
+def note(
+    actor: str, *, door: str, address: str, request: str, verb: str, refused: str = "", message: str = "", **about: str
+) -> None:
+    """A line of an act that announces nothing: a sign-in, a read. Call before the act is of any use to the caller."""
+    this = Asking(snapshot_row, lambda: actor, door, address, request, verb)
+    outcome = Outcome.REFUSED if refused else Outcome.DONE
+    line = this.line(timezone.now(), outcome, message=(refused or message)[:500], **_short(about))
+    line.save(force_insert=True)
+
+
+def begun(this: Asking, **about: str) -> AuditEntry:
+    """A line that is written before the act, so that no act goes without one; `ended` says how it ended."""
+    line = this.line(timezone.now(), Outcome.FAILED, **_short({**this.about, **about}))
+    line.message, line.complete = "how it ended is not known", False
+    line.save(force_insert=True)
+    return line
+
+
+def ended(line: AuditEntry, outcome: AuditEntry.Outcome, message: str = "") -> None:
+    rows = AuditEntry.objects.filter(pk=line.pk, seq=None)
+    rows.update(outcome=outcome, message=message[:500], complete=True)
+
+
+def done_changing(this: Asking, before: Document | None, after: Document | None, now: datetime, **about: str) -> None:
+    """The same, of something that is not journaled, with what it was and is now."""
+    was, now_is = map(_capped, difference(before, after))
+    this.line(now, Outcome.DONE, before=was, after=now_is, **_short({**this.about, **about})).save(force_insert=True)
+
+
 def remember_row(row: models.Model) -> None:
     """Remember what a row looked like before this request changed it; the first call for a row counts."""
     this = current.get()
@@ -101,10 +129,6 @@ def seen_named(kind: str, namespace: str, name: str) -> None:
         if row is not None:
             return remember_row(row)
     return None
-
-
-def forget_old(now: datetime) -> None:
-    AuditEntry.objects.filter(at__lt=now - timedelta(seconds=settings.CONVOY_RETENTION.audit_s)).delete()
 
 
 def document(row: models.Model) -> Document:
@@ -157,7 +181,8 @@ def _complete(this: Asking) -> None:
     now = _documents({line.uid for line in this.lines})
     for line in this.lines:
         line.before, line.after = map(_capped, difference(this.before.get(line.uid), now.get(line.uid)))
-    bulk.update(this.lines, ["before", "after"])
+        line.complete = True
+    bulk.update(this.lines, ["before", "after", "complete"])
 
 
 def _documents(uids: set[str]) -> dict[str, Document]:

@@ -35,9 +35,13 @@ def grant(username: str, role: str, namespace: str) -> Grant:
         raise invalid("namespace", Grant.NOT_HERE)
     if namespace and (fault := names.label_fault(namespace)):
         raise invalid("namespace", fault)
-    row, made = Grant.objects.get_or_create(user=user(username), role=role, namespace=namespace)
-    if made:
-        noted("grant", row)
+    if role == Role.EDITOR and access.is_closed(namespace):
+        raise invalid("namespace", "is closed to editors: it is of the clusters themselves")
+    owner = user(username)
+    with transaction.atomic():
+        row, made = Grant.objects.get_or_create(user=owner, role=role, namespace=namespace)
+        if made:
+            noted("grant", row)
     return row
 
 
@@ -52,7 +56,7 @@ def take_back(grant_id: int) -> None:
             raise Conflict(f"{row.user} is the last fleet admin: make another one first")
         revoked = Grant(user=row.user, role=row.role, namespace=row.namespace)
         row.delete()
-    noted("revoke", revoked)
+        noted("revoke", revoked)
 
 
 def require_another_admin(user: Any) -> None:
@@ -64,18 +68,17 @@ def require_another_admin(user: Any) -> None:
 
 def mint(username: str, name: str, *, life: timedelta | None, now: datetime) -> tuple[Token, str]:
     """Create a token for another user, such as a pipeline's."""
-    row, text = access.mint(user(username), name, life=life, now=now)
-    _noted("mint", "Token", f"{username}: {name}")
-    return row, text
+    return access.mint(user(username), name, life=life, now=now)
 
 
 def revoke(username: str, token_id: int, *, now: datetime) -> None:
     owner = user(username)
     rows = Token.objects.filter(pk=token_id, user_id=owner.pk)
-    if rows.filter(revoked_at__isnull=True).update(revoked_at=now):
-        _noted("revoke", "Token", f"{username}: {token_id}")
-    elif not rows.exists():
-        raise NotFound(f"{username} has no token {token_id}")
+    with transaction.atomic():
+        if rows.filter(revoked_at__isnull=True).update(revoked_at=now):
+            _noted("revoke", "Token", f"{username}: {token_id}")
+        elif not rows.exists():
+            raise NotFound(f"{username} has no token {token_id}")
 
 
 def _other_admins(but: Q | None = None) -> QuerySet[Any]:

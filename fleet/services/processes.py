@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from fleet import events, journal
 from fleet.models import FieldOwners, Heartbeat, SigninLink
-from fleet.services import audit
+from fleet.services import audit_chain, audit_sinks
 
 SILENT = timedelta(minutes=10)
 """A process that says nothing for this long is forgotten; long before that it counts as dead."""
@@ -33,6 +33,6 @@ def tidy(now: datetime) -> None:
     FieldOwners.objects.filter(object_uid__in=journal.gone()).delete()
     journal.compact(settings.CONVOY_RETENTION.journal_lines)
     events.forget_old(now - timedelta(seconds=settings.CONVOY_RETENTION.events_s), now)
-    audit.forget_old(now)
+    audit_chain.forget(now - timedelta(seconds=settings.CONVOY_RETENTION.audit_s), audit_sinks.delivered())
     SigninLink.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=now)).delete()
     Heartbeat.objects.filter(at__lt=now - SILENT).delete()

@@ -102,6 +102,8 @@ def require(user: access.Someone, call: Call) -> None:
         return _require_admin(user, f"{call.verb} {call.resource} of a cluster")
     if not call.writes and not call.namespace and call.resource in _OF_MEMBER:
         return access.require(user, access.READ, "Node")
+    if call.kind in _HUSHED.values() and not call.namespace:
+        return _require_admin(user, f"{call.verb} {call.resource} of all namespaces of a cluster")
     if call.kind in _HUSHED.values() or call.writes:
         return access.require(user, "delete" if call.verb == "delete" else "apply", call.kind, call.namespace)
     return access.require(user, access.READ, call.kind, call.namespace)

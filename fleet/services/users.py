@@ -28,9 +28,9 @@ def create(username: str, password: str = "") -> Any:
     try:
         with transaction.atomic():
             user.save(force_insert=True)
+            grants.noted_user("create", username)
     except IntegrityError as e:
         raise Conflict(f"there is a user {username} already") from e
-    grants.noted_user("create", username)
     return user
 
 
@@ -39,16 +39,16 @@ def disable(username: str) -> Any:
     with transaction.atomic():
         user = grants.user(username)
         grants.require_another_admin(user)
-        changed = get_user_model().objects.filter(pk=user.pk, is_active=True).update(is_active=False)
-    if changed:
-        grants.noted_user("disable", username)
+        if get_user_model().objects.filter(pk=user.pk, is_active=True).update(is_active=False):
+            grants.noted_user("disable", username)
     return grants.user(username)
 
 
 def enable(username: str) -> Any:
     user = grants.user(username)
-    if get_user_model().objects.filter(pk=user.pk, is_active=False).update(is_active=True):
-        grants.noted_user("enable", username)
+    with transaction.atomic():
+        if get_user_model().objects.filter(pk=user.pk, is_active=False).update(is_active=True):
+            grants.noted_user("enable", username)
     return grants.user(username)
 
 
@@ -61,7 +61,7 @@ def set_password(username: str, password: str, *, now: datetime) -> None:
         user.save(update_fields=["password"])
         Token.objects.filter(user_id=user.pk, revoked_at__isnull=True).update(revoked_at=now)
         SigninLink.objects.filter(user_id=user.pk).delete()
-    grants.noted_user("set-password", username)
+        grants.noted_user("set-password", username)
 
 
 def _check(field: str, check: Any) -> None:

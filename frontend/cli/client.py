@@ -46,6 +46,9 @@ class Api:
     def post(self, path: str, body: object = None) -> Any:
         return self._json("POST", path, json=body)
 
+    def put(self, path: str, body: object = None) -> Any:
+        return self._json("PUT", path, json=body)
+
     def send(self, path: str, manifests: bytes) -> Any:
         """Manifests just as they were written."""
         return self._json("POST", path, content=manifests, headers={"Content-Type": "application/yaml"})

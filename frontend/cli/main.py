@@ -12,6 +12,7 @@ import typer
 
 from frontend.cli.commands import (
     apply,
+    audit,
     clusters,
     describe,
     explain,
@@ -19,6 +20,7 @@ from frontend.cli.commands import (
     jobs,
     kubeconfig,
     login,
+    namespaces,
     queue,
     simulate,
     users,
@@ -68,6 +70,8 @@ app.command("top")(clusters.top)
 app.add_typer(clusters.app, name="cluster")
 app.add_typer(queue.app, name="queue")
 app.add_typer(users.app, name="user")
+app.add_typer(namespaces.app, name="namespace")
+app.add_typer(audit.app, name="audit")
 app.command("login")(login.login)
 app.command("kubeconfig")(kubeconfig.kubeconfig)
 app.command("config")(login.show_config)

@@ -16,6 +16,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from fleet.api import auditing
 from fleet.api.clusters import visible
 from fleet.api.permissions import ByRole, Guarded
 from fleet.api.serializers import EventSerializer
@@ -167,6 +168,7 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         job = self.get_object()
         query = LogsQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
+        auditing.read(request, f"{job.kind}/log", job.namespace, job.name)
         return plain_text(request._request, logs.stream(job, **query.validated_data))
 
     def _fresh(self) -> Any:

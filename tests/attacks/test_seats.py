@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deploy.config.kube import application
 from fleet.kubeapi import limits as kube
-from fleet.limits import Bodies, Limited, Limits, Seats, TooMany
+from fleet.limits import Bodies, Limited, Limits, Seats, TooMany, Users, _caller, _digest
 from fleet.services import access
 from tests.support.people import person
 
@@ -271,3 +273,100 @@ def test_a_user_s_watches_are_counted_whatever_the_token(settings: Any) -> None:
         return codes
 
     assert run(story) == [200, 200, 429, 200, 200]
+
+
+def test_all_tokens_of_a_user_are_one_caller() -> None:
+    users = Users(kept=3)
+    for token in (b"Bearer a", b"Bearer b"):
+        users.learn(token, 7)
+    assert users.find(_digest(b"Bearer a")) == users.find(_digest(b"Bearer b")) != users.find(_digest(b"Bearer c"))
+    for number in range(5):
+        users.learn(b"Bearer %d" % number, 8)
+    assert users.find(_digest(b"Bearer a")) == _digest(b"Bearer a"), "forgotten, not kept for ever"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_user_s_requests_are_counted_whatever_the_token() -> None:
+    """Once a door has checked them: a token that was never seen counts by itself."""
+    user = person("mal", ("viewer", "default"))
+    tokens = [access.mint(user, str(number), life=None, now=timezone.now())[1] for number in range(3)]
+    other = access.mint(person("bob", ("viewer", "default")), "t", life=None, now=timezone.now())[1]
+
+    async def story() -> list[int]:
+        limited, codes = Limited(application(), Limits(per_s=1.0), kube.sort, kube.refusal), []
+        for token in (*tokens, *tokens, *tokens, other):
+            heard = Hears()
+            await limited(scope(token, "10.0.0.1"), chunks(b""), heard)
+            codes.append(heard.code)
+        return codes
+
+    assert 429 not in run(story)[:3]
+    assert len({_caller(scope(token, "x")) for token in tokens}) == 1
+    assert _caller(scope(other, "x")) != _caller(scope(tokens[0], "x"))
+
+
+@pytest.mark.parametrize(("processes", "at_once"), [(1, 8), (2, 4), (3, 3), (8, 1), (100, 1)])
+def test_processes_share_what_one_would_allow(processes: int, at_once: int) -> None:
+    part = Limits(processes=processes).part
+    assert (part.at_once, part.part) == (at_once, part)
+    assert part.per_s * processes == pytest.approx(500) and part.watches * processes >= 200
+
+
+ARRIVALS = st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=120)
+
+
+@given(ARRIVALS)
+def test_a_single_hostile_caller_never_makes_another_wait(arrivals: list[tuple[int, bool]]) -> None:
+    """Counted in seats: whatever it sends, from however many addresses, and whichever of its requests have ended."""
+
+    async def story() -> bool:
+        seats, inside = Seats(Limits()), list[asyncio.Task[None]]()
+
+        async def request(address: int) -> None:
+            async with seats.one("mal", address):
+                await asyncio.Event().wait()
+
+        for address, leaves in arrivals:
+            if leaves and inside:
+                inside.pop(address % len(inside)).cancel()
+            else:
+                inside.append(asyncio.ensure_future(request(address)))
+            await asyncio.sleep(0)
+        await turns()
+        entered = asyncio.ensure_future(_enter(seats, "bob", "of bob"))
+        await turns()
+        is_served = entered.done()
+        for task in (*inside, entered):
+            task.cancel()
+        await asyncio.gather(*inside, entered, return_exceptions=True)
+        return is_served
+
+    assert run(story)
+
+
+@given(st.integers(2, 40))
+def test_many_hostile_callers_make_another_wait_for_one_request_at_most(number: int) -> None:
+    """And for one of each that came before it and has no seat either."""
+
+    async def story() -> tuple[int, int]:
+        callers = Callers(Limits())
+        names = [f"{chr(0x4E00 + caller)}{request}" for caller in range(number) for request in range(3)]
+        await callers.come(*names)
+        ahead = number - len({name[0] for name in callers.seated})
+        await callers.come("z0")
+        ended = 0
+        for name in list(callers.seated):
+            if "z0" in callers.seated:
+                break
+            await callers.leave(name)
+            ended += 1
+        await callers.all_leave()
+        return ended, ahead
+
+    ended, ahead = run(story)
+    assert ended <= ahead + 1
+
+
+async def _enter(seats: Seats, caller: str, address: str) -> None:
+    async with seats.one(caller, address):
+        return

@@ -11,6 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from fleet.management import auditing
+from fleet.services import grants
 
 
 class Command(BaseCommand):
@@ -25,7 +29,9 @@ class Command(BaseCommand):
         password = kept_password(file)
         if not password:
             raise CommandError(f"{file} is empty: put a password into it, or remove it.")
-        users.create_superuser("admin", "", password)
+        with auditing.asking("ensure_admin"), transaction.atomic():
+            users.create_superuser("admin", "", password)
+            grants.noted_user("create", "admin")
         self.stdout.write(f"admin was made; the password is in {file}")
 
 

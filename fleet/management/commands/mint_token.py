@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from fleet.errors import InvalidInput
+from fleet.management import auditing
 from fleet.services import access
 
 
@@ -27,7 +28,8 @@ class Command(BaseCommand):
         seconds = options["expires_in_s"]
         life = None if seconds is None else timedelta(seconds=seconds)
         try:
-            _, text = access.mint(user, options["name"], life=life, now=timezone.now())
+            with auditing.asking("mint_token"):
+                _, text = access.mint(user, options["name"], life=life, now=timezone.now())
         except InvalidInput as e:
             raise CommandError(e.message) from e
         self.stdout.write(text)

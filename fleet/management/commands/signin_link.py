@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from fleet.management import auditing
 from fleet.services import access
 
 
@@ -20,4 +21,6 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=options["user"]).first()
         if user is None:
             raise CommandError(f"There is no user {options['user']}: make one with ensure_admin.")
-        self.stdout.write(access.make_signin_link(user, now=timezone.now()))
+        with auditing.asking("signin_link"):
+            path = access.make_signin_link(user, now=timezone.now())
+        self.stdout.write(path)

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from fleet.errors import ConvoyError
 from fleet.kubeapi import pki
+from fleet.management import auditing
 from fleet.services import access
 
 
@@ -32,7 +33,8 @@ class Command(BaseCommand):
         now = timezone.now()
         token = _kept(path, user, now)
         if not token:
-            _, token = access.mint(user, "kubeconfig", life=None, now=now)
+            with auditing.asking("write_kubeconfig"):
+                _, token = access.mint(user, "kubeconfig", life=None, now=now)
         authority = pki.ensure(settings.CONVOY_HOME / "pki", now, settings.CONVOY_KUBE_NAMES).authority.read_bytes()
         document = kubeconfig(options["server"], authority, user.get_username(), token)
         pki.write_private(path, yaml.safe_dump(document, sort_keys=False).encode())

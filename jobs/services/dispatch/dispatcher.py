@@ -18,7 +18,7 @@ from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
-from fleet.services import member_clients, pictures
+from fleet.services import member_clients, namespace_policies, pictures
 from jobs import metrics, tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
@@ -31,6 +31,7 @@ from jobs.kinds.base import Kind, Role
 from jobs.models import Job, Work
 from jobs.services.dispatch import (
     dependents,
+    member_namespaces,
     member_objects,
     member_queues,
     overrides,
@@ -43,9 +44,19 @@ from jobs.services.dispatch.member_objects import NotYet, Superseded
 from jobs.services.dispatch.member_queues import QueueClosed
 from jobs.services.dispatch.reservations import CannotReserve
 from jobs.services.dispatch.service_accounts import AccountLacksRights
-from jobs.services.lifecycle import charges, cycle_requests, division, failover, provenance, volume_claims, works
+from jobs.services.lifecycle import (
+    charges,
+    cycle_requests,
+    division,
+    failover,
+    provenance,
+    volume_claims,
+    workload_policy,
+    works,
+)
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.lifecycle.volume_claims import DataElsewhere
+from jobs.services.lifecycle.workload_policy import PolicyViolated
 from jobs.services.lifecycle.works import ClaimLost
 from jobs.services.scheduling import loop
 from jobs.snapshot import spec_of
@@ -159,9 +170,9 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
         try:
             said = _make(client, work, job, clock)
         except MemberMissing:
-            member_objects.ensure_namespace(client, work.namespace)
+            member_namespaces.create(client, work.namespace, namespace_policies.profile(work.namespace))
             said = _make(client, work, job, clock)
-    except (AccountLacksRights, CannotOverride, CannotReserve, QueueClosed, Superseded) as e:
+    except (AccountLacksRights, CannotOverride, CannotReserve, PolicyViolated, QueueClosed, Superseded) as e:
         _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
     except DataElsewhere as e:
@@ -178,11 +189,14 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
     spec = spec_of(job)
     kind = registry.kind_of(work.api_version, work.kind)
     uid, attempt = str(work.job_uid), work.attempt
+    written, said = overrides.manifest(job, kind, work.cluster)
+    # Before anything is made in the member: what may not run there needs nothing there.
+    profile = workload_policy.require(work.namespace, written)
+    member_namespaces.follow(client, work.cluster, work.namespace, profile)
     if spec.propagate_deps:
         rows = dependents.dependents_of(job)
         volume_claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
         dependents.send(client, rows)
-    written, said = overrides.manifest(job, kind, work.cluster)
     body = member_objects.manifest(kind, written, member_objects.labels(Identity.here(), uid, attempt))
     provenance.put_marks(kind, body, work)
     service_accounts.check(member_clients.client(work.cluster), kind, body)

@@ -11,10 +11,9 @@ from enum import StrEnum
 from typing import Any
 
 from fleet.core import marks, observed
-from fleet.kube import resources
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient
-from fleet.member.errors import MemberChanged, MemberDenied, MemberExists, MemberMissing, MemberRefused
+from fleet.member.errors import MemberChanged, MemberExists, MemberMissing, MemberRefused
 from jobs.kinds.base import Kind, Manifest, marked
 
 
@@ -64,20 +63,6 @@ def manifest(kind: Kind, submitted: Manifest, marks_: dict[str, str]) -> Manifes
     kind.drop_ttl(made)
     kind.suspend(made, False)
     return made
-
-
-def ensure_namespace(client: MemberClient, namespace: str) -> None:
-    """Creates the namespace unless it is there; a member that lets us not look is believed to have it."""
-    try:
-        client.get(resources.NAMESPACES.path(name=namespace))
-    except MemberMissing:
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        try:
-            client.create(resources.NAMESPACES.path(), body)
-        except MemberExists:
-            return
-    except MemberDenied:
-        return
 
 
 def create(

@@ -32,7 +32,7 @@ from jobs.kinds import derived_names, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.kinds.pods import references
 from jobs.models import Dependent, Job, Policy, Work
-from jobs.services.lifecycle import cycle_requests, volume_claims
+from jobs.services.lifecycle import cycle_requests, volume_claims, workload_policy
 from jobs.services.scheduling import entitlements, queueing
 from jobs.services.submission import actions, policy_claims
 from jobs.services.submission.references import References
@@ -97,10 +97,11 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
     """Creates or updates every document, in one transaction; raises `InvalidInput` with every fault of all of them."""
     references = References(documents)
     read = [_parse_document(document, references) for document in documents]
+    violations = workload_policy.faults([document.manifest for document, _ in read])
     faults = [
         FieldFault(f"[{i}].{fault.field}" if len(read) > 1 else fault.field, fault.detail)
         for i, (_, found) in enumerate(read)
-        for fault in found
+        for fault in (*found, *violations[i])
     ]
     if faults:
         message = "; ".join(f"{fault.field} {fault.detail}" for fault in faults[:5])
@@ -308,7 +309,7 @@ _WAITS = Reason(Code.WAITING_FOR_SCHEDULER, "submitted, not looked at by the sch
 
 
 def _fill(job: Job, document: _Document, tree: _Tree) -> None:
-    total = document.reading.total()
+    job.total = total = document.reading.total()
     job.manifest = document.manifest
     job.labels = document.manifest["metadata"].get("labels") or {}
     kind, given = registry.kind_of(job.api_version, job.kind), document.reading.roles
@@ -336,7 +337,6 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
         }
         for role in given
     ]
-    job.total = total
     job.ttl_s = kind.ttl_s(job.manifest)
     document.warnings.extend(entitlements.fill(job, *tree))
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))

@@ -72,6 +72,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/export/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Lines of the chain as JSON, in order, as many as one answer takes: ``seq`` of the last is the next ``after``. */
+        get: operations["audit_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/verification/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Whether the chain is whole. */
+        get: operations["audit_verification_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bindings/": {
         parameters: {
             query?: never;
@@ -728,6 +762,42 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/namespaces/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of the namespaces that have a policy of their own; every other one has the defaults. */
+        get: operations["namespaces_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/namespaces/{name}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of the namespaces that have a policy of their own; every other one has the defaults. */
+        get: operations["namespaces_retrieve"];
+        /** @description Replaces the policy: what is left out is as in the defaults. */
+        put: operations["namespaces_update"];
+        post?: never;
+        /** @description Back to the defaults. */
+        delete: operations["namespaces_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2176,6 +2246,63 @@ export interface components {
          * @enum {string}
          */
         NameEnum: "name" | "kubeconfig" | "answer" | "kinds" | "rights" | "new";
+        NamespacePolicy: {
+            readonly name: string;
+            /**
+             * @description Pod Security level
+             *
+             *     * `privileged` - privileged
+             *     * `baseline` - baseline
+             *     * `restricted` - restricted
+             * @default baseline
+             */
+            pod_security: components["schemas"]["PodSecurityEnum"];
+            /** @description the only ones allowed besides default; empty: any */
+            service_accounts?: string[];
+            /** @description allowed besides those of the level */
+            capabilities?: string[];
+            /** @description folders of nodes that may be mounted */
+            host_paths?: string[];
+            /**
+             * @description whether pods may use the node's network
+             * @default false
+             */
+            host_network: boolean;
+            /**
+             * @description whether pods may name their node
+             * @default false
+             */
+            node_name: boolean;
+            /** Format: date-time */
+            readonly updated_at: string;
+        };
+        NamespacePolicyRequest: {
+            /**
+             * @description Pod Security level
+             *
+             *     * `privileged` - privileged
+             *     * `baseline` - baseline
+             *     * `restricted` - restricted
+             * @default baseline
+             */
+            pod_security: components["schemas"]["PodSecurityEnum"];
+            /** @description the only ones allowed besides default; empty: any */
+            service_accounts?: string[];
+            /** @description allowed besides those of the level */
+            capabilities?: string[];
+            /** @description folders of nodes that may be mounted */
+            host_paths?: string[];
+            /**
+             * @description whether pods may use the node's network
+             * @default false
+             */
+            host_network: boolean;
+            /**
+             * @description whether pods may name their node
+             * @default false
+             */
+            node_name: boolean;
+        };
         NewNodesRequest: {
             cluster: string;
             /** @default 1 */
@@ -2435,6 +2562,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Lead"][];
         };
+        PaginatedNamespacePolicyList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["NamespacePolicy"][];
+        };
         PaginatedNodeList: {
             /** @example 123 */
             count: number;
@@ -2672,6 +2814,13 @@ export interface components {
             index: number;
             gpus: number;
         };
+        /**
+         * @description * `privileged` - privileged
+         *     * `baseline` - baseline
+         *     * `restricted` - restricted
+         * @enum {string}
+         */
+        PodSecurityEnum: "privileged" | "baseline" | "restricted";
         Policy: {
             /** Format: uuid */
             readonly id: string;
@@ -3154,7 +3303,7 @@ export interface components {
             checks: components["schemas"]["SystemCheck"][];
         };
         SystemCheck: {
-            /** @description database, migrations, broker, worker, beat, watcher, scheduler, members, placements or copies */
+            /** @description database, migrations, broker, worker, beat, watcher, scheduler, members, audit, placements or copies */
             name: string;
             ok: boolean;
             /** @default  */
@@ -3234,6 +3383,16 @@ export interface components {
             roles: components["schemas"]["HeldRole"][];
             /** Format: date-time */
             last_login: string | null;
+        };
+        Verification: {
+            /** @description compared */
+            lines: number;
+            /** @description place in the chain of the last of them */
+            last: number;
+            /** @description where the chain is broken; empty: it is whole */
+            fault: string;
+            /** @description lines that are not in the chain yet */
+            unlinked: number;
         };
         /** @description Counts are of the whole fleet; jobs are listed only in the namespaces the caller may read. */
         WhatIf: {
@@ -3367,6 +3526,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditEntry"];
+                };
+            };
+        };
+    };
+    audit_export_retrieve: {
+        parameters: {
+            query?: {
+                /** @description only lines behind this place in the chain */
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+        };
+    };
+    audit_verification_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
                 };
             };
         };
@@ -4445,6 +4645,108 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Me"];
                 };
+            };
+        };
+    };
+    namespaces_list: {
+        parameters: {
+            query?: {
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /**
+                 * @description * `privileged` - privileged
+                 *     * `baseline` - baseline
+                 *     * `restricted` - restricted
+                 */
+                pod_security?: "baseline" | "privileged" | "restricted";
+                /** @description A search term. */
+                search?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedNamespacePolicyList"];
+                };
+            };
+        };
+    };
+    namespaces_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespacePolicy"];
+                };
+            };
+        };
+    };
+    namespaces_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NamespacePolicyRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["NamespacePolicyRequest"];
+                "multipart/form-data": components["schemas"]["NamespacePolicyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamespacePolicy"];
+                };
+            };
+        };
+    };
+    namespaces_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
