@@ -185,8 +185,7 @@ class Seats:
         try:
             yield
         finally:
-            self._change(caller, address, -1)
-            self._seat_waiting()
+            self._leave(caller, address)
 
     async def _sit(self, caller: Hashable, address: Hashable) -> None:
         if caller not in self._waiting and self._may_sit(caller, address):
@@ -201,11 +200,17 @@ class Seats:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():  # seated in the very moment in which its reader left
-                self._change(caller, address, -1)
-                self._seat_waiting()
+                self._leave(caller, address)
             else:
                 self._forget(caller, (turn, address))
             raise
+
+    def _leave(self, caller: Hashable, address: Hashable) -> None:
+        self._change(caller, address, -1)
+        if caller in self._waiting:
+            # Just answered: of callers with as few seats, those that have waited longer for one go first.
+            self._waiting.move_to_end(caller)
+        self._seat_waiting()
 
     def _may_sit(self, caller: Hashable, address: Hashable) -> bool:
         limits, taken = self._limits, self._taken[caller]
