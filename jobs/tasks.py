@@ -26,7 +26,10 @@ def push(*work_ids: int) -> None:
 
 @shared_task(name="jobs.check_health")
 def check_health() -> None:
-    health.check(timezone.now())
+    now = timezone.now()
+    with sweeping.alone(now) as is_ours:
+        if is_ours:
+            health.check(now)
 
 
 @shared_task(name="jobs.reclaim")

@@ -4,6 +4,8 @@ Calls the same services as the events do, so finding something twice does nothin
 before found that nothing can become due by the clock alone, and the journal has not grown since.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
@@ -12,12 +14,16 @@ from django.db.models import Q
 
 from fleet import events, journal
 from fleet.models import Cluster
+from fleet.services.exclusive import exclusive
 from jobs import snapshot
 from jobs.models import DeletedJob, Job, Work
 from jobs.services.follow import expiry, health
 from jobs.services.lifecycle import charges, cycle_requests, failover, returns, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
+
+TERM = timedelta(seconds=10)
+"""How long passes stay away after the process that made one was killed in it."""
 
 
 def run(now: datetime) -> None:
@@ -34,6 +40,13 @@ def run(now: datetime) -> None:
         cycle_requests.request()
 
 
+@contextmanager
+def alone(now: datetime) -> Iterator[bool]:
+    """Whether this process may walk all jobs: one does at a time. What it has passed by already is for the next pass."""
+    with exclusive("jobs.sweep", now, TERM) as is_ours:
+        yield is_ours
+
+
 class Sweeper:
     """The passes of one process."""
 
@@ -46,14 +59,17 @@ class Sweeper:
         self._swept_at = datetime.min.replace(tzinfo=UTC)
 
     def run(self, now: datetime) -> bool:
-        """Makes a pass unless it would find nothing; whether it was made."""
+        """Makes a pass unless it would find nothing or another process makes one; whether it was made."""
         # The version before what is settled: a writer that begins in between gets a later one, and is not overlooked.
         version = journal.tip()
         if version == self._version and timedelta() <= now - self._swept_at < self.longest_pause:
             return False
         is_settled = journal.settled() >= version
         self._version = -1
-        run(now)
+        with alone(now) as is_ours:
+            if not is_ours:
+                return False
+            run(now)
         if is_settled and journal.tip() == version and not _waits_for_the_clock():
             self._version, self._swept_at = version, now
         return True

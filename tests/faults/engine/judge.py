@@ -215,10 +215,12 @@ _ERROR = re.compile(
 _OF_OTHERS = re.compile(
     r"OperationalError|InterfaceError|ConnectionError|ConnectionRefused|ConnectionReset|ConnectionDoesNotExist|TimeoutError|Timeout"
     r"|BrokenPipe|PoolTimeout|AdminShutdown|CrashShutdown|CannotConnectNow|MemberAway|RedisError|BusyLoading|ResponseError"
-    r"|RemoteDisconnected|ProtocolError|SchedulingError|InvalidStateError|ReadOnlyError|IncompleteReadError|CancelledError"
+    r"|BlockingIOError|RemoteDisconnected|ProtocolError|SchedulingError|InvalidStateError|ReadOnlyError|IncompleteReadError|CancelledError"
     r"|MaxRetryError|NewConnectionError|ClusterGone|DeprecationWarning|UserWarning|ResourceWarning|RuntimeWarning|IdleInTransaction"
 )  # fmt: skip
 """Errors that say that a server or a member is away."""
+_OF_KOMBU = ("'NoneType' object has no attribute 'hostname'", "IndexError: pop from empty list")
+"""When the broker goes: a worker with an unacknowledged message ends, and the supervisor starts another; beat tries again."""
 
 
 def own_errors(logs: Sequence[Path]) -> list[str]:
@@ -227,7 +229,8 @@ def own_errors(logs: Sequence[Path]) -> list[str]:
     for log in logs:
         text = log.read_text(errors="replace")
         for match in _ERROR.finditer(text):
-            if not _OF_OTHERS.search(match.group(1)):
+            line = text[match.start() : text.find("\n", match.end())]
+            if not _OF_OTHERS.search(match.group(1)) and not any(words in line for words in _OF_KOMBU):
                 found[f"{log.stem}: {text[match.start() : match.start() + 200].strip().splitlines()[0]}"] += 1
     return [f"{line} ({count} times)" for line, count in found.items()]
 

@@ -60,6 +60,7 @@ CONSTANTS = {
     "fleet.services.pictures:_FIRST_LOOK": timedelta(seconds=8),
     "fleet.tasks:_CHECK_TERM": timedelta(seconds=4),
     "fleet.tasks:_HOUSEKEEPING_TERM": timedelta(seconds=5),
+    "jobs.services.follow.sweep:TERM": timedelta(seconds=3),
     "fleet.member.watching:_PAUSE_S": (0.1, 1.0),
     "fleet.member.watching:_HOPELESS_S": 3.0,
     "fleet.member.watching:Reflector.watch_s": 4,

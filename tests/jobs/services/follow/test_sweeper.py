@@ -10,7 +10,9 @@ from django.utils import timezone
 from fleet import journal
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster
+from jobs import tasks
 from jobs.models import Job, Work
+from jobs.services.follow import sweep
 from jobs.services.follow.sweep import Sweeper
 from jobs.services.lifecycle import cycle_requests
 from tests.support import books
@@ -34,6 +36,23 @@ def running(tmp_path):
         member.report(PYTORCH_JOBS)
         assert books.job("llama").state == Job.State.RUNNING
         yield member
+
+
+def test_it_makes_no_pass_while_another_process_makes_one(quiet):
+    Work.objects.update(state=Work.State.PENDING, due_at=NOW)
+    with sweep.alone(NOW) as is_ours:
+        assert is_ours and not Sweeper().run(NOW + TICK)
+    assert Sweeper().run(NOW + TICK)
+
+
+def test_a_check_of_health_leaves_the_jobs_to_a_pass_that_is_being_made(running):
+    Job.objects.update(state=Job.State.BACKOFF, unhealthy_since=NOW - timedelta(hours=1))
+    books.tolerating("llama", seconds=1)
+    with sweep.alone(timezone.now()):
+        tasks.check_health()
+    assert books.job("llama").state == Job.State.BACKOFF
+    tasks.check_health()
+    assert books.job("llama").state != Job.State.BACKOFF
 
 
 @pytest.fixture
