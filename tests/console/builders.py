@@ -26,15 +26,16 @@ PATIENCE_MS = 15_000
 SESSION, PASSWORD = "/api/v1/session/", "a long password"
 
 
-def sign_in(page: Page, name: str = "ada") -> None:
-    """The fleet, as the first page that is loaded. The form is a page more, and has tests of its own."""
+def sign_in(page: Page, name: str = "ada", *, at: str = "/") -> None:
+    """The first page that is loaded; without ``at`` that is the fleet. The form is a page more, and has tests of its own."""
     page.request.get(SESSION)
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     given = {"username": name, "password": PASSWORD}
     answer = page.request.post(SESSION, data=given, headers={"X-CSRFToken": token})
     assert answer.ok, answer.text()
-    page.goto("/")
-    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
+    page.goto(at)
+    if at == "/":
+        expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
 
 
 def write(page, text: str) -> None:

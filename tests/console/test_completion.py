@@ -19,8 +19,7 @@ spec:
 
 
 def open_submit(page):
-    sign_in(page)
-    page.goto("/submit")
+    sign_in(page, at="/submit")
     expect(page.get_by_role("textbox", name="Manifest")).to_contain_text("PyTorchJob")
 
 

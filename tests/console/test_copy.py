@@ -118,8 +118,7 @@ ACTIONS = [("Suspend", {"suspended": True}), ("Resume", {"suspended": False})]
 
 @pytest.mark.parametrize("way", WAYS)
 def test_it_offers_what_is_done_to_a_job(world, page, aside, llama, shell, way):
-    sign_in(page)
-    page.goto(f"/jobs/{llama.uid}")
+    sign_in(page, at=f"/jobs/{llama.uid}")
     for action, after in ACTIONS:
         page.get_by_role("button", name="Actions for llama").click()
         page.get_by_role("menuitem", name=action, exact=True).click()
@@ -132,8 +131,7 @@ def test_it_offers_what_is_done_to_a_job(world, page, aside, llama, shell, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_it_offers_what_is_done_to_a_cluster(page, aside, llama, shell, way):
-    sign_in(page)
-    page.goto("/fleet/north")
+    sign_in(page, at="/fleet/north")
     for action, cordoned, drained in (("Cordon", True, False), ("Drain", True, True), ("Open again", False, False)):
         page.get_by_role("button", name=action, exact=True).click()
         dialog = page.get_by_role("dialog")
@@ -147,8 +145,7 @@ def test_it_offers_what_is_done_to_a_cluster(page, aside, llama, shell, way):
 @pytest.mark.parametrize("way", ["convoy", "curl"])
 def test_it_offers_what_is_done_to_a_queue(world, page, aside, north, shell, way):
     aside(world.apply, TREE)
-    sign_in(page)
-    page.goto("/quotas")
+    sign_in(page, at="/quotas")
     page.get_by_role("button", name="Queue of root/vision").click()
     page.get_by_role("menuitem", name="Hold").click()
     dialog = page.get_by_role("dialog")

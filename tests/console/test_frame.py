@@ -117,8 +117,7 @@ def test_it_leads_from_a_reason_to_the_jobs_that_wait_for_it(page, busy):
 
 
 def test_it_leads_from_a_policy_to_the_jobs_it_claims(page, busy):
-    sign_in(page)
-    page.goto("/policies")
+    sign_in(page, at="/policies")
     page.get_by_role("row").filter(has_text="example-policy").get_by_role("link").click()
     expect(page).to_have_url(re.compile(r"/jobs\?policy=example-policy"))
     expect(page.get_by_role("row").filter(has_text="llama")).to_be_visible()

@@ -84,8 +84,7 @@ def test_it_acts_on_many_and_says_who_was_refused(world, page, aside, north):
 
 def test_it_holds_a_hundred_pages_in_one_list_and_keeps_views(world, page, aside, axe):
     aside(many, 3_000)
-    sign_in(page)
-    page.goto("/jobs?ordering=name")
+    sign_in(page, at="/jobs?ordering=name")
     expect(page.get_by_text("3000 jobs")).to_be_visible()
     box = page.get_by_role("region", name="Jobs, scrolls")
     box.evaluate("box => box.scrollTo(0, box.scrollHeight)")

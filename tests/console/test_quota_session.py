@@ -15,8 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def drafted(page, aside):
     """A draft with its comment, and applied when the session is over."""
     aside(start_tree)
-    sign_in(page)
-    page.goto("/quotas")
+    sign_in(page, at="/quotas")
     field(page, "min", "root/speech").fill("3")
     page.get_by_label("Comment").fill("more for speech")
     aside(lambda: Session.objects.all().delete())

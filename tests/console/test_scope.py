@@ -56,8 +56,7 @@ def test_it_narrows_the_fleet_home_to_a_namespace(page, two):
 
 
 def test_it_goes_on_with_the_scope_of_a_shared_address(page, two):
-    sign_in(page)
-    page.goto("/jobs?namespace=vision&state=Queued")
+    sign_in(page, at="/jobs?namespace=vision&state=Queued")
     page.get_by_role("link", name="giant").click()
     page.get_by_role("tab", name="Events").click()
     expect(page).to_have_url(re.compile(r"namespace=vision"))

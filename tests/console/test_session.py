@@ -26,8 +26,7 @@ def test_it_signs_in_by_its_form_that_keeps_nobody_out(page, axe):
 
 
 def test_it_keeps_a_manifest_that_is_being_written(page, aside, north):
-    sign_in(page)
-    page.goto("/submit")
+    sign_in(page, at="/submit")
     name = page.get_by_label("Name", exact=True)
     expect(name).to_have_value("pytorch-test")
     page.context.clear_cookies(name="sessionid")
@@ -39,8 +38,7 @@ def test_it_keeps_a_manifest_that_is_being_written(page, aside, north):
 
 def test_it_keeps_what_is_asked_in_a_dialog(world, page, aside, north):
     aside(world.apply, pytorch_job("llama", duration="10h"))
-    sign_in(page)
-    page.goto("/fleet/north")
+    sign_in(page, at="/fleet/north")
     page.get_by_role("button", name="Cordon", exact=True).click()
     page.context.clear_cookies(name="sessionid")
     page.get_by_role("dialog", name="Cordon north").get_by_role("button", name="Cordon").click()

@@ -22,8 +22,7 @@ def test_it_submits_a_file_after_saying_where_it_would_go(world, page, aside, no
 
 
 def test_it_keeps_form_and_file_in_step_and_says_what_is_short(page, aside, north):
-    sign_in(page)
-    page.goto("/submit")
+    sign_in(page, at="/submit")
     worker = page.get_by_role("group", name="Worker")
     expect(worker).to_be_visible()
     worker.get_by_label("GPUs each").fill("8")
@@ -34,8 +33,7 @@ def test_it_keeps_form_and_file_in_step_and_says_what_is_short(page, aside, nort
 
 
 def test_it_marks_the_line_of_a_fault_and_does_not_send(page, aside, north):
-    sign_in(page)
-    page.goto("/submit")
+    sign_in(page, at="/submit")
     page.get_by_label("Name", exact=True).fill("Not A Name")
     outlook = page.get_by_role("region", name="What would happen")
     expect(outlook).to_contain_text("It would be refused")

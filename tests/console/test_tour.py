@@ -85,8 +85,7 @@ def test_it_breaks_a_simulated_cluster_and_ends_with_a_moved_job(world, page, as
 def test_it_gives_the_example_a_name_that_is_free(world, page, aside, demo):
     text = pytorch_job("pytorch-test", workers=0, duration="10h")
     aside(world.apply, POLICY, text)
-    sign_in(page)
-    page.goto("/submit")
+    sign_in(page, at="/submit")
     expect(page.get_by_role("textbox", name="Manifest")).to_contain_text("name: pytorch-test-2")
     expect(page.get_by_role("region", name="What would happen")).to_contain_text("pytorch-test-2 would start on")
 

@@ -23,8 +23,7 @@ def choose(page, user: str, action: str) -> None:
 
 
 def test_it_creates_a_user_gives_a_role_and_a_password_and_disables_them(page, aside, axe):
-    sign_in(page)
-    page.goto("/access")
+    sign_in(page, at="/access")
     page.get_by_role("button", name="Create user").click()
     dialog = page.get_by_role("dialog", name="Create user")
     dialog.get_by_label("User name").fill("grace")
@@ -60,8 +59,7 @@ def test_it_creates_a_user_gives_a_role_and_a_password_and_disables_them(page, a
 
 
 def test_it_keeps_the_last_fleet_admin(page, aside):
-    sign_in(page)
-    page.goto("/access")
+    sign_in(page, at="/access")
     page.get_by_role("button", name="Actions for ada").click()
     item = page.get_by_role("menuitem", name="Disable")
     expect(item).to_have_attribute("aria-disabled", "true")
@@ -88,8 +86,7 @@ def test_it_keeps_the_last_fleet_admin(page, aside):
 def test_it_names_and_removes_a_team_lead_by_keyboard(page, aside):
     aside(start_tree)
     aside(person, "lea", (Grant.Role.VIEWER, ""))
-    sign_in(page)
-    page.goto("/access")
+    sign_in(page, at="/access")
     leads = page.get_by_role("region", name="Team leads")
     path = leads.get_by_label("Leads").locator("option").nth(1).text_content()
     leads.get_by_label("User name").focus()
@@ -109,8 +106,7 @@ def test_it_names_and_removes_a_team_lead_by_keyboard(page, aside):
 
 
 def test_it_asks_before_a_token_is_revoked_and_copies_a_new_one(page):
-    sign_in(page)
-    page.goto("/access")
+    sign_in(page, at="/access")
     tokens = page.get_by_role("region", name="Your tokens")
     tokens.get_by_label("Token").fill("ci")
     tokens.get_by_role("button", name="Make a token").click()
