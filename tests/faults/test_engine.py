@@ -18,6 +18,9 @@ from tests.faults.engine.named import FOUND
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.skipif(sys.platform != "linux", reason="forks and stops processes as on Linux only"),
+    pytest.mark.skipif(
+        "DATABASE_URL" in os.environ, reason="starts its own servers of both kinds, in the run on SQLite"
+    ),
     pytest.mark.skipif(not (broker.embedded_program() or broker.found_program()), reason="there is no Valkey or Redis"),
 ]
 POSTGRES, SQLITE = 28, 12

@@ -109,7 +109,7 @@ def test_a_pass_is_made_again_when_the_clock_was_set_back(quiet):
         {"cluster": None},
         {"shares": [{"cluster": "north", "attempt": 1, "replicas": 1, "state": "Running"}]},
     ],
-    ids=str,
+    ids="-".join,
 )
 def test_what_may_become_due_by_the_clock_is_looked_at_by_every_pass(running, change, monkeypatch):
     monkeypatch.setattr("jobs.services.follow.sweep.run", lambda now: None)  # what it does is tested elsewhere
