@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pytest_django import Settings
+from django.db import connection
+from pytest_django import DjangoDbBlocker, Settings
 
 from fleet.services.watching.manager import WatchManager
+from tests.support import emptying
 from tests.support.worker import Worker, settle
 from tests.support.world import Beat, World
 
@@ -22,10 +24,13 @@ def resting_worker(django_db_setup: None) -> Iterator[Worker]:
 
 
 @pytest.fixture(scope="module")
-def worker(resting_worker: Worker) -> Iterator[None]:
+def worker(resting_worker: Worker, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Celery workers in threads, over the real broker; at work for one file, so that others may do without."""
     with resting_worker.at_work():
         yield
+    # A task that came after the last test's tables were emptied may have left the scheduler's lease held.
+    with django_db_blocker.unblock():
+        emptying.empty(connection)
 
 
 @pytest.fixture
