@@ -56,13 +56,13 @@ def test_it_knows_how_much_work_is_lost_since_a_job_started_or_last_saved(crowd)
     now = timezone.now()
     job = Job.objects.get(name="runs")
     Job.objects.filter(pk=job.pk).update(started_at=now - timedelta(hours=2))
-    [ran], _ = demand_provider.of(queries.tree(), now)
+    [ran], _ = demand_provider.load_demand(queries.tree(), now)
     assert ran.lost_s == 7200
     body = dict(job.manifest)
     saved = {"convoy.dev/checkpointed": (now - timedelta(minutes=5)).isoformat()}
     body["metadata"] = {**body["metadata"], "annotations": saved}
     Job.objects.filter(pk=job.pk).update(manifest=body)
-    [ran], _ = demand_provider.of(queries.tree(), now)
+    [ran], _ = demand_provider.load_demand(queries.tree(), now)
     assert ran.lost_s == 300
 
 
