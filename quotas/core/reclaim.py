@@ -226,7 +226,7 @@ class _Search:
         borrows, node = bool(self._above_min(np.array(rows[:lca])).any()), rows[lca - 1]
         over = (ledger.held.claims[node] - ledger.min[node]) / np.maximum(ledger.max[0], 1)
         above, weight = float(over[ledger.promised].max(initial=0.0)), ledger.tree.nodes[node].attributes.weight
-        return _Side(borrows, level, above / weight if weight or above <= 0 else inf)
+        return _Side(borrows, level, above / weight if weight else inf if above > 0 else 0.0)
 
     def _find_short(self) -> Columns:  # [level, resource]
         return admission.find_short(self.ledger, self.asked, self.path_rows)

@@ -78,6 +78,20 @@ def test_it_takes_from_the_team_that_is_furthest_above_its_min_when_that_costs_t
     assert stopped(90, 30, *jobs, mins=(55, 0)) == ["c0"]
 
 
+def test_it_takes_from_a_queue_of_weight_0_before_others_and_judges_one_that_borrows_nothing():
+    def victims(*jobs: Running) -> list[str] | None:
+        leaves = [
+            quota(name, {GPU: low}, {GPU: 12}, attributes={"weight": "0"} if name == "b" else {})
+            for name, low in (("a", 4), ("b", 4), ("c", 0))
+        ]
+        found = Ledger.from_charges(tree({GPU: 12}, *leaves), (job.charge for job in jobs))
+        made = plan(found, Unit("claims", "claims", charge("a", 4), 0, NOON), jobs, anywhere)
+        return None if made is None else [victim.key for victim in made.victims]
+
+    assert victims(ran("b0", 4, leaf="b"), ran("c0", 4, leaf="c"), ran("c1", 4, leaf="c")) in (["c0"], ["c1"])
+    assert victims(ran("b0", 4, leaf="b"), ran("b1", 4, leaf="b"), ran("c0", 4, leaf="c")) in (["b0"], ["b1"])
+
+
 def test_it_chooses_anew_where_the_cheapest_are_not_the_claimants_to_take():
     """b is 2 above its min: of its cheap jobs it takes two, and the rest from c."""
     jobs = [ran(f"b{i}", 1, 0.1, leaf="b") for i in range(8)] + [ran("c4", 4, 1, leaf="c"), ran("c8", 8, 1, leaf="c")]
