@@ -18,7 +18,7 @@ from uvicorn import Config  # noqa: E402
 from deploy.config.http import Protocol, behind  # noqa: E402
 from deploy.config.serving import Server  # noqa: E402
 from fleet import gc_tuning  # noqa: E402
-from fleet.kubeapi import pki  # noqa: E402
+from fleet.kubeapi import certificate  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
 from fleet.kubeapi.clusters import Clusters  # noqa: E402
 from fleet.kubeapi.fleet_kinds import Events, Namespaces, Services  # noqa: E402
@@ -34,7 +34,7 @@ def application() -> Application:
 
 
 def server(port: int, host: str = "127.0.0.1") -> Server:
-    files = pki.ensure(settings.CONVOY_HOME / "pki", timezone.now(), settings.CONVOY_KUBE_NAMES)
+    files = certificate.ensure(timezone.now())
     limited = Limited(application(), settings.CONVOY_LIMITS, sort, refusal)
     config = Config(
         behind(settings.CONVOY_TRUSTED_PROXIES, limited),

@@ -9,14 +9,15 @@ import contextlib
 import secrets
 import socket
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from fleet.kube import pki
 from fleet.member.client import Access
-from simulator.apiserver import pki
 from simulator.apiserver.app import Application
 from simulator.apiserver.catalog import Catalog
 from simulator.apiserver.faults import Faults
@@ -44,7 +45,7 @@ class ApiServer:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._home = home
         self.token = token or _kept(home / "token", secrets.token_urlsafe(32))
-        self._ca, self._certificate, self._key = pki.ensure(home / "pki", name)
+        self._pki = pki.ensure(home / "pki", datetime.now(UTC), [name])
         self.store = Store(home / "objects.sqlite3")
         self.operations = Operations(self.store, Catalog())
         self._inner_token = secrets.token_urlsafe(32)
@@ -71,8 +72,8 @@ class ApiServer:
         config = uvicorn.Config(
             application,
             http=_Breakable,
-            ssl_certfile=str(self._certificate),
-            ssl_keyfile=str(self._key),
+            ssl_certfile=str(self._pki.certificate),
+            ssl_keyfile=str(self._pki.key),
             log_level="error",
             access_log=False,
             lifespan="off",
@@ -134,7 +135,7 @@ class ApiServer:
 
     @property
     def ca_pem(self) -> str:
-        return self._ca.read_text()
+        return self._pki.authority.read_text()
 
     def access(self) -> Access:
         return Access(server=self.url, ca_pem=self.ca_pem, token=self.token)

@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from fleet.errors import ConvoyError
-from fleet.kubeapi import pki
+from fleet.kube.pki import write_private
+from fleet.kubeapi import certificate
 from fleet.management import auditing
 from fleet.services import access
 
@@ -35,9 +36,9 @@ class Command(BaseCommand):
         if not token:
             with auditing.asking("write_kubeconfig"):
                 _, token = access.mint(user, "kubeconfig", life=None, now=now)
-        authority = pki.ensure(settings.CONVOY_HOME / "pki", now, settings.CONVOY_KUBE_NAMES).authority.read_bytes()
+        authority = certificate.ensure(now).authority.read_bytes()
         document = kubeconfig(options["server"], authority, user.get_username(), token)
-        pki.write_private(path, yaml.safe_dump(document, sort_keys=False).encode())
+        write_private(path, yaml.safe_dump(document, sort_keys=False).encode())
         self.stdout.write(str(path))
 
 

@@ -12,7 +12,7 @@ import yaml
 from django.utils import timezone
 
 from fleet.kube.resources import PODS
-from fleet.kubeapi import pki
+from fleet.kube import pki
 from fleet.member.client import Access
 from fleet.models import AuditEntry, Cluster, Grant
 from fleet.services import member_clients

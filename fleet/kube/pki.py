@@ -1,6 +1,6 @@
-"""The certificate authority of this installation and the server certificate of this door, made once and kept on disk.
+"""The certificate authority and the server certificate of one API server, created once and kept on disk.
 
-kubectl sends a token only over TLS, so there is no door without one. In production a proxy brings its own certificate.
+kubectl sends a token only over TLS, so every server needs one. In production a proxy brings its own certificate.
 """
 
 import datetime
@@ -16,12 +16,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fleet.errors import invalid
-
 _LIFE = datetime.timedelta(days=3650)
 _SKEW = datetime.timedelta(hours=1)
 _ALWAYS = ("localhost", "127.0.0.1")
 _DNS = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*")
+
+
+class BadName(ValueError):
+    """A name that no certificate can have; it is the error's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,10 @@ class Pki:
 
 
 def ensure(folder: Path, now: datetime.datetime, names: Sequence[str] = ()) -> Pki:
-    """The files, made on first use, and anew when the certificate lacks one of the ``names`` the door is reached by.
+    """The files, created on first use and again when the certificate lacks one of the ``names`` clients connect to.
 
-    A new one has a new authority: kubeconfigs of before no longer trust it. The authority is written last: who finds it
-    finds the others.
+    A new certificate has a new authority, which older kubeconfigs do not trust. The authority is written last: where it
+    exists, the other files do. Raises BadName.
     """
     pki, wanted = Pki(folder), [_name(each) for each in (*_ALWAYS, *names)]
     if not (pki.authority.exists() and pki.certificate.exists() and pki.key.exists() and _has(pki, wanted)):
@@ -62,7 +64,7 @@ def _name(text: str) -> x509.GeneralName:
     except ValueError:
         if _DNS.fullmatch(text):
             return x509.DNSName(text.lower())
-    raise invalid("CONVOY_KUBE_NAMES", f"must be host names and addresses with commas between them, not {text!r}")
+    raise BadName(text)
 
 
 def _has(pki: Pki, wanted: Sequence[x509.GeneralName]) -> bool:
@@ -71,7 +73,7 @@ def _has(pki: Pki, wanted: Sequence[x509.GeneralName]) -> bool:
 
 
 def _make(pki: Pki, names: list[x509.GeneralName], now: datetime.datetime) -> None:
-    """The authority's own key is forgotten at once: nothing else is ever signed with it."""
+    """The authority's key is not kept: it signs nothing else."""
     authority_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "convoy")])
     authority = (
@@ -98,7 +100,7 @@ def _make(pki: Pki, names: list[x509.GeneralName], now: datetime.datetime) -> No
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Whole or not at all, and readable by its owner only from the first byte on."""
+    """Writes the file whole or not at all, readable by its owner only from the first byte on."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
         handle.write(content)
