@@ -18,8 +18,8 @@ from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberError, MemberExists
 from simulator import images
 from simulator.apiserver import metrics
+from simulator.apiserver.catalog import Catalog
 from simulator.apiserver.faults import Faults
-from simulator.apiserver.operations import Operations
 from simulator.apiserver.server import ApiServer
 from simulator.controller_manager import ControllerManager, Shape
 from simulator.fault_parser import BadFault, Fault
@@ -57,7 +57,7 @@ class SimulatedMember:
         self._clock = WallClock(time_scale)
         measured = self._serves.get(metrics.GROUP) != ""
         self._server = ApiServer(name, home, version=version, faults=self.faults, log_source=self, measured=measured)
-        self._server.operations.process_images = images.parse(os.environ)
+        self._server.catalog.process_images = images.parse(os.environ)
         self._client: MemberClient | None = None
         self._life: ControllerManager | None = None
 
@@ -79,7 +79,7 @@ class SimulatedMember:
         self._life.start()
 
     def _serve(self) -> None:
-        define_in(self._server.operations, self._serves)
+        define_in(self._server.catalog, self._serves)
         self._server.start()
 
     def rotate(self, token: str) -> None:
@@ -151,12 +151,11 @@ def define(client: MemberClient, serves: Mapping[str, str] | None = None) -> Non
             client.create(CRDS.path(), definition)
 
 
-def define_in(operations: Operations, serves: Mapping[str, str] | None = None) -> None:
+def define_in(catalog: Catalog, serves: Mapping[str, str] | None = None) -> None:
     """The same without the way over the network, for a server that has not started."""
-    served = next(each for each in operations.catalog if each.resource == CRDS)
     for definition in chosen(serves or {}):
-        if operations.store.get((CRDS.group, CRDS.plural), "", definition["metadata"]["name"]) is None:
-            operations.create(served, "", definition)
+        if catalog.of(CRDS).get("", definition["metadata"]["name"]) is None:
+            catalog.create(CRDS, definition)
 
 
 def chosen(serves: Mapping[str, str]) -> Iterator[crds.Document]:

@@ -1,6 +1,6 @@
 """Discovery documents: what an API server serves, in the shapes clients look it up with."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ class Served:
     """Where the counts of its ``scale`` are."""
     only_read: tuple[str, ...] = ()
     """Read-only subresources."""
+    verbs: tuple[str, ...] = VERBS
 
     @property
     def list_kind(self) -> str:
@@ -96,7 +97,7 @@ def _entry(served: Served) -> dict[str, Any]:
         "singularName": served.singular,
         "namespaced": served.resource.namespaced,
         "kind": served.resource.kind,
-        "verbs": list(VERBS),
+        "verbs": list(served.verbs),
     }
     if served.short_names:
         entry["shortNames"] = list(served.short_names)
@@ -132,12 +133,12 @@ def wants_aggregated(accept: str) -> bool:
     return accept.partition(",")[0].replace(" ", "") == AGGREGATED
 
 
-def aggregated(served: Iterable[Served], verbs: Callable[[Served], Sequence[str]] = lambda _: VERBS) -> dict[str, Any]:
+def aggregated(served: Iterable[Served]) -> dict[str, Any]:
     """``GET /api`` (of the core kinds) and ``GET /apis`` (of the others) at once, to be sent as `AGGREGATED`."""
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for each in served:
         versions = groups.setdefault(each.resource.group, {})
-        versions.setdefault(each.resource.version, []).append(_discovered(each, verbs(each)))
+        versions.setdefault(each.resource.version, []).append(_discovered(each))
     items = [
         {
             "metadata": {"name": name} if name else {},
@@ -150,14 +151,14 @@ def aggregated(served: Iterable[Served], verbs: Callable[[Served], Sequence[str]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _discovered(served: Served, verbs: Sequence[str]) -> dict[str, Any]:
+def _discovered(served: Served) -> dict[str, Any]:
     resource = served.resource
     found: dict[str, Any] = {
         "resource": resource.plural,
         "responseKind": _kind(resource),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": served.singular,
-        "verbs": list(verbs),
+        "verbs": list(served.verbs),
     }
     if served.short_names:
         found["shortNames"] = list(served.short_names)

@@ -277,10 +277,13 @@ def _unowned(found: Object) -> Object:
 
 
 def _with_claims(found: Object, claims: Claims) -> Object:
-    metadata = {key: value for key, value in found["metadata"].items() if key != "managedFields"}
-    if claims:
-        metadata["managedFields"] = written(claims.values())
-    return {**found, "metadata": metadata}
+    return with_entries(found, written(claims.values()))
+
+
+def with_entries(document: Object, entries: list[Any]) -> Object:
+    """The object with these ``managedFields``."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+    return {**document, "metadata": {**metadata, **({"managedFields": entries} if entries else {})}}
 
 
 def _timestamp(now: datetime) -> str:

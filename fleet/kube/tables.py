@@ -8,48 +8,65 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-Object = Mapping[str, Any]
+Object = dict[str, Any]
 Cell = str | int | float | None
 _STEP = re.compile(r"\.([\w-]+)|\[(-?\d+)(:)?\]|\['([^']+)'\]|\[\?\(@\.([\w-]+)==['\"]([^'\"]*)['\"]\)\]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """One column of ``kubectl get``; a wide one is shown only with ``-o wide``."""
+
     name: str
-    read: Callable[[Object], Any]
+    read: Callable[[Object, datetime], Any]
     type: str = "string"
     """string, integer, number, boolean or date; a date is shown as an age."""
-    priority: int = 0
-    """Above 0: shown only when asked for wide."""
+    wide: bool = False
+    description: str = ""
 
 
 def table(
-    columns: Sequence[Column], found: Iterable[Object], metadata: Object, now: datetime, *, whole: bool = False
+    columns: Sequence[Column],
+    objects: Iterable[Object],
+    metadata: Object,
+    now: datetime,
+    *,
+    definitions: bool = True,
+    include: str = "",
 ) -> dict[str, Any]:
-    """A ``meta.k8s.io/v1`` Table; each row carries the object's metadata, or the whole object."""
+    """A ``meta.k8s.io/v1`` Table; only the first event of a watch names its columns.
+
+    ``include`` is what a row carries beside its cells: Object, None, or the object's metadata.
+    """
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": dict(metadata),
-        "columnDefinitions": [_definition(column) for column in columns],
-        "rows": [_row(columns, each, now, whole) for each in found],
+        "columnDefinitions": [_definition(column) for column in columns] if definitions else [],
+        "rows": [_row(columns, shown, now, include) for shown in objects],
     }
 
 
 def _definition(column: Column) -> dict[str, Any]:
-    kind = "string" if column.type == "date" else column.type
-    form = "name" if column.name == "Name" else ""
-    return {"name": column.name, "type": kind, "format": form, "description": "", "priority": column.priority}
+    return {
+        "name": column.name,
+        "type": "string" if column.type == "date" else column.type,
+        "format": "name" if column.name == "Name" else "",
+        "description": column.description,
+        "priority": 1 if column.wide else 0,
+    }
 
 
-def _row(columns: Sequence[Column], found: Object, now: datetime, whole: bool) -> dict[str, Any]:
-    kind = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
-    shown = found if whole else {**kind, "metadata": found["metadata"]}
-    return {"cells": [_cell(c, found, now) for c in columns], "object": shown}
+def _row(columns: Sequence[Column], shown: Object, now: datetime, include: str) -> Object:
+    row = {"cells": [_cell(column, shown, now) for column in columns]}
+    if include == "None":
+        return row
+    names = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": shown["metadata"]}
+    return {**row, "object": shown if include == "Object" else names}
 
 
-def _cell(column: Column, found: Object, now: datetime) -> Cell:
-    value = column.read(found)
+def _cell(column: Column, shown: Object, now: datetime) -> Cell:
+    value = column.read(shown, now)
     if column.type == "date":
         return age(value, now)
     if column.type == "string":
@@ -57,23 +74,44 @@ def _cell(column: Column, found: Object, now: datetime) -> Cell:
     return value if isinstance(value, int | float) else None
 
 
-def age(moment: Any, now: datetime) -> str:
-    """``42s``, ``5m``, ``3h``, ``9d``: how long ago; ``<unknown>`` when the timestamp is malformed."""
+def age(moment: object, now: datetime) -> str:
+    """How long ago the moment was, as kubectl writes it: ``42s``, ``4m44s``, ``3h``, ``9d``, or ``<unknown>``."""
     try:
-        seconds = int((now - datetime.strptime(str(moment), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)).total_seconds())
+        since = datetime.fromisoformat(str(moment))
     except ValueError:
         return "<unknown>"
-    for size, unit, most in ((1, "s", 120), (60, "m", 180), (3600, "h", 48)):
-        if seconds < most * size:
-            return f"{max(seconds, 0) // size}{unit}"
-    return f"{seconds // 86400}d"
+    since = since if since.tzinfo else since.replace(tzinfo=UTC)
+    return duration(max(int((now - since).total_seconds()), 0))
 
 
-def at(path: str) -> Callable[[Object], Any]:
+def duration(seconds: int) -> str:
+    """At most two units, the second one only while it says something; as Kubernetes' HumanDuration."""
+    for below, unit, letter, part, part_letter in _UNITS:
+        if seconds < below:
+            whole, rest = seconds // unit, seconds % unit // part if part else 0
+            return f"{whole}{letter}{rest}{part_letter}" if rest else f"{whole}{letter}"
+    return f"{seconds // _YEAR}y"
+
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 31_536_000
+_UNITS = (
+    (2 * _MINUTE, 1, "s", 0, ""),
+    (10 * _MINUTE, _MINUTE, "m", 1, "s"),
+    (3 * _HOUR, _MINUTE, "m", 0, ""),
+    (8 * _HOUR, _HOUR, "h", _MINUTE, "m"),
+    (2 * _DAY, _HOUR, "h", 0, ""),
+    (8 * _DAY, _DAY, "d", _HOUR, "h"),
+    (2 * _YEAR, _DAY, "d", 0, ""),
+    (8 * _YEAR, _YEAR, "y", _DAY, "d"),
+)
+"""Below so many seconds: the unit and its letter, and the smaller unit beside it, if any."""
+
+
+def at(path: str) -> Callable[..., Any]:
     """What a definition's ``jsonPath`` finds: names, indices, ``[-1:]`` and ``[?(@.key=="value")]``; None where nothing is."""
     steps = list(_STEP.finditer(path))
 
-    def read(found: Any) -> Any:
+    def read(found: Any, _now: object = None) -> Any:
         for step in steps:
             found = _follow(found, step)
         return found
@@ -100,11 +138,11 @@ def columns_of(group: str, plural: str) -> Sequence[Column]:
     return _BUILT_IN.get((group, plural), (NAME, AGE))
 
 
-def columns_from(printed: Sequence[Object]) -> Sequence[Column]:
+def columns_from(printed: Sequence[Mapping[str, Any]]) -> Sequence[Column]:
     """Of a definition's ``additionalPrinterColumns``."""
     if not printed:
         return NAME, AGE
-    return NAME, *(Column(c["name"], at(c["jsonPath"]), c["type"], int(c.get("priority") or 0)) for c in printed)
+    return NAME, *(Column(c["name"], at(c["jsonPath"]), c["type"], bool(c.get("priority"))) for c in printed)
 
 
 def _states(pod: Object) -> list[Object]:
@@ -112,11 +150,11 @@ def _states(pod: Object) -> list[Object]:
     return found
 
 
-def _ready(pod: Object) -> str:
+def _ready(pod: Object, _now: datetime) -> str:
     return f"{sum(bool(s.get('ready')) for s in _states(pod))}/{len(pod['spec']['containers'])}"
 
 
-def _pod_status(pod: Object) -> str:
+def _pod_status(pod: Object, _now: datetime) -> str:
     status = pod.get("status") or {}
     reason = str(status.get("reason") or status.get("phase") or "Unknown")
     for state in _states(pod):
@@ -126,19 +164,24 @@ def _pod_status(pod: Object) -> str:
     return "Terminating" if "deletionTimestamp" in pod["metadata"] else reason
 
 
-def _restarts(pod: Object) -> int:
+def _restarts(pod: Object, _now: datetime) -> int:
     return sum(int(s.get("restartCount") or 0) for s in _states(pod))
 
 
-def _node_status(node: Object) -> str:
+def _node_status(node: Object, _now: datetime) -> str:
     ready = at('.status.conditions[?(@.type=="Ready")].status')(node)
     readiness = {"True": "Ready", "False": "NotReady"}.get(str(ready), "Unknown" if ready is None else "NotReady")
     return f"{readiness},SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else readiness
 
 
-def _completions(job: Object) -> str:
+def _completions(job: Object, _now: datetime) -> str:
     wanted = job["spec"].get("completions")
     return f"{at('.status.succeeded')(job) or 0}/{job['spec'].get('parallelism', 1) if wanted is None else wanted}"
+
+
+def _regarding(event: Object) -> str:
+    regarding = event["involvedObject"]
+    return f"{regarding.get('kind', '')}/{regarding.get('name', '')}".lower()
 
 
 _BUILT_IN: dict[tuple[str, str], tuple[Column, ...]] = {
@@ -148,8 +191,8 @@ _BUILT_IN: dict[tuple[str, str], tuple[Column, ...]] = {
         Column("Status", _pod_status),
         Column("Restarts", _restarts, "integer"),
         AGE,
-        Column("IP", lambda pod: at(".status.podIP")(pod) or "<none>", priority=1),
-        Column("Node", lambda pod: at(".spec.nodeName")(pod) or "<none>", priority=1),
+        Column("IP", lambda pod, _now: at(".status.podIP")(pod) or "<none>", wide=True),
+        Column("Node", lambda pod, _now: at(".spec.nodeName")(pod) or "<none>", wide=True),
     ),
     ("", "nodes"): (
         NAME,
@@ -159,11 +202,11 @@ _BUILT_IN: dict[tuple[str, str], tuple[Column, ...]] = {
     ),
     ("", "namespaces"): (NAME, Column("Status", at(".status.phase")), AGE),
     ("batch", "jobs"): (NAME, Column("Completions", _completions), AGE),
-    ("", "configmaps"): (NAME, Column("Data", lambda found: len(found.get("data") or {}), "integer"), AGE),
+    ("", "configmaps"): (NAME, Column("Data", lambda shown, _now: len(shown.get("data") or {}), "integer"), AGE),
     ("", "events"): (
-        Column("Last Seen", lambda e: e.get("lastTimestamp") or e["metadata"].get("creationTimestamp"), "date"),
+        Column("Last Seen", lambda e, _now: e.get("lastTimestamp") or e["metadata"].get("creationTimestamp"), "date"),
         *(Column("Type", at(".type")), Column("Reason", at(".reason"))),
-        Column("Object", lambda e: "{kind}/{name}".format(**{"kind": "", "name": "", **e["involvedObject"]}).lower()),
+        Column("Object", lambda e, _now: _regarding(e)),
         Column("Message", at(".message")),
     ),
     ("apiextensions.k8s.io", "customresourcedefinitions"): (

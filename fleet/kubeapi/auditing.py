@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from fleet.audit_context import Asking
-from fleet.kubeapi.catalog import Target
-from fleet.kubeapi.request import Request
+from fleet.kube.server.request import Request
+from fleet.kube.server.verbs import is_dry
+from fleet.kubeapi.kinds import Target
 from fleet.models import AuditEntry
 from fleet.services import audit
 from fleet.services.proxying import Call
@@ -25,7 +26,7 @@ def asking(asked: Request, target: Target, user: Any) -> Iterator[None]:
             yield
             audit.done(this)
         return
-    if asked.method not in VERBS or asked.dry_run:
+    if asked.method not in VERBS or is_dry(asked):
         yield
         return
     verb = VERBS[asked.method]

@@ -17,8 +17,9 @@ from fleet.kube import schemas
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
 from fleet.kube.schemas import Schema
-from fleet.kubeapi.kinds import Column, Object, RowKind, Write, head, stamp
-from fleet.kubeapi.tables import AGE
+from fleet.kube.server.kinds import Object, Write
+from fleet.kube.tables import AGE, Column
+from fleet.kubeapi.kinds import RowKind, head, stamp
 from fleet.models import Cluster
 from fleet.services import clusters
 

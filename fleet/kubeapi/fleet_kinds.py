@@ -10,8 +10,9 @@ from fleet.journal import Action, Entry
 from fleet.kube import names
 from fleet.kube.discovery import Served
 from fleet.kube.resources import EVENTS, NAMESPACES, SERVICES
-from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Kind, Object, RowKind, Write, stamp
-from fleet.kubeapi.tables import AGE, age
+from fleet.kube.server.kinds import BY_NAME, Exact, Key, Object, Write
+from fleet.kube.tables import AGE, Column, age
+from fleet.kubeapi.kinds import Change, Kind, RowKind, stamp
 from fleet.models import Event
 
 
@@ -27,7 +28,7 @@ class Namespaces(Kind):
         self._sources = tuple(sources)
 
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
-        name = exact.get(NAME, "")
+        name = exact.get(BY_NAME, "")
         found = {"default"}.union(*(source() for source in self._sources))
         for each in sorted(found):
             mine = namespaces is None or each in namespaces
@@ -109,8 +110,8 @@ class Events(RowKind):
         if namespaces is not None:
             inside = namespaces | {""} if "default" in namespaces else namespaces
             rows = rows.filter(regarding_namespace__in=inside)
-        if NAME in exact:
-            rows = rows.filter(pk=_row_of(exact[NAME]))
+        if BY_NAME in exact:
+            rows = rows.filter(pk=_row_of(exact[BY_NAME]))
         if after:
             rows = rows.filter(pk__gt=_row_of(after[1]))
         return (self.render(row) for row in rows.iterator(chunk_size=self.chunk))

@@ -3,49 +3,27 @@
 A kind renders its rows as Kubernetes objects and hands every write to a service; it knows nothing of HTTP.
 """
 
-from abc import ABC, abstractmethod
+import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
 
 from fleet import journal
-from fleet.kube import builtin, schemas
+from fleet.kube import schemas, status, structural
 from fleet.kube.discovery import Served
 from fleet.kube.schemas import Schema
+from fleet.kube.server import kinds, paths
+from fleet.kube.server.kinds import BY_NAME, NOT_ALLOWED, Exact, Key, Object, Write
 from fleet.kube.status import KubeError
+from fleet.kubeapi import owners
 from fleet.services import access
 
-Object = dict[str, Any]
-Key = tuple[str, str]
-"""Namespace and name: the order of lists, and what a page ends with."""
-Exact = Mapping[str, str]
-"""Fields by their paths, and what they must be."""
-NAME = "metadata.name"
-
-NOT_ALLOWED = KubeError(405, "the server does not allow this method on the requested resource")
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of ``kubectl get``; a wide one only shows with ``-o wide``."""
-
-    name: str
-    read: Callable[[Object, datetime], object]
-    wide: bool = False
-    description: str = ""
-
-
-@dataclass(slots=True)
-class Write:
-    """Who writes, when, in which namespace; warnings go back to the person."""
-
-    by: str
-    now: datetime
-    namespace: str = ""
-    warnings: list[str] = field(default_factory=list)
+_VERSION = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +38,8 @@ class Change:
     shown: Object | None
     guessed: bool = False
     """It is not there and cannot have been in a list of before: told to those who knew it only."""
-    encoded: dict[tuple[str, bool], bytes] = field(default_factory=dict, compare=False)
-    """As it is sent, by event and whether in a table: many watches tell the same."""
+    encoded: dict[Any, bytes] = field(default_factory=dict, compare=False)
+    """The event as it is sent, by its form: many watches send the same."""
 
     def versioned(self) -> "Change":
         """With the version of the change on the object."""
@@ -71,67 +49,31 @@ class Change:
         return replace(self, shown={**self.shown, "metadata": metadata})
 
 
-class Kind(ABC):
-    """One served kind."""
+class Kind(kinds.Kind):
+    """One kind of the fleet's API."""
 
-    served: Served
     verbs: tuple[str, ...] = ("get", "list", "watch")
-    remedies: Mapping[str, str] = {}
-    """What to do instead of a verb it does not take."""
-    columns: tuple[Column, ...] = ()
-    """Between NAME and the end; a kind without any shows its AGE."""
-    names_first = True
-    """Whether NAME is the first column."""
-    field_labels: frozenset[str] = frozenset()
-    """What ``--field-selector`` may ask for besides name and namespace."""
     read_verb = access.READ
     """What a caller must be allowed in order to read."""
     follows = False
-    """Whether its objects come and go with those of other kinds, so that news of them says nothing of their being new."""
-
-    @property
-    def schema(self) -> Schema:
-        """What its objects are made of; open where nobody wrote it down."""
-        return builtin.schema(self.served.resource) or schemas.of_kind(self.served.document)
+    """Whether its objects come and go with those of other kinds, so that an update of one does not say whether it is new."""
 
     @property
     def kept(self) -> Schema:
         """By this, fields nobody knows are dropped before an object is stored; by itself it drops none."""
         return schemas.ANY
 
-    @property
-    def name(self) -> str:
-        return self.served.resource.kind
-
-    @property
+    @cached_property
     def shown(self) -> Served:
-        """As clients find it: with a status, where it has one, that nobody writes."""
+        """With a status, where it has one, that is only read."""
+        served = super().shown
         if "status" not in self.schema.fields:
-            return self.served
-        return replace(self.served, subresources=("status", *self.served.subresources), only_read=("status",))
+            return served
+        return replace(served, subresources=("status", *served.subresources), only_read=("status",))
 
     def home(self, namespace: str, name: str) -> str:
         """The namespace whose readers may read an object."""
         return namespace
-
-    def not_allowed(self, verb: str) -> KubeError:
-        remedy = self.remedies.get(verb)
-        return KubeError(405, f"{NOT_ALLOWED.message}: {remedy}") if remedy else NOT_ALLOWED
-
-    @abstractmethod
-    def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
-        """Those of the namespaces (None: of all), behind the key, with exactly these fields; in the order of their keys.
-
-        Of the fields, a kind heeds its name and whatever else saves it work: whoever asks looks through them again.
-        """
-
-    def lines(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
-        """The same objects with no more of them than their columns and a selector read: most of `kubectl get`."""
-        return self.objects(namespaces, after, exact)
-
-    def count(self, namespaces: frozenset[str] | None) -> int:
-        """How many `objects` gives."""
-        return sum(1 for _ in self.objects(namespaces, None, {}))
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         """The objects with these uids that are there now: what a watch shows of a change."""
@@ -154,17 +96,64 @@ class Kind(ABC):
             found.append(Change(entry.version, action, entry.namespace, entry.name, uid, shown.get(uid)))
         return found
 
+    def managed(self, objects: Sequence[Object]) -> list[Object]:
+        return owners.shown(objects)
+
+    def written(self, stored: Object) -> Object:
+        """Without the status, which is what the fleet and its clusters report."""
+        return {key: value for key, value in stored.items() if key != "status"}
+
+    def admitted(self, document: Object, write: Write) -> Object:
+        pruned: Object = structural.pruned(self.kept, document)
+        return pruned
+
+    def has_changed(self, current: Object, version: str) -> bool:
+        """An event carries the journal's version, which may be newer than the row's."""
+        return not _VERSION.fullmatch(version) or int(version) < int(current["metadata"]["resourceVersion"])
+
+    def not_allowed(self, verb: str, subresource: str = "") -> KubeError:
+        if subresource == "status":
+            why = "a status is what the fleet and its clusters say, nobody writes it"
+            return KubeError(405, f"{NOT_ALLOWED.message}: {why}")
+        return super().not_allowed(verb, subresource)
+
+    def store(self, old: Object | None, new: Object, write: Write) -> Object:
+        before = self.written(self.managed([old])[0]) if old else None
+        shown = None
+        if old is None:
+            shown = self.create(new, write)
+        else:
+            self.update(new, write)
+        shown = shown or self._current(str(new["metadata"].get("name")), write)
+        return owners.keep(shown, write.manage(before, self.written(shown)))
+
+    def remove(self, current: Object, options: Object, write: Write) -> Object:
+        metadata = current["metadata"]
+        owners.forget(metadata["uid"])
+        if self.delete(metadata["name"], write):
+            return status.success(self.served.resource, metadata["name"], metadata["uid"])
+        return self._current(metadata["name"], write)
+
+    def _current(self, name: str, write: Write) -> Object:
+        current = self.get(write.namespace, name)
+        if current is None:
+            raise status.not_found(self.served.resource, name)
+        return current
+
     def create(self, document: Object, write: Write) -> Object | None:
-        """What was made, where it cannot be read by its name afterwards."""
+        """Returns the object where it cannot be read by its name afterwards."""
         raise NOT_ALLOWED
 
     def update(self, document: Object, write: Write) -> None:
-        """Replaces what is there; its being there, and the version, were checked."""
+        """Replaces what is there; that it is there, and its version, were checked."""
         raise NOT_ALLOWED
 
     def delete(self, name: str, write: Write) -> bool:
         """True when it is gone already; False while something is left to wait for."""
         raise NOT_ALLOWED
+
+
+Target = paths.Target[Kind]
 
 
 class RowKind(Kind):
@@ -196,7 +185,7 @@ class RowKind(Kind):
         exact: Exact,
     ) -> Iterator[Object]:
         """Chunk by chunk, each found by index."""
-        columns = {NAME: self.name_field, **self.indexed}
+        columns = {BY_NAME: self.name_field, **self.indexed}
         rows = self._inside(rows, namespaces)
         rows = rows.filter(**{columns[field]: value for field, value in exact.items() if field in columns})
         rows = rows.order_by(*self._order())

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from fleet.errors import ConvoyError
+from fleet.kube.server.request import Receive, Request, Scope, Send, gone
 from fleet.kube.status import KubeError
 from fleet.kubeapi import auditing
-from fleet.kubeapi.request import Receive, Request, Scope, Send, gone
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
 from fleet.services import proxied_workloads, proxying

@@ -9,10 +9,9 @@ from typing import Any
 
 from fleet.errors import ConvoyError, FieldFault
 from fleet.kube import status
-from fleet.kube.resources import Resource
+from fleet.kube.server.kinds import Object
 from fleet.kube.status import KubeError
-from fleet.kubeapi.catalog import Target
-from fleet.kubeapi.kinds import Object
+from fleet.kubeapi.kinds import Target
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _ABSENT = object()
@@ -24,7 +23,7 @@ def of(error: ConvoyError, target: Target, meant: Object) -> KubeError:
     """``meant`` is what was to be stored, where something was."""
     resource, name = target.kind.served.resource, _name(target, meant)
     if error.status == 422 and error.faults:
-        return invalid(resource, name, error.faults, meant)
+        return status.faulty(resource, name, [_cause(fault, meant) for fault in error.faults])
     details: Object = {"name": name, "group": resource.group, "kind": resource.plural}
     details |= {"causes": [_cause(fault, meant) for fault in error.faults]} if error.faults else {}
     details = {key: value for key, value in details.items() if value}
@@ -35,17 +34,6 @@ def of(error: ConvoyError, target: Target, meant: Object) -> KubeError:
         message = f'Operation cannot be fulfilled on {status.qualified(resource)} "{name}": {error.message}'
         return KubeError(409, message, details=details)
     return KubeError(error.status, error.message, details=details)
-
-
-def invalid(resource: Resource, name: str, faults: tuple[FieldFault, ...], meant: Object) -> KubeError:
-    """422 with a cause for every fault."""
-    causes = [_cause(fault, meant) for fault in faults]
-    messages = [f"{each['field']}: {each['message']}" for each in causes]
-    listed = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    details = {"name": name, "group": resource.group, "kind": resource.kind, "causes": causes}
-    details = {key: value for key, value in details.items() if value}
-    return KubeError(422, f'{kind} "{name}" is invalid: {listed}', details=details)
 
 
 def _cause(fault: FieldFault, meant: Object) -> Object:

@@ -4,39 +4,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from fleet.kube import discovery
-from fleet.kubeapi.catalog import Catalog
-from fleet.kubeapi.kinds import Kind, Object
-from fleet.kubeapi.request import Request
+from fleet.kube.server.kinds import Object
+from fleet.kube.server.paths import Catalog
+from fleet.kube.server.reviews import ACCESS, RULES, WHOAMI, attributes_of
+from fleet.kubeapi.kinds import Kind
 from fleet.services import access
 
-ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
-WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _READS = ("get", "list", "watch")
 _WRITES = {"create": "apply", "update": "apply", "patch": "apply", "delete": "delete", "deletecollection": "delete"}
 
 
-def answer(asked: Request, user: Any, catalog: Catalog) -> Object:
-    if asked.path.rstrip("/") == WHOAMI:
+def status(review: str, spec: Object, user: Any, catalog: Catalog[Kind]) -> Object | None:
+    """The answer to a review; None for one that is not served."""
+    if review == WHOAMI:
         groups = sorted({f"convoy:{held.role}" for held in access.roles(user)})
-        info = {"username": user.get_username(), "groups": groups}
-        return {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "status": {"userInfo": info}}
-    if asked.path.rstrip("/") == RULES:
-        return _rules(asked, user, catalog)
-    attributes = _attributes(asked)
-    allowed, reason = _may(attributes, user, catalog)
-    return {
-        "kind": "SelfSubjectAccessReview",
-        "apiVersion": "authorization.k8s.io/v1",
-        "spec": {"resourceAttributes": attributes},
-        "status": {"allowed": allowed, "reason": reason},
-    }
+        return {"userInfo": {"username": user.get_username(), "groups": groups}}
+    if review == RULES:
+        return _rules(str(spec.get("namespace") or ""), user, catalog)
+    if review == ACCESS:
+        allowed, reason = _may(attributes_of(spec), user, catalog)
+        return {"allowed": allowed, "reason": reason}
+    return None
 
 
-def _rules(asked: Request, user: Any, catalog: Catalog) -> Object:
+def _rules(namespace: str, user: Any, catalog: Catalog[Kind]) -> Object:
     """Every kind with the verbs that are allowed in the namespace."""
-    spec = asked.document().get("spec")
-    namespace = str(spec.get("namespace") or "") if isinstance(spec, dict) else ""
     rules = []
     for kind in catalog:
         resource = kind.served.resource
@@ -44,15 +36,10 @@ def _rules(asked: Request, user: Any, catalog: Catalog) -> Object:
         verbs = [verb for verb in kind.verbs if _may({**question, "verb": verb}, user, catalog)[0]]
         if verbs:
             rules.append({"verbs": verbs, "apiGroups": [resource.group], "resources": [resource.plural]})
-    return {
-        "kind": "SelfSubjectRulesReview",
-        "apiVersion": "authorization.k8s.io/v1",
-        "spec": {"namespace": namespace},
-        "status": {"resourceRules": rules, "nonResourceRules": [], "incomplete": False},
-    }
+    return {"resourceRules": rules, "nonResourceRules": [], "incomplete": False}
 
 
-def _may(attributes: dict[str, str], user: Any, catalog: Catalog) -> tuple[bool, str]:
+def _may(attributes: dict[str, str], user: Any, catalog: Catalog[Kind]) -> tuple[bool, str]:
     verb, namespace = attributes.get("verb", ""), attributes.get("namespace", "")
     if attributes.get("resource") == "*" or verb == "*":
         whole = any(held.role == access.Role.FLEET_ADMIN and not held.namespace for held in access.roles(user))
@@ -85,10 +72,3 @@ def _may_pass(verb: str, user: Any) -> tuple[bool, str]:
     if verb != "get" and access.may_somewhere(user, "apply", "Pod"):
         return True, "in a cluster the caller changes what is in the namespaces it edits"
     return False, access.refusal(user, access.READ if verb == "get" else "apply", "Pod").message
-
-
-def _attributes(asked: Request) -> dict[str, str]:
-    spec = asked.document().get("spec")
-    attributes = spec.get("resourceAttributes") if isinstance(spec, dict) else None
-    attributes = attributes if isinstance(attributes, dict) else {}
-    return {key: value for key, value in attributes.items() if isinstance(value, str)}

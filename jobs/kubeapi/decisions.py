@@ -15,8 +15,9 @@ from django.db.models.functions import Cast, Concat, Lower
 from fleet.journal import Action, Entry
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
-from fleet.kubeapi.kinds import Change, Column, Object, RowKind, stamp
-from fleet.kubeapi.tables import AGE
+from fleet.kube.server.kinds import Object
+from fleet.kube.tables import AGE, Column
+from fleet.kubeapi.kinds import Change, RowKind, stamp
 from fleet.models import Cluster
 from jobs.core.division import shares as parts
 from jobs.core.division.shares import ShareState

@@ -16,9 +16,10 @@ from fleet.kube.resources import (
     VOLUME_CLAIMS,
     Resource,
 )
+from fleet.kube.server.kinds import Exact, Key, Object, Write
+from fleet.kube.tables import AGE, Column
 from fleet.kubeapi.fleet_kinds import namespaces_of
-from fleet.kubeapi.kinds import Column, Exact, Key, Kind, Object, Write, head, stamp
-from fleet.kubeapi.tables import AGE
+from fleet.kubeapi.kinds import Kind, head, stamp
 from jobs.core.policies import propagation as policies
 from jobs.kinds import registry, schemas
 from jobs.kinds.base import Kind as JobKind

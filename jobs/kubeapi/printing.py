@@ -11,8 +11,8 @@ from typing import Any
 
 from fleet.kube import crds, tables
 from fleet.kube.resources import Resource
-from fleet.kubeapi.kinds import Column, Object
-from fleet.kubeapi.tables import AGE, age
+from fleet.kube.server.kinds import Object
+from fleet.kube.tables import AGE, Column, age
 from jobs.kinds.base import Kind, Phase
 from jobs.models import Job
 
@@ -68,17 +68,7 @@ def columns(resource: Resource, state: Callable[[Object], str]) -> tuple[Column,
     if not any("status." in each["jsonPath"] and "conditions[-1:]" not in each["jsonPath"] for each in printed):
         shown = Column("State", lambda shown, now: state(shown), description="The latest condition that is true")
         return shown, AGE
-    return tuple(_column(each) for each in tables.columns_from(printed)[1:])
-
-
-def _column(column: tables.Column) -> Column:
-    if column.type == "date":
-        return AGE
-    return Column(column.name, lambda shown, now: _text(column.read(shown)), wide=column.priority > 0)
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return tuple(tables.columns_from(printed)[1:])
 
 
 def _batch_status(shown: Object, _now: datetime) -> str:

@@ -11,8 +11,9 @@ from fleet.errors import NotFound, invalid
 from fleet.journal import Action, Entry
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
-from fleet.kubeapi.kinds import NAME, Change, Column, Exact, Key, Object, RowKind, Write, stamp
-from fleet.kubeapi.tables import AGE
+from fleet.kube.server.kinds import BY_NAME, Exact, Key, Object, Write
+from fleet.kube.tables import AGE, Column
+from fleet.kubeapi.kinds import Change, RowKind, stamp
 from jobs.kinds import registry
 from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
@@ -44,8 +45,8 @@ class QueueUnits(RowKind):
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         """By whole chunks: places are counted for a page of jobs, not for each."""
         rows = self._inside(self.rows(), namespaces).order_by(*self._order())
-        if NAME in exact:
-            rows = rows.filter(shown_name=exact[NAME])
+        if BY_NAME in exact:
+            rows = rows.filter(shown_name=exact[BY_NAME])
         while True:
             found = self._behind(rows, after) if after else list(rows[: self.chunk])
             yield from _shown(found)

@@ -7,7 +7,8 @@ from typing import Any
 from fleet.errors import NotFound
 from fleet.kube import crds, structural
 from fleet.kube.schemas import Schema
-from fleet.kubeapi.kinds import Object, RowKind, Write, head, stamp
+from fleet.kube.server.kinds import Object, Write
+from fleet.kubeapi.kinds import RowKind, head, stamp
 from jobs.kinds import schemas
 from jobs.kinds.base import without_resolved
 from jobs.services.submission import manifests, submit

@@ -8,8 +8,9 @@ from django.db.models import QuerySet, Value
 from fleet.errors import NotFound, invalid
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
-from fleet.kubeapi.kinds import Column, Kind, Object, RowKind, Write, head, stamp
-from fleet.kubeapi.tables import AGE
+from fleet.kube.server.kinds import Object, Write
+from fleet.kube.tables import AGE, Column
+from fleet.kubeapi.kinds import Kind, RowKind, head, stamp
 from quotas import queries
 from quotas.core import parsing, schemas
 from quotas.core.amounts import quantity

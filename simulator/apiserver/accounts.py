@@ -39,6 +39,14 @@ class Account:
         return namespace == self.namespace and verb in RIGHTS.get((group, plural), ())
 
 
+def rules(account: Account) -> dict[str, Any]:
+    """What the account may do, in its own namespace."""
+    rules = [
+        {"verbs": [*verbs], "apiGroups": [group], "resources": [plural]} for (group, plural), verbs in RIGHTS.items()
+    ]
+    return {"resourceRules": rules, "nonResourceRules": []}
+
+
 def from_user(user: str) -> Account | None:
     """The ServiceAccount that a user name stands for; None for any other user."""
     parts = user.split(":")
@@ -71,15 +79,6 @@ class Tokens:
 
     def _signature(self, claims: bytes) -> bytes:
         return hmac.digest(self._key, claims, hashlib.sha256)
-
-
-def verb_of(method: str, name: str, *, watch: bool) -> str:
-    """The Kubernetes verb of a request."""
-    if method == "GET":
-        return "get" if name else "watch" if watch else "list"
-    if method == "DELETE":
-        return "delete" if name else "deletecollection"
-    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(method, "")
 
 
 def _encoded(data: bytes) -> str:

@@ -1,13 +1,18 @@
 """Which kinds a simulated member serves: the built-in ones, and those of CustomResourceDefinitions as they come and go."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
-from fleet.kube import builtin, resources
+from fleet.kube import resources
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
-from fleet.kube.schemas import Schema, of_kind
+from fleet.kube.server import kinds, paths
+from fleet.kube.server.kinds import Object, Write
+from simulator.apiserver.rules import now
+from simulator.apiserver.storage import StoredKind
+from simulator.apiserver.store import Store
 
+_NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 _ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints")
 _LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _PRIORITIES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
@@ -28,49 +33,45 @@ BUILT_IN: tuple[Served, ...] = (
     Served(_PRIORITIES, ("pc",)),
     Served(resources.CRDS, ("crd", "crds"), subresources=("status",)),
 )
+SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+Target = paths.Target[kinds.Kind]
 
 
-class Catalog:
-    """Looked up by (group, version, plural) for every request."""
+class Catalog(paths.Catalog[kinds.Kind]):
+    def __init__(self, store: Store) -> None:
+        super().__init__(StoredKind(served, store, self) for served in BUILT_IN)
+        self._store = store
+        self.process_images: Collection[str] = ()
+        """Pods of these images are marked as real processes when they are created."""
+        for definition in store.of_kind((resources.CRDS.group, resources.CRDS.plural)):
+            self.learn(definition)
+        namespaces = self.of(resources.NAMESPACES)
+        for name in SYSTEM_NAMESPACES:
+            if namespaces.get("", name) is None:
+                self.create(resources.NAMESPACES, {**_NAMESPACE, "metadata": {"name": name}})
 
-    def __init__(self) -> None:
-        self._served = {(s.resource.group, s.resource.version, s.resource.plural): s for s in BUILT_IN}
+    def of(self, resource: Resource) -> StoredKind:
+        """The kind of a resource that is served."""
+        kind = self.find(resource.group, resource.version, resource.plural)
+        if not isinstance(kind, StoredKind):
+            raise LookupError(f"{resource} is not served")
+        return kind
 
-        self._schemas: dict[Resource, Schema] = {}
+    def stored(self) -> Iterator[StoredKind]:
+        return (kind for kind in self if isinstance(kind, StoredKind))
 
-    def find(self, group: str, version: str, plural: str) -> Served | None:
-        return self._served.get((group, version, plural))
-
-    def of_version(self, group: str, version: str) -> list[Served]:
-        return [s for s in self._served.values() if (s.resource.group, s.resource.version) == (group, version)]
-
-    def versions(self, group: str) -> list[str]:
-        return list(dict.fromkeys(s.resource.version for s in self._served.values() if s.resource.group == group))
-
-    def schema(self, served: Served) -> Schema:
-        """What the objects of the kind are made of."""
-        resource = served.resource
-        if resource not in self._schemas:
-            self._schemas[resource] = builtin.schema(resource) or of_kind(served.document)
-        return self._schemas[resource]
-
-    def custom(self, group: str) -> bool:
-        return group not in {s.resource.group for s in BUILT_IN}
-
-    def __iter__(self) -> Iterator[Served]:
-        return iter(self._served.values())
+    def create(self, resource: Resource, document: Object) -> Object:
+        """Creates an object before the server is asked for it."""
+        kind, write = self.of(resource), Write("", now())
+        return kind.store(None, kind.admitted(document, write), write)
 
     def learn(self, definition: dict[str, Any]) -> None:
         for served in _of_definition(definition):
-            resource = served.resource
-            self._served[(resource.group, resource.version, resource.plural)] = served
-            self._schemas.pop(resource, None)
+            self.add(StoredKind(served, self._store, self))
 
     def unlearn(self, definition: dict[str, Any]) -> None:
         for served in _of_definition(definition):
-            resource = served.resource
-            self._served.pop((resource.group, resource.version, resource.plural), None)
-            self._schemas.pop(resource, None)
+            self.remove(served.resource.group, served.resource.version, served.resource.plural)
 
 
 def _of_definition(definition: dict[str, Any]) -> Iterator[Served]:

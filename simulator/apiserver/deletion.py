@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fleet.kube.resources import JOBS, PODS, Resource
-from fleet.kube.status import KubeError, conflict
 from simulator.apiserver.rules import timestamp
 from simulator.apiserver.store import Kind, Store
 
@@ -19,11 +18,8 @@ _ENDED = ("Succeeded", "Failed")
 def delete(store: Store, resource: Resource, found: Object, options: Object) -> Object | None:
     """Starts or finishes a deletion; the object as it still stands, or None when it is gone."""
     metadata = found["metadata"]
-    _check_preconditions(resource, metadata, options.get("preconditions") or {})
     policy = options.get("propagationPolicy") or ("Orphan" if options.get("orphanDependents") else "")
     policy = policy or ("Orphan" if _is(resource, JOBS) else "Background")
-    if policy not in ("Orphan", "Background", "Foreground"):
-        raise KubeError(422, f"DeleteOptions.propagationPolicy: Unsupported value: {policy!r}")
     kind = (resource.group, resource.plural)
     if policy == "Orphan":
         _orphan(store, metadata["uid"])
@@ -42,13 +38,6 @@ def delete(store: Store, resource: Resource, found: Object, options: Object) -> 
 
 def _is(resource: Resource, other: Resource) -> bool:
     return (resource.group, resource.plural) == (other.group, other.plural)
-
-
-def _check_preconditions(resource: Resource, metadata: Object, wanted: Object) -> None:
-    for field in ("uid", "resourceVersion"):
-        if wanted.get(field) not in (None, metadata[field]):
-            why = f"Precondition failed: {field} in precondition: {wanted[field]}, in object meta: {metadata[field]}"
-            raise conflict(resource, metadata["name"], why)
 
 
 def _grace(resource: Resource, found: Object, options: Object) -> int:

@@ -4,23 +4,19 @@ The same pod uses the same share of what it asks for as long as it lives, so tha
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from fleet.kube import discovery, quantities, status
+from fleet.kube import quantities
 from fleet.kube.discovery import Served
 from fleet.kube.resources import NODES, PODS, Resource
-from simulator.apiserver.lists import Wanted
-from simulator.apiserver.store import Object, Store
+from fleet.kube.server import kinds
+from fleet.kube.server.kinds import Exact, Key, Namespaces, Object
+from simulator.apiserver.rules import now
+from simulator.apiserver.store import Store
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
-ROOT = f"/apis/{GROUP}/{VERSION}/"
-SERVED = (
-    Served(Resource(GROUP, VERSION, "nodes", "NodeMetrics", namespaced=False)),
-    Served(Resource(GROUP, VERSION, "pods", "PodMetrics")),
-)
-VERBS = ("get", "list")
 _IDLE = {"cpu": 200, "memory": 2**30}
 """What a node uses by itself, in thousandths of a core and bytes."""
 _ASKED_NOTHING = {"cpu": "100m", "memory": "128Mi"}
@@ -28,56 +24,29 @@ _LEAST, _STEPS = 55, 40
 """Between so many hundredths of what it asks for and so many more is what a container uses."""
 
 
-def answer(path: str, store: Store, wanted: Wanted, now: datetime) -> Object:
-    """A list, or what one object uses; raises NotFound for everything else."""
-    match path.removeprefix(ROOT).strip("/").split("/"):
-        case ["nodes"]:
-            return _listed(SERVED[0], [_node(each, store, now) for each in _found(store, NODES, wanted)])
-        case ["nodes", name]:
-            return next((_node(each, store, now) for each in _named(store, NODES, "", name)), None) or _missing(0, name)
-        case ["pods"]:
-            return _listed(SERVED[1], [_pod(each, now) for each in _running(_found(store, PODS, wanted))])
-        case ["namespaces", space, "pods"]:
-            inside = [each for each in _found(store, PODS, wanted) if each["metadata"]["namespace"] == space]
-            return _listed(SERVED[1], [_pod(each, now) for each in _running(inside)])
-        case ["namespaces", space, "pods", name]:
-            running = _running(_named(store, PODS, space, name))
-            return next((_pod(each, now) for each in running), None) or _missing(1, name)
-    raise status.unknown_path()
+class Metrics(kinds.Kind):
+    """What the nodes, or the pods, of a store use."""
+
+    verbs = ("get", "list")
+
+    def __init__(self, store: Store, resource: Resource) -> None:
+        self._store, self._measured = store, resource
+        kind, namespaced = f"{resource.kind}Metrics", resource.namespaced
+        self.served = Served(Resource(GROUP, VERSION, resource.plural, kind, namespaced=namespaced))
+
+    def objects(self, namespaces: Namespaces, after: Key | None, exact: Exact) -> Iterator[Object]:
+        stored = self._store.at(self._store.version, ("", self._measured.plural), namespaces, after)
+        if self._measured == PODS:
+            return (_pod(pod, now()) for pod in _running(stored))
+        return (_node(node, self._store, now()) for node in stored)
 
 
-def verbs(served: Served) -> Sequence[str]:
-    """Of any kind a server serves; of these, only reading."""
-    return VERBS if served in SERVED else discovery.VERBS
-
-
-def discovered(group: bool) -> Object:
-    """The group, or what its version serves."""
-    if group:
-        return discovery.group(GROUP, [VERSION])
-    document = discovery.resource_list(f"{GROUP}/{VERSION}", SERVED)
-    return {**document, "resources": [{**each, "verbs": list(VERBS)} for each in document["resources"]]}
-
-
-def _found(store: Store, resource: Resource, wanted: Wanted) -> list[Object]:
-    return [each for each in store.of_kind((resource.group, resource.plural)) if wanted.takes(each)]
-
-
-def _named(store: Store, resource: Resource, namespace: str, name: str) -> list[Object]:
-    found = store.get((resource.group, resource.plural), namespace, name)
-    return [found] if found else []
-
-
-def _missing(which: int, name: str) -> Object:
-    raise status.not_found(SERVED[which].resource, name)
+def measured(store: Store) -> tuple[Metrics, Metrics]:
+    return Metrics(store, NODES), Metrics(store, PODS)
 
 
 def _running(pods: Iterable[Object]) -> list[Object]:
     return [each for each in pods if (each.get("status") or {}).get("phase") == "Running"]
-
-
-def _listed(served: Served, items: list[Object]) -> Object:
-    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": served.list_kind, "metadata": {}, "items": items}
 
 
 def _pod(pod: Object, now: datetime) -> Object:

@@ -21,9 +21,9 @@ from fleet.member.client import Access
 from simulator.apiserver.app import Application
 from simulator.apiserver.catalog import Catalog
 from simulator.apiserver.faults import Faults
-from simulator.apiserver.operations import Operations
+from simulator.apiserver.faulty import Faulty
+from simulator.apiserver.pod_logs import LogSource
 from simulator.apiserver.store import Store
-from simulator.apiserver.streams import LogSource
 
 
 class ApiServer:
@@ -47,7 +47,7 @@ class ApiServer:
         self.token = token or _kept(home / "token", secrets.token_urlsafe(32))
         self._pki = pki.ensure(home / "pki", datetime.now(UTC), [name])
         self.store = Store(home / "objects.sqlite3")
-        self.operations = Operations(self.store, Catalog())
+        self.catalog = Catalog(self.store)
         self._inner_token = secrets.token_urlsafe(32)
         self._version, self._log_source, self._measured = version, log_source, measured
         self._port = port
@@ -61,7 +61,8 @@ class ApiServer:
         self._port = listener.getsockname()[1]
         (self._home / "port").write_text(str(self._port))
         application = self._application = Application(
-            self.operations,
+            self.catalog,
+            self.store,
             self.faults,
             token=self.token,
             inner_token=self._inner_token,
@@ -70,7 +71,7 @@ class ApiServer:
             measured=self._measured,
         )
         config = uvicorn.Config(
-            application,
+            Faulty(application, self.faults, application.is_inner, application.stopped),
             http=_Breakable,
             ssl_certfile=str(self._pki.certificate),
             ssl_keyfile=str(self._pki.key),

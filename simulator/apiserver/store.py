@@ -49,7 +49,7 @@ class Store:
         self.version = 1
         self.history: deque[Change] = deque(maxlen=_HISTORY)
         self.listeners: set[Callable[[Change], None]] = set()
-        self.shared: dict[str, bytes] = {}
+        self.shared: dict[Any, bytes] = {}
         """What those who hear of the newest change have made of it: one encodes for all."""
         self._load()
         self.floor = self.version
@@ -74,9 +74,31 @@ class Store:
 
     def of_kind(self, kind: Kind, namespace: str = "") -> Iterator[Object]:
         """In the order of namespace and name, as an API server lists."""
-        found = self._objects.get(kind, {})
-        for key in sorted(key for key in found if not namespace or key[0] == namespace):
-            yield found[key]
+        return self.at(self.version, kind, frozenset({namespace}) if namespace else None)
+
+    def at(
+        self, version: int, kind: Kind, namespaces: frozenset[str] | None, after: Key | None = None
+    ) -> Iterator[Object]:
+        """The objects of a version, behind the key, in the order of namespace and name."""
+        objects = self._objects.get(kind, {}) if version >= self.version else self._former(version, kind)
+        inside = (key for key in objects if namespaces is None or key[0] in namespaces)
+        for key in sorted(key for key in inside if after is None or key > after):
+            yield objects[key]
+
+    def _former(self, version: int, kind: Kind) -> dict[Key, Object]:
+        """The objects of a version of before: those of now, with every later change taken back."""
+        objects = dict(self._objects.get(kind, {}))
+        for change in reversed(self.history):
+            if change.version <= version:
+                break
+            if change.kind == kind:
+                metadata = change.after["metadata"]
+                key = metadata.get("namespace", ""), metadata["name"]
+                if change.before is None:
+                    objects.pop(key, None)
+                else:
+                    objects[key] = change.before
+        return objects
 
     def owned_by(self, uid: str) -> list[tuple[Kind, Key]]:
         return sorted(self._owned.get(uid, ()))

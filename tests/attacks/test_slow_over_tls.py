@@ -14,7 +14,7 @@ from django.utils import timezone
 from uvicorn import Config, Server
 
 from deploy.config.http import Protocol
-from fleet.kubeapi import pki
+from fleet.kube import pki
 from tests.support.members import eventually
 
 HEAD_S, BODY_S, SEND_S = 0.4, 0.8, 0.6

@@ -32,6 +32,15 @@ class Target:
         if self.name == "hub":
             pytest.skip(f"a fleet is no member: {why}")
 
+    def text(self, path: str, query: dict[str, str], **headers: str) -> str:
+        """A whole answer as text; a watch with all its events."""
+        sent = {"Authorization": f"Bearer {self.access.token}", **headers}
+        with urllib3.PoolManager(ca_cert_data=self.access.ca_pem) as pool:
+            answer = pool.request(
+                "GET", self.access.server + path, fields=query, headers=sent, retries=False, timeout=10
+            )
+        return answer.data.decode()
+
     def raw(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, dict[str, Any]]:
         """An answer as it is, with the code; for what no client would send."""
         sent = {"Authorization": f"Bearer {self.access.token}", "Content-Type": "application/json"}

@@ -183,6 +183,12 @@ def test_it_refuses_a_token_it_never_gave(target: Target) -> None:
     stranger.close()
 
 
+@pytest.mark.parametrize("path", ["/version", "/healthz"])
+def test_refused_credentials_do_not_make_a_caller_anonymous(target: Target, path: str) -> None:
+    code, status = target.raw("GET", path, Authorization="Bearer never-given")
+    assert (code, status["reason"]) == (401, "Unauthorized")
+
+
 def test_it_tells_everything_it_serves_at_once(target: Target) -> None:
     if target.name == "real":
         pytest.skip("discovery all at once came with Kubernetes 1.26")

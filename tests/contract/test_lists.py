@@ -103,6 +103,35 @@ def test_it_forgets_a_page_after_a_compaction(target: Target, filled: str) -> No
         target.member.get(CONFIG_MAPS.path(filled), {"limit": "1", "continue": page["metadata"]["continue"]})
 
 
+def test_it_lists_no_version_that_is_not_there_yet(target: Target, filled: str) -> None:
+    code, status = target.raw("GET", f"{CONFIG_MAPS.path(filled)}?resourceVersion=999999999999")
+    assert (code, status["reason"]) == (504, "Timeout")
+    assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (f"{TABLE},application/json", "Table"),
+        (f"application/cbor;as=Table;v=v1;g=meta.k8s.io,{TABLE},application/json", "Table"),
+        (f"application/json,{TABLE}", "ConfigMapList"),
+        ("*/*", "ConfigMapList"),
+    ],
+)
+def test_it_prints_a_table_for_the_first_offer_it_can_serve(
+    target: Target, filled: str, accept: str, kind: str
+) -> None:
+    listed = target.raw("GET", CONFIG_MAPS.path(filled), Accept=accept)[1]
+    assert listed["kind"] == kind
+    if kind == "Table":
+        rows = [row["object"] for row in listed["rows"] if row["object"]["metadata"]["name"] in MAPS]
+        assert {row["kind"] for row in rows} == {"PartialObjectMetadata"}
+        assert [row["metadata"].get("labels", {}) for row in rows] == list(MAPS.values())
+
+
 def test_it_lists_over_all_namespaces(target: Target, filled: str) -> None:
     listed = target.member.list(CONFIG_MAPS.path(), {"fieldSelector": f"metadata.namespace={filled}"})
     assert names(listed) == list(MAPS)

@@ -189,6 +189,15 @@ def test_it_empties_a_namespace_that_is_deleted(target: Target, namespace: str) 
     assert gone(target, CONFIG_MAPS.path(namespace, "a")) and gone(target, PODS.path(namespace, "p"))
 
 
+def test_a_delete_is_dry_when_its_body_says_so(target: Target, namespace: str) -> None:
+    path = CONFIG_MAPS.path(namespace)
+    target.member.create(path, config_map("a"))
+    assert target.raw("DELETE", f"{path}/a", b'{"dryRun": ["All"]}')[0] == 200
+    assert target.raw("DELETE", path, b'{"dryRun": ["All"]}')[0] == 200
+    assert target.raw("DELETE", f"{path}/a", b'{"dryRun": ["Some"]}')[0] == 422
+    assert target.member.get(f"{path}/a")["metadata"]["name"] == "a"
+
+
 def test_it_only_tells_what_would_be_when_the_run_is_dry(target: Target, namespace: str) -> None:
     path = CONFIG_MAPS.path(namespace)
     code, made = target.raw("POST", f"{path}?dryRun=All", b'{"metadata": {"name": "a"}}')

@@ -1,5 +1,6 @@
 """Watches: order, resumption, selectors, bookmarks, time limits, and what has been forgotten."""
 
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,8 @@ from fleet.kube.resources import CONFIG_MAPS, CRDS, Resource
 from fleet.member.client import WatchEvent
 from fleet.member.errors import MemberError, MemberExpired, MemberMissing
 from tests.contract.target import Target, config_map, definition, served, until
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 def version(target: Target, namespace: str) -> str:
@@ -147,13 +150,20 @@ def test_it_keeps_namespaces_apart(target: Target, namespace: str) -> None:
     assert told(every) == [("ADDED", f"of-{namespace}")]
 
 
-def test_it_sends_a_bookmark_before_it_ends(target: Target, namespace: str) -> None:
-    """A real server promises none, and sends none to so short a watch."""
+def test_a_short_watch_ends_without_a_bookmark(target: Target, namespace: str) -> None:
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
     events = heard(target, namespace, version(target, namespace), timeout_s=1)
-    assert [e.type for e in events] == ["BOOKMARK"] * (target.name == "simulator")
-    for event in events:
-        assert event.object["kind"] == "ConfigMap" and event.object["metadata"]["resourceVersion"].isdigit()
+    assert not events
+
+
+def test_only_the_first_table_of_a_watch_names_its_columns(target: Target, namespace: str) -> None:
+    for name in "ab":
+        target.member.create(CONFIG_MAPS.path(namespace), config_map(name))
+    query = {"watch": "true", "timeoutSeconds": "1", "fieldSelector": "metadata.name!=kube-root-ca.crt"}
+    lines = target.text(CONFIG_MAPS.path(namespace), query, Accept=TABLE).splitlines()
+    tables = [json.loads(line)["object"] for line in lines]
+    assert [table["rows"][0]["object"]["metadata"]["name"] for table in tables] == ["a", "b"]
+    assert [bool(table["columnDefinitions"]) for table in tables] == [True, False]
 
 
 def test_it_tells_what_happens_while_it_waits(target: Target, namespace: str) -> None:

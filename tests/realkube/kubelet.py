@@ -3,13 +3,14 @@
 import ssl
 import threading
 import time
+from datetime import UTC, datetime
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from simulator.apiserver import pki
-from simulator.apiserver.streams import LogSource
+from fleet.kube import pki
+from simulator.apiserver.pod_logs import LogSource
 
 _FOLLOW_S = 0.05
 
@@ -20,9 +21,9 @@ class KubeletDoor:
     def __init__(self, source: LogSource, home: Path) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Request, source))
         self._server.daemon_threads = True
-        _, certificate, key = pki.ensure(home / "kubelet", "kubelet")
+        files = pki.ensure(home / "kubelet", datetime.now(UTC), ["kubelet"])
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
+        context.load_cert_chain(files.certificate, files.key)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port: int = self._server.server_address[1]
 

@@ -62,7 +62,7 @@ def _same(moment: datetime) -> datetime:
 @contextmanager
 def passive_member(home: Path, name: str = "north") -> Iterator[PassiveMember]:
     server = ApiServer(name, home / name)
-    define_in(server.operations)
+    define_in(server.catalog)
     server.start()
     made = PassiveMember(server, name)
     yield made

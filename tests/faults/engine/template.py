@@ -77,7 +77,7 @@ def _fill(folder: Path, database: dict[str, Any], home: Path) -> None:
     from django.core.management import call_command
     from django.utils import timezone
 
-    from fleet.kubeapi import pki
+    from fleet.kube import pki
     from fleet.services import access, clusters
     from jobs.services.submission import manifests, submit
 

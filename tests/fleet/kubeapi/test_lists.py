@@ -1,13 +1,15 @@
 """Pages of long lists, as a stock kubectl asks for them and as a program does."""
 
 import json
+from functools import partial
 
 import pytest
 from django.utils import timezone
 
 from fleet.kube.resources import CONFIG_MAPS
-from fleet.kubeapi import lists
-from fleet.kubeapi.request import Request
+from fleet.kube.server import lists
+from fleet.kube.server.request import Request
+from fleet.kubeapi.history import Journal
 from jobs.kubeapi.kinds import kinds
 from jobs.models import Dependent
 from tests.support.kubectl import client_of, served
@@ -76,11 +78,9 @@ def test_no_more_than_a_piece_of_a_long_list_is_kept_at_once(ada, monkeypatch):
     made = []
     monkeypatch.setattr(lists, "encoded", lambda value: made.append(value) or b"{}")
     kind = next(each for each in kinds() if each.name == "ConfigMap")
-    asked = Request("GET", CONFIG_MAPS.path("default"), {}, {})
-    items, metadata = lists.page(kind, None, asked)
-    assert len(items) == 500
-    every = lists.rest_of(kind, None, asked, items)
-    pieces = lists.Stream(lists.document(kind, [], metadata), every, lambda some: some).pieces()
+    request = Request("GET", CONFIG_MAPS.path("default"), {}, {})
+    answer = lists.answer(kind, Journal(), None, request, partial(lists.document, kind))
+    pieces = answer.pieces()
     next(pieces), next(pieces)
     assert len(made) == 1 + 500
     assert sum(1 for _ in pieces) == 3 and len(made) == 1 + COUNT

@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,10 +16,11 @@ from django.utils import timezone
 
 from fleet import journal
 from fleet.kube import selectors
+from fleet.kube.server.selection import Selection
+from fleet.kube.server.watching import Watch, WatchOptions
 from fleet.kubeapi.feed import Feed
 from fleet.kubeapi.kinds import Kind
-from fleet.kubeapi.lists import Wanted
-from fleet.kubeapi.watching import Watch
+from fleet.kubeapi.watching import View, begin
 from jobs.kubeapi.kinds import kinds
 from jobs.models import Job
 from jobs.services.submission import actions, manifests, submit
@@ -28,10 +30,10 @@ from tests.support.world import pytorch_job
 pytestmark = pytest.mark.django_db(transaction=True)
 LABELLED = pytorch_job("llama").replace("name: llama", "name: llama\n  labels: {team: vision}")
 SELECTED = {
-    "everything": Wanted(),
-    "its label": Wanted(labels=selectors.parse_labels("team=vision")),
-    "its name": Wanted(fields=selectors.parse_fields("metadata.name=llama")),
-    "its label and name": Wanted(selectors.parse_labels("team"), selectors.parse_fields("metadata.name=llama")),
+    "everything": Selection(),
+    "its label": Selection(labels=selectors.parse_labels("team=vision")),
+    "its name": Selection(fields=selectors.parse_fields("metadata.name=llama")),
+    "its label and name": Selection(selectors.parse_labels("team"), selectors.parse_fields("metadata.name=llama")),
 }
 
 
@@ -52,7 +54,7 @@ CHANGES: dict[str, tuple[bool, Callable[[], None]]] = {
 """What is committed in between, and whether the job is there before."""
 
 
-def listed(kind: Kind, wanted: Wanted) -> tuple[int, dict[str, str]]:
+def listed(kind: Kind, wanted: Selection) -> tuple[int, dict[str, str]]:
     """As a client lists: the version, and what it knows by uid."""
     shown = [each["metadata"] for each in kind.objects(None, None, wanted.exact) if wanted.takes(each)]
     return journal.head(), {each["uid"]: each["name"] for each in shown}
@@ -80,26 +82,26 @@ async def watched(watch: Watch, known: dict[str, str], commit: Callable[[], None
     """Follows until it knows what there is, or for five seconds."""
 
     async def in_thread(work: Callable[..., Any], *args: Any) -> Any:
-        between = commit if getattr(work, "__func__", None) is Watch._begin else None
+        between = commit if getattr(work, "__func__", None) is View.begin else None
         return await asyncio.to_thread(_with_database, work, args, between)
 
     with suppress(TimeoutError):
-        async with asyncio.timeout(5), aclosing(watch.lines(Feed(in_thread), in_thread)) as lines:
+        async with (
+            asyncio.timeout(5),
+            aclosing(watch.lines(partial(begin, feed=Feed(in_thread), in_thread=in_thread))) as lines,
+        ):
             async for line in lines:
                 fold(line, known)
                 if until():
                     return
 
 
-def following(kind: Kind, wanted: Wanted, since: int, *, initial: bool) -> Watch:
+def following(kind: Kind, wanted: Selection, since: int, *, initial: bool) -> Watch:
     async def always() -> bool:
         return True
 
-    return Watch(
-        user_id=1,
-        kind=kind, namespaces=None, wanted=wanted, since=since, bookmarks=True, initial=initial, as_table=False,
-        timeout_s=60, still_allowed=always, clock=timezone.now,
-    )  # fmt: skip
+    options = WatchOptions(kind, None, wanted, since, initial)
+    return Watch(options, bookmarks=True, timeout_s=60, include=None, still_allowed=always, clock=timezone.now)
 
 
 @pytest.mark.parametrize("begins", ["after a list", "with everything", "with everything and a mark"])

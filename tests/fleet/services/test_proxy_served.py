@@ -11,8 +11,8 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.kube.resources import PODS
 from fleet.kube import pki
+from fleet.kube.resources import PODS
 from fleet.member.client import Access
 from fleet.models import AuditEntry, Cluster, Grant
 from fleet.services import member_clients

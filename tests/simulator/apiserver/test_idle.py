@@ -3,18 +3,22 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from fleet.kube.resources import CONFIG_MAPS
+from fleet.kube.server.selection import Selection
+from fleet.kube.server.watching import Watch, WatchOptions
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberExpired
+from simulator.apiserver.catalog import Catalog
 from simulator.apiserver.faults import Faults
-from simulator.apiserver.lists import Wanted
+from simulator.apiserver.rules import now
 from simulator.apiserver.server import ApiServer
 from simulator.apiserver.store import Store
-from simulator.apiserver.watching import Watch, Watcher
+from simulator.apiserver.watching import Surroundings, begin
 from tests.contract.target import config_map
 from tests.support.virtual_loop import wakeups
 
@@ -42,12 +46,13 @@ def test_a_watch_with_nothing_to_send_wakes_its_server_for_its_bookmarks_only(
     tmp_path: Path, bookmarks: bool, most: int
 ) -> None:
     store = Store(tmp_path / "objects.sqlite3")
-    watch = Watch(
-        ("", "configmaps"), "v1", "ConfigMap", "", Wanted(), 1, bookmarks, timeout_s=3600.0, shown=lambda body: body
-    )
+    kind = Catalog(store).of(CONFIG_MAPS)
+    options = WatchOptions(kind, None, Selection(), since=store.version)
+    watch = Watch(options, bookmarks, timeout_s=3600.0, include=None, clock=now)
+    opening = partial(begin, kind=kind, store=store, surroundings=Surroundings(Faults(), lambda: False))
 
     async def follow() -> None:
-        async for _ in Watcher(watch, store, Faults()).lines():
+        async for _ in watch.lines(opening):
             pass
 
     assert wakeups(follow(), 60.0) <= most

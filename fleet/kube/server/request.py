@@ -1,7 +1,8 @@
-"""One HTTP request to the Kubernetes-style door, read whole, and its answer. Knows HTTP; knows no kind and no verb."""
+"""One HTTP request to an API server, read whole, and its answer. Knows HTTP and content types, no kind and no verb."""
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -28,25 +29,35 @@ class Request:
     raw: bytes = b""
     too_large: bool = False
     address: str = ""
-    """Where it came from."""
+    """The address of the caller."""
+    any_text: bool = False
+    """Whether a body may hold zero bytes and half characters, as those of a real API server may."""
     warnings: list[str] = field(default_factory=list)
-    """Told to the person beside the answer, whatever the answer is."""
-    meant: Object = field(default_factory=dict)
-    """What is to be stored, once that is known: a refusal shows the values it is about."""
+    """Sent to the caller beside the answer, whatever the answer is."""
+    intended: Object = field(default_factory=dict)
+    """What is to be stored, once that is known: an error shows the values it is about."""
+
+    def header(self, name: bytes, default: str = "") -> str:
+        return self.headers[name].decode("latin-1") if name in self.headers else default
 
     @property
     def content_type(self) -> str:
-        return self.headers.get(b"content-type", b"application/json").decode("latin-1").split(";")[0].strip()
+        return self.header(b"content-type", "application/json").split(";")[0].strip()
+
+    @property
+    def accept(self) -> str:
+        return self.header(b"accept")
 
     @property
     def bearer(self) -> str:
-        scheme, _, token = self.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        """The token; the scheme's case does not matter, as clients write both."""
+        scheme, _, token = self.header(b"authorization").partition(" ")
         return token.strip() if scheme.lower() == "bearer" else ""
 
     @property
     def wants_table(self) -> bool:
         """Whether a Table is named before plain JSON."""
-        for offer in self.headers.get(b"accept", b"").decode("latin-1").split(","):
+        for offer in self.accept.split(","):
             kind, *parameters = (part.strip() for part in offer.split(";"))
             if kind in ("application/json", "*/*"):
                 if not any(part.startswith("as=") for part in parameters):
@@ -61,14 +72,14 @@ class Request:
         return self.query.get("includeObject") == "Object"
 
     @property
-    def dry_run(self) -> bool:
-        return bool(self.query.get("dryRun"))
+    def is_watch(self) -> bool:
+        return self.method == "GET" and self.truth("watch")
 
     def truth(self, parameter: str) -> bool:
         return self.query.get(parameter) in ("1", "true", "True")
 
     def number(self, parameter: str) -> int:
-        """0 when it is not given."""
+        """0 when the parameter is missing."""
         text = self.query.get(parameter) or "0"
         if not (text.isascii() and text.isdigit() and len(text) < 19):
             raise KubeError(400, f"Invalid value: {text[:80]!r}: {parameter} must be a number")
@@ -76,11 +87,10 @@ class Request:
 
     @property
     def options(self) -> WriteOptions:
-        agent = self.headers.get(b"user-agent", b"").decode("latin-1")
-        return options.read(self.method, self.query, self.content_type, agent)
+        return options.read(self.method, self.query, self.content_type, self.header(b"user-agent"))
 
     def read(self) -> Body:
-        return bodies.read(self.raw, self.content_type)
+        return bodies.read(self.raw, self.content_type, any_text=self.any_text)
 
     def body(self) -> Any:
         return self.read().value
@@ -92,13 +102,15 @@ class Request:
         return body
 
 
-async def read(scope: Scope, receive: Receive) -> Request | None:
-    """The whole body, always: what is left unread would be taken for the next request. None when the caller left before its
-    end: half a document can be read as another one, and a delete without its preconditions deletes more.
+async def read(scope: Scope, receive: Receive, *, any_text: bool = False) -> Request | None:
+    """Reads the whole body, always: what is left unread would be taken for the next request.
+
+    Returns None when the caller left before the body's end: half a document can be read as another one, and a delete
+    without its preconditions deletes more.
     """
     query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-    asked = Request(scope["method"], scope["path"], query, dict(scope["headers"]))
-    asked.address = (scope.get("client") or ("",))[0]
+    address = (scope.get("client") or ("",))[0]
+    request = Request(scope["method"], scope["path"], query, dict(scope["headers"]), address=address, any_text=any_text)
     parts, size, more = [], 0, True
     while more:
         message = await receive()
@@ -108,13 +120,13 @@ async def read(scope: Scope, receive: Receive) -> Request | None:
         if size <= MAX_BODY:
             parts.append(message.get("body", b""))
         more = message.get("more_body", False)
-    asked.raw = b"".join(parts)
-    asked.too_large = size > MAX_BODY
-    return asked
+    request.raw = b"".join(parts)
+    request.too_large = size > MAX_BODY
+    return request
 
 
 async def gone(receive: Receive) -> None:
-    """Returns when the reader has left."""
+    """Returns when the caller has left."""
     while (await receive())["type"] != "http.disconnect":
         continue
 
@@ -124,23 +136,35 @@ def encoded(document: Any) -> bytes:
 
 
 async def answer(send: Send, code: int, document: Object | str, warnings: list[str]) -> None:
+    """Sends a whole answer: an object as JSON, text as it is."""
     kind = b"text/plain; charset=utf-8" if isinstance(document, str) else b"application/json"
     if not isinstance(document, str) and document.get("kind") == "APIGroupDiscoveryList":
         kind = discovery.AGGREGATED.encode()
     body = document.encode() if isinstance(document, str) else encoded(document)
-    headers = [
-        (b"content-type", kind),
-        (b"content-length", str(len(body)).encode()),
-        (b"cache-control", b"no-cache, private"),
-        *strictness.headers(warnings),
-        *_retry_after(document),
-    ]
+    length = (b"content-length", str(len(body)).encode())
+    headers = [*_headers(kind), length, *strictness.headers(warnings), *_retry_after(document)]
     await send({"type": "http.response.start", "status": code, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
+async def stream(
+    send: Send, chunks: AsyncIterator[bytes], kind: bytes = b"application/json", *, pause_s: float | None = None
+) -> None:
+    """Sends an answer chunk by chunk, each when the one before it was taken, for which the reader has ``pause_s``."""
+    await send({"type": "http.response.start", "status": 200, "headers": _headers(kind)})
+    async for chunk in chunks:
+        if chunk:
+            body = {"type": "http.response.body", "body": chunk, "more_body": True}
+            await asyncio.wait_for(send(body), pause_s)
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _headers(kind: bytes) -> list[tuple[bytes, bytes]]:
+    return [(b"content-type", kind), (b"cache-control", b"no-cache, private")]
+
+
 def _retry_after(document: Object | str) -> list[tuple[bytes, bytes]]:
-    """Clients try a refusal again only where this header allows it."""
+    """Clients repeat a refused request only where this header allows it."""
     if isinstance(document, str) or document.get("kind") != "Status":
         return []
     after_s = document.get("details", {}).get("retryAfterSeconds")

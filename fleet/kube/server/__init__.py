@@ -1,0 +1,6 @@
+"""A Kubernetes API server without storage, users or a network: HTTP as ASGI messages in, answers out.
+
+The fleet's API (`fleet.kubeapi`) and the API of a simulated member (`simulator.apiserver`) are this server. Each supplies
+its kinds with their storage (`kinds.Kind`, `kinds.History`), who may do what (`app.Server.authenticate` and `authorize`),
+and what is recorded of a write (`app.Server.attempt`).
+"""

@@ -1,0 +1,56 @@
+"""The logs of pods, whole or followed."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Protocol
+
+from fleet.kube.server.app import Answer, Chunks
+from fleet.kube.server.request import Request
+from fleet.kube.status import KubeError
+from simulator.apiserver.catalog import Target
+from simulator.apiserver.store import Object
+
+_FOLLOW_S = 0.1
+
+
+class LogSource(Protocol):
+    """The output of pods, from the component that runs them."""
+
+    def read(self, namespace: str, name: str, offset: int) -> tuple[bytes, bool] | None:
+        """What was printed from ``offset`` on, and whether no more will come; None: no log of this pod."""
+
+
+def log(request: Request, target: Target, pod: Object, source: LogSource | None, ending: Callable[[], bool]) -> Answer:
+    if not pod["spec"].get("nodeName"):
+        return 200, ""
+    first = source.read(target.namespace, target.name, 0) if source else None
+    if source is None or first is None:
+        raise KubeError(400, _not_started(pod))
+    text, ended = first
+    return Chunks(_followed(request, target, source, text, ended, ending), b"text/plain")
+
+
+async def _followed(
+    request: Request, target: Target, source: LogSource, text: bytes, ended: bool, ending: Callable[[], bool]
+) -> AsyncGenerator[bytes]:
+    yield _tail(text, request.query.get("tailLines"))
+    offset = len(text)
+    while request.truth("follow") and not ended and not ending():
+        await asyncio.sleep(_FOLLOW_S)
+        more = source.read(target.namespace, target.name, offset)
+        if more is None:
+            return
+        text, ended = more
+        offset += len(text)
+        yield text
+
+
+def _not_started(pod: Object) -> str:
+    container = pod["spec"]["containers"][0]["name"]
+    return f'container "{container}" in pod "{pod["metadata"]["name"]}" is waiting to start: ContainerCreating'
+
+
+def _tail(text: bytes, lines: str | None) -> bytes:
+    if lines is None or not lines.isdigit():
+        return text
+    return b"".join(text.splitlines(keepends=True)[-int(lines) :]) if int(lines) else b""
