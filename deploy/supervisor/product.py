@@ -123,7 +123,7 @@ def _loops(plan: Plan) -> dict[str, tuple[str, ...]]:
         "worker": (
             *celery,
             *("worker", "--pool=threads", "--concurrency=8", "--loglevel=INFO"),
-            # Workers do not know each other: nobody listens to their events.
+            # Workers do not know each other: no process listens to their events.
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         ),
         "beat": (*celery, *beat, "--scheduler", "deploy.config.celery_heartbeat:Scheduler"),

@@ -1,4 +1,4 @@
-"""Tells the audit who asks at the Kubernetes-style door, and what the object looked like before."""
+"""Sets the audit context of requests at the Kubernetes-style door, with the object as it was before a write."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

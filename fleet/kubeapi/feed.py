@@ -1,8 +1,8 @@
-"""Follows the journal once for all watches of this process, and tells each what changed, with the object as it is now.
+"""Watch cache: follows the journal once for all watches of this process, and sends each its changes with the current objects.
 
-Where the journal was compacted before it was read, nobody knows what was missed: every watch ends, and says so.
-An object that changed twice between two looks is told once. Every change carries the journal's version and not the row's:
-a reader who continues behind it misses nothing, because what was written later is told again under its own version.
+Where the journal was compacted before it was read, changes were missed: every watch ends with status 410.
+An object that changed twice between two reads is sent once. Every change carries the journal's version and not the row's:
+a client that resumes from it misses nothing, because what was written later is sent again under its own version.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ InThread = Callable[..., Awaitable[Any]]
 
 
 class Subscriber:
-    """One open watch: what it has still to tell."""
+    """One open watch, with the changes it has not sent yet."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -63,7 +63,9 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
         self._position = 0
         self._turn = asyncio.Lock()
-        """Held from one look at the journal to its being told: whoever joins does so between two of them."""
+        """Held from reading the journal until its changes are queued, so that a watch subscribes between two reads, never
+        amid one.
+        """
 
     async def subscribe(self, kind: Kind, since: int) -> Subscriber:
         made = Subscriber(kind)

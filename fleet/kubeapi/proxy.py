@@ -27,7 +27,7 @@ ROOT = "/apis/cluster.karmada.io/v1alpha1/clusters/"
 ASKED = ("accept", "accept-encoding", "content-type")
 ANSWERED = ("content-type", "content-encoding", "content-length", "warning", "retry-after", "etag")
 LARGEST = 256 * 1024 * 1024
-"""Of one answer that is no stream: whoever needs more asks in pages."""
+"""Maximum bytes of an answer that is no stream: larger lists have to be requested in pages."""
 STREAMS = 128
 OF_ONE = 48
 """Answers open at once, in all and for one user: each has a thread waiting for its member."""
@@ -200,7 +200,7 @@ class _Place:
 
 
 def _close(opened: asyncio.Future[Passing]) -> None:
-    """An answer that nobody waits for any more."""
+    """Close an answer whose client is gone."""
     if not opened.cancelled() and not opened.exception():
         opened.result().close()
 

@@ -1,7 +1,4 @@
-"""Which shares of divided jobs must leave where they are, found by looking at the clock.
-
-The same rules as for jobs that run whole (`jobs.services.follow.health`), each share for itself.
-"""
+"""Failover by the clock for divided jobs: the rules of `jobs.services.follow.health`, applied to each share."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -29,9 +26,9 @@ def check(now: datetime) -> int:
     for job in jobs:
         for share in parts.of_stored(job.shares):
             cluster = clusters.get(share.cluster)
-            found = next(_due(job, share, cluster, now), None) if share.is_live else None
-            if found is not None and _may_leave(cluster, found[0], now):
-                outcome, reason, purge = found
+            verdict = next(_reasons_to_leave(job, share, cluster, now), None) if share.is_live else None
+            if verdict is not None and _may_leave(cluster, verdict[0], now):
+                outcome, reason, purge = verdict
                 moved += division.leave(job, share.attempt, outcome, reason, now, purge=purge)
     return moved
 
@@ -40,8 +37,8 @@ def _may_leave(cluster: Cluster | None, outcome: Outcome, now: datetime) -> bool
     return cluster is None or outcome is not Outcome.LOST or eviction_rate.allow(cluster, now)
 
 
-def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Verdict]:
-    """Why it has to leave, the first reason first."""
+def _reasons_to_leave(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Verdict]:
+    """Reasons for a share to leave its cluster, the one that counts first."""
     spec = spec_of(job)
     if cluster is None or not Work.objects.filter(job_uid=job.uid, attempt=share.attempt).exists():
         message = f"{share.cluster} was detached from the fleet"
@@ -49,7 +46,7 @@ def _due(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iter
         return
     wait, at = spec.application_toleration_s, returns.leaves_at(job, cluster)
     if at is not None and at <= now and cluster.is_looked_at(now):
-        message = f"{cluster.name} is {plight(cluster)} and is not tolerated any longer"
+        message = f"{cluster.name} is {describe_condition(cluster)} and is not tolerated any longer"
         kept = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
         yield Outcome.LOST, Reason(Code.CLUSTER_LOST, message), kept
     if share.state is ShareState.BACKOFF and wait is not None:
@@ -69,8 +66,8 @@ def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:
     return since is not None and cluster.sight.seen_for(since, now) > limit
 
 
-def plight(cluster: Cluster) -> str:
-    """What makes jobs leave a cluster, in a word."""
+def describe_condition(cluster: Cluster) -> str:
+    """The condition of a cluster that makes jobs leave it, in one word."""
     if cluster.state != Cluster.State.READY:
         return cluster.state
     return "drained" if cluster.drained else "tainted"

@@ -10,7 +10,7 @@ from fleet.errors import Conflict
 from jobs.models import Job
 from jobs.services.submission import actions
 
-_AT_ONCE = 200
+_DELETED_PER_PASS = 200
 """Jobs deleted by one pass: the next one is seconds away."""
 
 
@@ -22,7 +22,7 @@ def run(now: datetime) -> int:
         if ttl_s is None:
             continue
         due = finished.filter(ttl_s=ttl_s, finished_at__lte=now - timedelta(seconds=ttl_s))
-        for job in due[:_AT_ONCE]:
+        for job in due[:_DELETED_PER_PASS]:
             deleted += _delete(job, ttl_s, now)
     return deleted
 

@@ -1,6 +1,6 @@
-"""Which jobs must leave where they are, found by looking at the clock: unhealthy too long, on a lost cluster, never started.
+"""Failover by the clock: moves jobs that are unhealthy for too long, on a lost cluster, or not started in time.
 
-Called by a countdown for the moment it matters, and by the sweep for when the countdown was lost; both find the same.
+Called by a countdown when a job is due, and by the sweep in case the countdown was lost; both find the same.
 """
 
 from datetime import datetime, timedelta
@@ -24,11 +24,11 @@ from jobs.snapshot import spec_of, taints_of
 
 
 def tolerance(job: Job) -> float | None:
-    """Seconds an unhealthy job is left alone; None: its policy knows no application failover."""
+    """Seconds an unhealthy job is tolerated; None: its policy has no application failover."""
     return spec_of(job).application_toleration_s
 
 
-def due(job: Job) -> datetime | None:
+def move_due_at(job: Job) -> datetime | None:
     """When an unhealthy job has to move; None: it does not."""
     if job.unhealthy_since is None:
         return None
@@ -37,7 +37,7 @@ def due(job: Job) -> datetime | None:
 
 
 def check_later(job: Job, now: datetime) -> None:
-    at = due(job)
+    at = move_due_at(job)
     if at is not None:
         events.enqueue("jobs.check_health", countdown_s=max((at - now).total_seconds(), 0) + 0.05)
 
@@ -51,11 +51,15 @@ def seen_for(cluster: Cluster | None, event: datetime, now: datetime) -> float:
 def check(now: datetime) -> int:
     """Moves every job that is due; returns how many."""
     return (
-        division_health.check(now) + _unhealthy(now) + _on_lost_clusters(now) + _never_started(now) + _without_copy(now)
+        division_health.check(now)
+        + _move_unhealthy(now)
+        + _move_from_lost_clusters(now)
+        + _move_never_started(now)
+        + _move_detached(now)
     )
 
 
-def _unhealthy(now: datetime) -> int:
+def _move_unhealthy(now: datetime) -> int:
     rows = Job.objects.filter(
         shares=[], state__in=Job.ON_MEMBER, unhealthy_since__isnull=False, suspended=False, deleting_at__isnull=True
     )
@@ -64,7 +68,7 @@ def _unhealthy(now: datetime) -> int:
         loop, since = crash_loops.find(job, crash_loops.rows([job.uid]), now), job.unhealthy_since
         wait = crash_loops.tolerated_s(job) if loop else tolerance(job)
         if loop is None and _keeps_running(job):
-            _recover(job, now)
+            _clear_unhealthy(job, now)
         elif wait is not None and since and seen_for(job.cluster, since, now) >= wait:
             moved += _end_unhealthy(job, f"unhealthy on {job.cluster} since {since:%H:%M:%S} UTC", loop, now)
     return moved
@@ -75,7 +79,7 @@ def _end_unhealthy(job: Job, message: str, loop: CrashLoop | None, now: datetime
     if tolerance(job) is None:
         return failover.fail(job, Reason(Code.FAILED, message), now)
     reason = Reason(Code.APPLICATION_UNHEALTHY, message)
-    return failover.leave(job, Outcome.FAILED, reason, now, purge=_purge(job))
+    return failover.leave(job, Outcome.FAILED, reason, now, purge=_purge_mode(job))
 
 
 def _keeps_running(job: Job) -> bool:
@@ -87,21 +91,22 @@ def _keeps_running(job: Job) -> bool:
 
 
 @transaction.atomic
-def _recover(job: Job, now: datetime) -> None:
+def _clear_unhealthy(job: Job, now: datetime) -> None:
     unhealthy = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=job.state, unhealthy_since=job.unhealthy_since)
     if unhealthy.update(unhealthy_since=None, reason=None):
         job.refresh_from_db()
         announce_jobs([job], now)
 
 
-def _purge(job: Job) -> PurgeMode:
-    """A copy is left where it is only when it has failed: one that restarts would run beside its replacement."""
+def _purge_mode(job: Job) -> PurgeMode:
+    """The purge mode for an unhealthy job. Never applies only to a copy that has failed: one that restarts would run beside its
+    replacement."""
     mode = spec_of(job).application_purge
     alive = job.state != Job.State.BACKOFF
     return PurgeMode.GRACEFULLY if mode is PurgeMode.NEVER and alive else mode
 
 
-def _on_lost_clusters(now: datetime) -> int:
+def _move_from_lost_clusters(now: datetime) -> int:
     moved = 0
     for cluster in Cluster.objects.exclude(taints=[]).defer("access"):
         if not cluster.is_looked_at(now) or not any(t.effect == "NoExecute" for t in taints_of(cluster.taints)):
@@ -116,14 +121,14 @@ def _on_lost_clusters(now: datetime) -> int:
                     break
                 reason = Reason(
                     Code.CLUSTER_LOST,
-                    f"{cluster.name} is {division_health.plight(cluster)} and is not tolerated any longer",
+                    f"{cluster.name} is {division_health.describe_condition(cluster)} and is not tolerated any longer",
                 )
                 purge = spec.cluster_purge if spec.cluster_purge is not PurgeMode.NEVER else PurgeMode.GRACEFULLY
                 moved += failover.leave(job, Outcome.LOST, reason, now, purge=purge)
     return moved
 
 
-def _never_started(now: datetime) -> int:
+def _move_never_started(now: datetime) -> int:
     limit = now - timedelta(seconds=settings.CONVOY_FAILOVER.start_timeout_s)
     rows = Job.objects.filter(
         shares=[],
@@ -143,8 +148,8 @@ def _never_started(now: datetime) -> int:
     return moved
 
 
-def _without_copy(now: datetime) -> int:
-    """Jobs whose cluster was detached from under them."""
+def _move_detached(now: datetime) -> int:
+    """Moves jobs whose cluster was detached from the fleet."""
     rows = Job.objects.filter(shares=[], state__in=Job.ON_MEMBER, cluster__isnull=True, deleting_at__isnull=True)
     moved = 0
     for job in rows:

@@ -1,7 +1,7 @@
-"""Which objects of a member are copies of ours, and what becomes of those that are not wanted there.
+"""Decides which objects of a member are copies of this fleet's jobs, and removes those that should not be there.
 
-A copy that is wanted is followed by `jobs.services.follow.status`. One that no work asks for is removed, one that is newer
-than the database is adopted or removed, and an object that is not proven to be ours is reported and left as it is.
+An expected copy is followed by `jobs.services.follow.status`. One that no work asks for is removed, one that is newer
+than the database is adopted or removed, and an object that is not proven to be this fleet's is reported and left as it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,61 +28,61 @@ _UNKNOWN = (
 )
 
 
-def key_of(found: Manifest) -> Key | None:
-    mark = mark_of((found.get("metadata") or {}).get("labels") or {})
+def key_of(copy: Manifest) -> Key | None:
+    mark = mark_of((copy.get("metadata") or {}).get("labels") or {})
     return (mark.job_uid, mark.attempt) if mark else None
 
 
 def judge(
     cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime
 ) -> tuple[list[Copy], list[Copy]]:
-    """Those of the objects that are copies of ours, and those that are newer than this database.
+    """Returns the objects that are copies of this fleet's jobs, and those that are newer than this database.
 
-    Strays are sent to removal, and what is not believed is reported.
+    Stray copies are removed; objects whose mark is not genuine are reported.
     """
-    claims = [(key, found) for found in objects if (key := key_of(found)) is not None and _is_of_here(found)]
-    if not claims:
+    candidates = [(key, copy) for copy in objects if (key := key_of(copy)) is not None and _is_of_this_fleet(copy)]
+    if not candidates:
         return [], []
-    batch = provenance.load_provenance(cluster_id, (key for key, _ in claims))
-    believed: list[Copy] = []
+    batch = provenance.load_provenance(cluster_id, (key for key, _ in candidates))
+    genuine: list[Copy] = []
     newer: list[Copy] = []
-    for key, found in claims:
-        match batch.judge(resource, key, found):
+    for key, copy in candidates:
+        match batch.judge(resource, key, copy):
             case Verdict.OURS:
-                believed.append((key, found))
+                genuine.append((key, copy))
             case Verdict.STRAY:
-                remove(cluster_id, resource, found, *key, now)
+                remove(cluster_id, resource, copy, *key, now)
             case Verdict.UNKNOWN if _is_over(key):
-                remove(cluster_id, resource, found, *key, now)
+                remove(cluster_id, resource, copy, *key, now)
             case Verdict.UNKNOWN if Job.objects.filter(uid=key[0]).exists():
-                newer.append((key, found))
+                newer.append((key, copy))
             case Verdict.UNKNOWN:
-                batch.report(resource, found, _UNKNOWN, now)
+                batch.report(resource, copy, _UNKNOWN, now)
             case Verdict.FOREIGN:
-                batch.report(resource, found, "says it is a copy of a job, and was not made by Convoy", now)
-    return believed, newer
+                batch.report(resource, copy, "says it is a copy of a job, and was not made by Convoy", now)
+    return genuine, newer
 
 
 def adopt(
     cluster_id: int, resource: Resource, jobs: Mapping[UUID, Job], newer: Sequence[Copy], now: datetime
 ) -> list[Copy]:
-    """Those that have become their jobs' attempts, the newest of each job; the others are leftovers."""
+    """Adopts the newest copy of each job as its current attempt and returns those; the others are removed."""
     cluster = Cluster.objects.defer("access", "permissions").get(pk=cluster_id) if newer else None
     adopted = []
-    for (uid, attempt), found in sorted(newer, key=lambda copy: copy[0], reverse=True):
+    for (uid, attempt), copy in sorted(newer, key=lambda copy: copy[0], reverse=True):
         job = jobs.get(uid)
-        if cluster is not None and job is not None and restored.adopt(job, cluster, attempt, found, now):
-            adopted.append(((uid, attempt), found))
+        if cluster is not None and job is not None and restored.adopt(job, cluster, attempt, copy, now):
+            adopted.append(((uid, attempt), copy))
             continue
         if job is not None:
             restored.number_above(job, attempt, now)
-        remove(cluster_id, resource, found, uid, attempt, now)
+        remove(cluster_id, resource, copy, uid, attempt, now)
     return adopted
 
 
-def _is_of_here(found: Manifest) -> bool:
+def _is_of_this_fleet(copy: Manifest) -> bool:
     """Whether the object is not labelled as another fleet's, whose objects are left alone without a report."""
-    fleet = found["metadata"]["labels"].get(marks.FLEET)
+    fleet = copy["metadata"]["labels"].get(marks.FLEET)
     return fleet is None or fleet == Identity.here()
 
 
@@ -93,9 +93,9 @@ def _is_over(key: Key) -> bool:
     return superseded or DeletedJob.objects.filter(uid=uid).exists()
 
 
-def remove(cluster_id: int, resource: Resource, found: Manifest, uid: UUID, attempt: int, now: datetime) -> None:
+def remove(cluster_id: int, resource: Resource, copy: Manifest, uid: UUID, attempt: int, now: datetime) -> None:
     """Removes a copy that should not be in the member, through a work made for its removal."""
-    metadata = found["metadata"]
+    metadata = copy["metadata"]
     if metadata.get("deletionTimestamp") or metadata["labels"].get(marks.FLEET) != Identity.here():
         return
     work, is_new = Work.objects.get_or_create(

@@ -1,8 +1,8 @@
-"""Brings what members report about our copies into the fleet's own jobs.
+"""Applies the status that members report of job copies to the jobs.
 
-Registered with the fleet's watcher, which calls it with batches. A report counts only when it is of the job's current
-attempt; a copy of any other attempt, or of a job that is gone, is a leftover and is removed (invariant I4). All of it is
-idempotent: the same report twice changes nothing.
+`JobEventHandler` is registered with the fleet's watcher, which calls it with batches of objects and pods. A report is applied
+only if it is of the job's current attempt; a copy of any other attempt, or of a deleted job, is removed (invariant I4). All
+of it is idempotent: the same report twice changes nothing.
 """
 
 from collections import Counter, defaultdict
@@ -56,7 +56,7 @@ _FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, *_STOPPING)
 
 @dataclass
 class StatusBatch:
-    """The changes of one batch of reports, collected and then written in a fixed number of statements."""
+    """The changes from one batch of reports, collected and then written in a fixed number of statements."""
 
     now: datetime
     failures: dict[Key, Failure] = field(default_factory=dict)
@@ -118,57 +118,61 @@ class JobEventHandler:
     @transaction.atomic
     def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         copies, newer = member_copies.judge(cluster_id, resource, objects, now)
-        jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in (*copies, *newer))}
+        # Locked before their pods are counted: two batches would otherwise each write a state from a count of before the other.
+        jobs = {job.uid: job for job in _lock_jobs(uid for (uid, _), _ in (*copies, *newer))}
         copies += member_copies.adopt(cluster_id, resource, jobs, newer, now)
-        running = _running(cluster_id, jobs)
-        failed = {key for key, found in copies if key[0] in jobs and _fails(jobs[key[0]], found)}
-        _read_beside(jobs[uid] for (uid, _), found in copies if uid in jobs and not _has_succeeded(jobs[uid], found))
+        running = _count_running(cluster_id, jobs)
+        failed = {key for key, copy in copies if key[0] in jobs and _has_newly_failed(jobs[key[0]], copy)}
+        _prefetch_related(jobs[uid] for (uid, _), copy in copies if uid in jobs and not _has_succeeded(jobs[uid], copy))
         batch = StatusBatch(now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting))
-        for (uid, attempt), found in copies:
+        for (uid, attempt), copy in copies:
             job = jobs.get(uid)
-            if job is not None and _must_stop(job, found):
-                _stop(job, attempt, cluster_id, now)
+            if job is not None and _must_stop(job, copy):
+                _stop_copy(job, attempt, cluster_id, now)
             if job is not None and division.wants(job, attempt):
-                division.report(job, attempt, found.get("status") or {}, running[job.uid, attempt], now)
-            elif job is None or job.shares or job.attempt != attempt or not _stands(job, attempt, cluster_id):
-                member_copies.remove(cluster_id, resource, found, uid, attempt, now)
+                division.report(job, attempt, copy.get("status") or {}, running[job.uid, attempt], now)
+            elif job is None or job.shares or job.attempt != attempt or not _is_expected(job, attempt, cluster_id):
+                member_copies.remove(cluster_id, resource, copy, uid, attempt, now)
             else:
-                _apply_status(job, found.get("status") or {}, running[job.uid, attempt], batch)
+                _apply_status(job, copy.get("status") or {}, running[job.uid, attempt], batch)
         batch.write()
 
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         """Objects deleted in the member, by Convoy or others. An end they had reported counts before their deletion."""
         copies, _ = member_copies.judge(cluster_id, resource, objects, now)
-        _take_ends(copies, now)
+        _apply_final_reports(copies, now)
         for key, _ in copies:
-            _missing(cluster_id, key, now)
+            _handle_missing_copy(cluster_id, key, now)
 
-    def on_resync(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
+    def on_resync(
+        self, cluster_id: int, resource: Resource, present: set[Key], requested_at: datetime, now: datetime
+    ) -> None:
         """After a complete list: copies that should be in it and are not were deleted while no watch was open.
 
         A copy made after the list was requested may well be missing from it.
         """
-        mine = Work.objects.filter(
+        matching = Work.objects.filter(
             cluster_id=cluster_id,
             api_version=resource.api_version,
             kind=resource.kind,
             state__in=[Work.State.APPLIED, Work.State.WITHDRAWING],
-            applied_at__lt=asked - _CLOCKS_APART,
+            applied_at__lt=requested_at - _CLOCKS_APART,
         )
-        for uid, attempt in mine.values_list("job_uid", "attempt"):
+        for uid, attempt in matching.values_list("job_uid", "attempt"):
             if (uid, attempt) not in present:
-                _missing(cluster_id, (uid, attempt), now)
+                _handle_missing_copy(cluster_id, (uid, attempt), now)
 
     def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
-        """Of pods without a genuine mark, by (whose, namespace), those that were made before there were marks."""
+        """Of the (owner, namespace) pairs of pods without a genuine mark, those whose pods were created before marks existed.
+        """
         return provenance.unmarked(cluster_id, claims)
 
     @transaction.atomic
     def on_pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
         """Updates jobs whose pods changed: some kinds report through pods only, and a waiting reason counts running pods."""
-        jobs = {job.uid: job for job in _locked(uid for uid, _ in keys)}
-        running = _running(cluster_id, jobs)
-        _read_beside(jobs.values())
+        jobs = {job.uid: job for job in _lock_jobs(uid for uid, _ in keys)}
+        running = _count_running(cluster_id, jobs)
+        _prefetch_related(jobs.values())
         batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting))
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
@@ -187,20 +191,20 @@ def register() -> None:
     event_handlers.register(JobEventHandler())
 
 
-def _locked(uids: Iterable[UUID]) -> list[Job]:
+def _lock_jobs(uids: Iterable[UUID]) -> list[Job]:
     """Locks the jobs until the transaction ends, in the order of their keys."""
     rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
     return list(rows.defer("manifest", "labels", "total").select_for_update(no_key=True))
 
 
-def _read_beside(jobs: Iterable[Job]) -> None:
+def _prefetch_related(jobs: Iterable[Job]) -> None:
     """Prefetches policies and clusters. Not called for successes, which need neither and are most of a large batch."""
     clusters = Cluster.objects.defer("access", "apis", "permissions")
     prefetch_related_objects(list(jobs), "policy", Prefetch("cluster", clusters))
 
 
-def _has_succeeded(job: Job, found: Manifest) -> bool:
-    return _phase(job, found.get("status") or {}) is Phase.SUCCEEDED
+def _has_succeeded(job: Job, copy: Manifest) -> bool:
+    return _phase_of(job, copy.get("status") or {}) is Phase.SUCCEEDED
 
 
 class _Running(Counter[Key]):
@@ -209,7 +213,7 @@ class _Running(Counter[Key]):
     restarting: frozenset[UUID] = frozenset()
 
 
-def _running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
+def _count_running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
     pods = (
         Pod.objects.filter(cluster_id=cluster_id, job_uid__in=list(uids))
         .exclude(phase__in=["Succeeded", "Failed"])
@@ -225,74 +229,76 @@ def _running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
     return running
 
 
-def _fails(job: Job, found: Manifest) -> bool:
-    """Whether the report is the first that says that the job has failed."""
+def _has_newly_failed(job: Job, copy: Manifest) -> bool:
+    """Whether this is the first report of the job's failure."""
     return (
         job.state in Job.ON_MEMBER
         and job.state != Job.State.BACKOFF
-        and _phase(job, found.get("status") or {}) is Phase.FAILED
+        and _phase_of(job, copy.get("status") or {}) is Phase.FAILED
     )
 
 
-def _stands(job: Job, attempt: int, cluster_id: int) -> bool:
-    """Whether that member should have a copy of that attempt."""
+def _is_expected(job: Job, attempt: int, cluster_id: int) -> bool:
+    """Whether the member is expected to have a copy of that attempt."""
     if job.cluster_id == cluster_id and job.state in Job.ON_MEMBER:
         return True
     work = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id)
     return work.exclude(state=Work.State.GONE).exists()
 
 
-def _must_stop(job: Job, found: Manifest) -> bool:
+def _must_stop(job: Job, copy: Manifest) -> bool:
     """Whether the copy can run although the job has ended or is suspended: sent late, or resumed inside the member."""
     if not (job.finished or job.suspended):
         return False
     kind = registry.kind_of(job.api_version, job.kind)
-    if kind.read_status(found.get("status") or {}, 0).phase in FINISHED:
+    if kind.read_status(copy.get("status") or {}, 0).phase in FINISHED:
         return False
-    return job.finished or not kind.read(found).suspended
+    return job.finished or not kind.read(copy).suspended
 
 
-def _stop(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
+def _stop_copy(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
     stopped = {Work.State.SUSPENDED} if job.suspended else {Work.State.SUSPENDED, Work.State.APPLIED}
     to = Work.State.SUSPENDING if job.suspended else Work.State.WITHDRAWING
-    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id, state__in=stopped)
-    for pk in list(mine.values_list("pk", flat=True)):
+    matching = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id, state__in=stopped)
+    for pk in list(matching.values_list("pk", flat=True)):
         Work.objects.filter(pk=pk, state__in=stopped).update(state=to, due_at=now, tries=0)
         events.enqueue("jobs.push", pk)
 
 
 def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) -> None:
-    """Takes over a report of the current attempt."""
+    """Apply a report of the current attempt to the job; add what changed to the batch."""
     if job.state not in _FOLLOWED:
         return
     state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
-    if job.state in (*Job.WAITING, *_STOPPING) and not _comes_back(job, state, batch.now):
+    if job.state in (*Job.WAITING, *_STOPPING) and not _has_come_back(job, state, batch.now):
         return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     job.status = status
-    _advance(job, state, running, batch)
+    _advance_state(job, state, running, batch)
     _follow_crash_loop(job, before[3], batch)
     if before != (job.state, job.status, job.reason, job.unhealthy_since):
         batch.changed.append(job)
 
 
-def _comes_back(job: Job, state: State, now: datetime) -> bool:
-    """Whether the attempt that a waiting job has left goes on. A copy that has failed meanwhile is not kept in the queue."""
+def _has_come_back(job: Job, state: State, now: datetime) -> bool:
+    """Whether a waiting job returns to the attempt it had left, as its copy still runs. A copy that failed meanwhile is
+    withdrawn.
+    """
     if state.phase is Phase.FAILED and job.state == Job.State.QUEUED:
         works.withdraw_attempt(job, job.attempt, now)
     succeeded = state.phase is Phase.SUCCEEDED
     return (succeeded or state.phase is Phase.RUNNING) and returns.come_back(job, now, succeeded=succeeded)
 
 
-def _advance(job: Job, state: State, running: int, batch: StatusBatch) -> None:
+def _advance_state(job: Job, state: State, running: int, batch: StatusBatch) -> None:
     if state.phase is Phase.SUCCEEDED:
-        _finish(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, batch)
+        _mark_finished(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, batch)
     elif state.phase is Phase.FAILED:
-        _fail(job, state, batch)
+        _mark_failed(job, state, batch)
     elif state.phase is Phase.RUNNING:
-        _run(job, batch)
+        _mark_running(job, batch)
     elif state.phase is Phase.RESTARTING:
         if job.unhealthy_since is None:
             job.unhealthy_since = batch.now
@@ -304,7 +310,7 @@ def _advance(job: Job, state: State, running: int, batch: StatusBatch) -> None:
         job.state, job.reason = Job.State.DISPATCHED, reason.as_json()
 
 
-def _run(job: Job, batch: StatusBatch) -> None:
+def _mark_running(job: Job, batch: StatusBatch) -> None:
     job.unhealthy_since = None
     if job.state == Job.State.RUNNING:
         return
@@ -333,12 +339,12 @@ def _follow_crash_loop(job: Job, since: datetime | None, batch: StatusBatch) -> 
         health.check_later(job, batch.now)
 
 
-def _fail(job: Job, state: State, batch: StatusBatch) -> None:
+def _mark_failed(job: Job, state: State, batch: StatusBatch) -> None:
     """Ends the job, unless its policy has application failover: then it waits out its toleration and moves."""
     tolerance = health.tolerance(job)
     if tolerance is None:
         failure = batch.failure_of(job).summary
-        _finish(job, Job.State.FAILED, Outcome.FAILED, state.message, batch)
+        _mark_finished(job, Job.State.FAILED, Outcome.FAILED, state.message, batch)
         message = "; ".join(part for part in (state.message or "the job failed in its member", failure) if part)
         job.reason = Reason(Code.FAILED, message).as_json()
         return
@@ -352,7 +358,7 @@ def _fail(job: Job, state: State, batch: StatusBatch) -> None:
         health.check_later(job, batch.now)
 
 
-def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, batch: StatusBatch) -> None:
+def _mark_finished(job: Job, state: Job.State, outcome: Outcome, message: str, batch: StatusBatch) -> None:
     job.state, job.reason, job.unhealthy_since = state, None, None
     job.charge, job.reclaim = None, None
     job.finished_at = batch.now
@@ -363,14 +369,14 @@ def _finish(job: Job, state: Job.State, outcome: Outcome, message: str, batch: S
 
 
 @transaction.atomic
-def _take_ends(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
-    """Takes over the end of copies that had ended before they were deleted: their jobs have not lost a run."""
-    jobs = {job.uid: job for job in _locked(uid for (uid, _), _ in copies)}
-    _read_beside(jobs.values())
+def _apply_final_reports(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
+    """Apply the last status of copies that had ended before they were deleted: such jobs end, and do not fail over."""
+    jobs = {job.uid: job for job in _lock_jobs(uid for (uid, _), _ in copies)}
+    _prefetch_related(jobs.values())
     batch = StatusBatch(now)
-    for (uid, attempt), found in copies:
-        job, status = jobs.get(uid), found.get("status") or {}
-        if job is None or _phase(job, status) not in FINISHED:
+    for (uid, attempt), copy in copies:
+        job, status = jobs.get(uid), copy.get("status") or {}
+        if job is None or _phase_of(job, status) not in FINISHED:
             continue
         if division.wants(job, attempt):
             division.report(job, attempt, status, 0, now)
@@ -379,28 +385,28 @@ def _take_ends(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
     batch.write()
 
 
-def _phase(job: Job, status: Manifest) -> Phase:
+def _phase_of(job: Job, status: Manifest) -> Phase:
     return registry.kind_of(job.api_version, job.kind).read_status(status, 0).phase
 
 
 @transaction.atomic
-def _missing(cluster_id: int, key: Key, now: datetime) -> None:
-    """A copy is not in its member: it was withdrawn, or deleted there by another client."""
+def _handle_missing_copy(cluster_id: int, key: Key, now: datetime) -> None:
+    """Handle a copy that is not in its member: it was withdrawn, or deleted there by another client."""
     uid, attempt = key
-    lock_owners([uid])
-    mine = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id)
-    withdrawn = mine.filter(state__in=[Work.State.WITHDRAWING, Work.State.SUSPENDED])
+    lock_owners([uid])  # first: a withdrawal under way would otherwise be taken for a deletion by others
+    matching = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id)
+    withdrawn = matching.filter(state__in=[Work.State.WITHDRAWING, Work.State.SUSPENDED])
     for pk in list(withdrawn.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True)):
         Work.objects.filter(pk=pk).update(due_at=now)
         events.enqueue("jobs.push", pk)
     job = Job.objects.select_related("cluster").filter(uid=uid).first()
-    if job is None or not mine.filter(state=Work.State.APPLIED).exists():
+    if job is None or not matching.filter(state=Work.State.APPLIED).exists():
         return
     if job.shares:
         division.vanished(job, attempt, now)
         return
     if job.attempt == attempt:
-        _lose_copy(job, mine.filter(state=Work.State.APPLIED), now)
+        _lose_copy(job, matching.filter(state=Work.State.APPLIED), now)
 
 
 def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
@@ -427,12 +433,12 @@ def _pods_succeeded(job: Job) -> bool:
 
 
 def _end_by_pods(job: Job, now: datetime) -> None:
-    fresh = _locked([job.uid])[0]
+    fresh = _lock_jobs([job.uid])[0]
     if fresh.attempt != job.attempt or fresh.state not in Job.ON_MEMBER:
         return
     batch = StatusBatch(now)
     message = "its copy was deleted after all of its pods had succeeded"
-    _finish(fresh, Job.State.SUCCEEDED, Outcome.SUCCEEDED, message, batch)
+    _mark_finished(fresh, Job.State.SUCCEEDED, Outcome.SUCCEEDED, message, batch)
     batch.changed.append(fresh)
     batch.write()
     job.state = fresh.state

@@ -1,6 +1,6 @@
-"""The periodic pass that makes true what events make fast: it finds the work whose hint was lost.
+"""The periodic sweep: finds work whose task was lost. Events make things fast, the sweep makes them certain.
 
-Calls the same services as the events do, so finding something twice does nothing. `Sweeper` leaves a pass out when the one
+It calls the same services as the events do, so finding something twice does nothing. `Sweeper` leaves a pass out when the one
 before found that nothing can become due by the clock alone, and the journal has not grown since.
 """
 
@@ -27,7 +27,7 @@ TERM = timedelta(seconds=10)
 
 
 def run(now: datetime) -> None:
-    returns.adopt(now)
+    returns.adopt(now)  # first: a copy that runs again is adopted before its job is moved or placed anew
     health.check(now)
     _push_due(now)
     expiry.run(now)
@@ -59,7 +59,7 @@ class Sweeper:
         self._swept_at = datetime.min.replace(tzinfo=UTC)
 
     def run(self, now: datetime) -> bool:
-        """Makes a pass unless it would find nothing or another process makes one; whether it was made."""
+        """Makes a pass unless it would find nothing or another process makes one; returns whether it was made."""
         # The version before what is settled: a writer that begins in between gets a later one, and is not overlooked.
         version = journal.tip()
         if version == self._version and timedelta() <= now - self._swept_at < self.longest_pause:
