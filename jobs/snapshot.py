@@ -213,7 +213,7 @@ def tree_in_force() -> tuple[Tree | None, int]:
 
 @lru_cache(maxsize=2)
 def _parsed(manifest: str) -> Tree:
-    return quotas.parsed(QuotaTree(manifest=json.loads(manifest)))
+    return quotas.parse_row(QuotaTree(manifest=json.loads(manifest)))
 
 
 def ledger_of(tree: Tree, charges: Iterable[Charge] | None = None) -> Ledger:

@@ -12,4 +12,4 @@ class QuotasConfig(AppConfig):
         from fleet.services import access
         from quotas.services import scopes
 
-        access.FURTHER.update(dict.fromkeys(access.ENTITLEMENT, scopes.leads))
+        access.FURTHER.update(dict.fromkeys(access.ENTITLEMENT, scopes.leads_of))

@@ -7,17 +7,17 @@ from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
 
 
-def row() -> QuotaTree | None:
+def tree_row() -> QuotaTree | None:
     return QuotaTree.objects.first()
 
 
 def tree() -> Tree | None:
     """The tree in force; None when no quota limits anybody."""
-    found = row()
-    return None if found is None else parsed(found)
+    found = tree_row()
+    return None if found is None else parse_row(found)
 
 
-def parsed(found: QuotaTree) -> Tree:
+def parse_row(found: QuotaTree) -> Tree:
     """Raises ValueError for a stored tree that the rules of today refuse: without a limit is not what was meant."""
     read = parsing.parse_tree(found.manifest)
     if read.tree is None:

@@ -81,7 +81,8 @@ class SpeedsView(Guarded, APIView):
         asked = query.validated_data
         training = _training(asked)
         found = [
-            topology_speed.foretold(training, asked["gpus"], *place) for place in topology_speed.places(asked["gpus"])
+            topology_speed.predict_speed(training, asked["gpus"], *place)
+            for place in topology_speed.places(asked["gpus"])
         ]
         return Response(SpeedsSerializer({"results": found}).data)
 

@@ -91,7 +91,7 @@ class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
     filter_backends = []
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "starts": estimates.starts(timezone.now())}
+        return {**super().get_serializer_context(), "starts": estimates.estimated_starts(timezone.now())}
 
     def get_queryset(self) -> QuerySet[Job]:
         return visible(queueing.units(), self.request.user)

@@ -18,7 +18,7 @@ from jobs.kinds import registry
 from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
 from jobs.services.scheduling import estimates, queue_moves, queueing
-from quotas.core.amounts import quantity
+from quotas.core.amounts import format_quantity
 from quotas.core.estimate import Estimate
 
 QUEUE_UNITS = Resource("scheduling.x-k8s.io", "v1alpha1", "queueunits", "QueueUnit")
@@ -90,7 +90,7 @@ class QueueUnits(RowKind):
 
 
 def _shown(rows: Iterable[Job]) -> Iterator[Object]:
-    starts = estimates.starts(timezone.now())
+    starts = estimates.estimated_starts(timezone.now())
     for unit in queueing.describe(rows):
         yield _rendered(unit, estimates.estimate_of(unit.job, starts) if unit.position else None)
 
@@ -123,7 +123,7 @@ def _rendered(unit: queueing.QueueUnit, estimate: Estimate | None) -> Object:
             "consumerRef": consumer,
             "queue": unit.queue,
             "priority": job.priority,
-            "request": {name: quantity(name, amount) for name, amount in job.total.items()},
+            "request": {name: format_quantity(name, amount) for name, amount in job.total.items()},
         },
         "status": {key: value for key, value in status.items() if value not in ("", None)},
     }

@@ -74,7 +74,7 @@ class Job(models.Model):
     reason_code = CodeField(max_length=64, null=True, blank=True, editable=False)
     """Follows ``reason``: lists narrow and count by it without reading what else is in the row."""
     waited = models.JSONField(default=list, blank=True)
-    """``[[owner, since]]``: in whose hands it was while it waited, as `jobs.core.explain.timeline.entered` keeps it."""
+    """``[[owner, since]]``: in whose hands it was while it waited, as `jobs.core.explain.timeline.enter_owner` keeps it."""
     suspended = models.BooleanField(default=False)
     cluster = models.ForeignKey(
         "fleet.Cluster", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs_here"

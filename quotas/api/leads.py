@@ -52,10 +52,10 @@ class LeadViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[QuotaG
     def create(self, request: Request) -> Response:
         given = LeadSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        row = team_leads.name(given.validated_data["user"]["username"], given.validated_data["path"])
+        row = team_leads.add_lead(given.validated_data["user"]["username"], given.validated_data["path"])
         return Response(LeadSerializer(row).data, status=201)
 
     @extend_schema(request=None, responses={204: None}, parameters=[OpenApiParameter("id", int, OpenApiParameter.PATH)])
     def destroy(self, request: Request, pk: str) -> Response:
-        team_leads.unname(min(int(pk), _LARGEST_ID))
+        team_leads.remove_lead(min(int(pk), _LARGEST_ID))
         return Response(status=204)

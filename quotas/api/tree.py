@@ -124,7 +124,7 @@ class RevertView(_OfTree, APIView):
 
 
 def _row() -> QuotaTree:
-    row = queries.row()
+    row = queries.tree_row()
     if row is None:
         raise NotFound("There is no quota tree: nothing is limited by quota.")
     return row

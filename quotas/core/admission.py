@@ -87,9 +87,9 @@ def check_admission(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible:
         return _BORROWS if _first_broken(asked, limits.floor, used) else _WITHIN_MIN
     never = _find_block(ledger, leaf, asked, limits.idle, None if preemptible else limits.idle, ledger.idle)
     if never is not None:
-        return _refused(ledger, leaf, dict(asked), never, Code.NEVER_FITS, limits.idle)
+        return _as_refusal(ledger, leaf, dict(asked), never, Code.NEVER_FITS, limits.idle)
     code = Code.MAX_JOBS_REACHED if ledger.resources[block.column] == MAX_JOBS else Code.QUOTA_EXCEEDED
-    return _refused(ledger, leaf, dict(asked), block, code, firm if block.bound is Bound.MIN else used)
+    return _as_refusal(ledger, leaf, dict(asked), block, code, firm if block.bound is Bound.MIN else used)
 
 
 def max_admissible(ledger: Ledger, leaf: str, amounts: Amounts) -> int:
@@ -220,7 +220,7 @@ def _find_block_with_kept(ledger: Ledger, leaf: str, asked: Ask, used: list[list
     return None
 
 
-def _refused(
+def _as_refusal(
     ledger: Ledger, leaf: str, asked: dict[int, int], block: _Block, code: Code, used: list[list[int]]
 ) -> Refused:
     path_rows, limits, column = ledger.path_rows[leaf], ledger.limits[leaf], block.column

@@ -21,18 +21,22 @@ _SPELLINGS = {"koord-queue/max-jobs": MAX_JOBS}
 _BYTES = ("memory", "ephemeral-storage", "hugepages-")
 
 
-def canonical(resource: str) -> str:
+def canonical_name(resource: str) -> str:
     """The canonical name of a resource that has several spellings."""
     return _SPELLINGS.get(resource, resource)
 
 
-def exactly(resource: str, value: object) -> int:
+def exact_amount(resource: str, value: object) -> int:
     """The amount in whole units; raises `QuantityError` for one that is finer than a unit."""
-    return _exactly(resource, value) if isinstance(value, (str, int)) else _exactly.__wrapped__(resource, value)
+    return (
+        _parse_exactly(resource, value)
+        if isinstance(value, (str, int))
+        else _parse_exactly.__wrapped__(resource, value)
+    )
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _exactly(resource: str, value: object) -> int:
+def _parse_exactly(resource: str, value: object) -> int:
     """Cached, because a tree repeats a few amounts over and over. Typed: ``true`` must not be taken for 1."""
     amount = units.amounts({resource: value})[resource]
     if quantities.parse(value) * (1000 if resource == "cpu" else 1) != amount:
@@ -46,7 +50,7 @@ def of_job(total: Amounts) -> dict[str, int]:
     return {**total, MAX_JOBS: 1}
 
 
-def quantity(resource: str, amount: int) -> str:
+def format_quantity(resource: str, amount: int) -> str:
     """The canonical text: ``1500m``, ``4Gi``, ``8``."""
     if resource == "cpu":
         return quantities.from_milli(amount)
@@ -59,4 +63,4 @@ def format_amount(resource: str, amount: int) -> str:
         return f"unlimited {resource}"
     if resource == MAX_JOBS:
         return "1 job" if amount == 1 else f"{amount} jobs"
-    return f"{quantity(resource, amount)} {resource}"
+    return f"{format_quantity(resource, amount)} {resource}"

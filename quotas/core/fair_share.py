@@ -162,7 +162,7 @@ class FairShareIterator:
                 offer = (claim, row, next(self._serial), best)
                 if row:
                     heappush(self._heaps[self._ledger.parent[row]], offer)
-            self._hiding[self._ledger.parent[row]] += _hides(offer) - _hides(before)
+            self._hiding[self._ledger.parent[row]] += _is_hiding(offer) - _is_hiding(before)
             self._latest[row] = offer
 
     def _first_within(self, row: int) -> Unit | None:
@@ -207,7 +207,7 @@ class FairShareIterator:
         return heap[0][3] if heap else None
 
 
-def _hides(offer: _Offer | None) -> bool:
+def _is_hiding(offer: _Offer | None) -> bool:
     return offer is not None and offer[0][0] == HIDES
 
 
@@ -217,7 +217,7 @@ class Plan:
     waits: list[tuple[Unit, Refused | Behind]]
 
 
-def plan(ledger: Ledger, waiting: Iterable[Unit]) -> Plan:
+def plan_admission(ledger: Ledger, waiting: Iterable[Unit]) -> Plan:
     """The jobs that the quota alone would admit now; charges the ledger with them."""
     iterator = FairShareIterator(ledger, waiting)
     result = Plan([], iterator.waits)

@@ -16,7 +16,7 @@ from quotas.core.amounts import format_amount
 from quotas.core.candidates import Running
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
-from quotas.core.simulation import Job, Places, Settled, anywhere, settle
+from quotas.core.simulation import Job, Places, Settled, place_anywhere, simulate_to_fixpoint
 from quotas.core.tree import Tree
 
 
@@ -80,18 +80,18 @@ class Effect:
         return {**asdict(self), "excess": [{**asdict(each), "message": each.message} for each in self.excess]}
 
 
-def compute_effect(before: Side | None, after: Side, now: datetime, places: Places = anywhere) -> Effect:
+def compute_effect(before: Side | None, after: Side, now: datetime, places: Places = place_anywhere) -> Effect:
     """The effect of the change. ``before`` is None where there was no quota: then every job that waits afterwards is an
     effect.
     """
-    new = _settled(after, now, places)
-    old = _settled(before, now, places) if before else _Outcome(_unlimited(after), {}, {})
+    new = _simulate_side(after, now, places)
+    old = _simulate_side(before, now, places) if before else _Outcome(_all_waiting(after), {}, {})
     return Effect(
-        starts=tuple(_started(new, key) for key in new.starts if key not in old.starts),
+        starts=tuple(_started_line(new, key) for key in new.starts if key not in old.starts),
         waits=tuple(new.waits[key] for key in old.starts if key in new.waits),
         reclaimed=tuple(line for key, line in new.stopped.items() if key not in old.stopped),
-        unbound=tuple(sorted(_keys(before) - _keys(after))) if before else (),
-        excess=tuple(_excess(after)),
+        unbound=tuple(sorted(_job_keys(before) - _job_keys(after))) if before else (),
+        excess=tuple(_find_excess(after)),
     )
 
 
@@ -102,23 +102,25 @@ class _Outcome:
     stopped: Mapping[str, Line]
 
 
-def _settled(side: Side, now: datetime, places: Places) -> _Outcome:
-    jobs = [_standing(each) for each in side.running] + [Job(unit) for unit in side.waiting]
-    made = settle(Ledger.from_charges(side.tree, (each.charge for each in side.running)), jobs, now, places)
+def _simulate_side(side: Side, now: datetime, places: Places) -> _Outcome:
+    jobs = [_as_running_job(each) for each in side.running] + [Job(unit) for unit in side.waiting]
+    made = simulate_to_fixpoint(
+        Ledger.from_charges(side.tree, (each.charge for each in side.running)), jobs, now, places
+    )
     waiting = {unit.id: unit for unit in side.waiting}
     return _Outcome(
         {key: waiting[key] for key in made.running if key in waiting},
         {unit.id: Line(unit.id, unit.leaf, answer.code, answer.message) for unit, answer in made.waits},
-        _stopped(side, made),
+        _reclaimed_lines(side, made),
     )
 
 
-def _standing(job: Running) -> Job:
+def _as_running_job(job: Running) -> Job:
     unit = Unit(job.key, job.key, job.charge, job.priority, job.started_at)
     return Job(unit, job.started_at, job.elastic, job.checkpointed, job.lost_s)
 
 
-def _stopped(side: Side, made: Settled) -> dict[str, Line]:
+def _reclaimed_lines(side: Side, made: Settled) -> dict[str, Line]:
     ran = {each.key for each in side.running}
     return {
         victim.key: Line(
@@ -138,19 +140,19 @@ def _loses(gpu_hours: float) -> str:
     return f", and {gpu_hours:.1f} GPU-hours of its work are lost" if gpu_hours >= 0.05 else ""
 
 
-def _unlimited(side: Side) -> dict[str, Unit]:
+def _all_waiting(side: Side) -> dict[str, Unit]:
     return {unit.id: unit for unit in side.waiting}
 
 
-def _started(made: _Outcome, key: str) -> Line:
+def _started_line(made: _Outcome, key: str) -> Line:
     return Line(key, made.starts[key].leaf, "Starts", f"starts in {made.starts[key].leaf}")
 
 
-def _keys(side: Side) -> set[str]:
+def _job_keys(side: Side) -> set[str]:
     return {each.key for each in side.running} | {each.id for each in side.waiting}
 
 
-def _excess(side: Side) -> Iterator[Excess]:
+def _find_excess(side: Side) -> Iterator[Excess]:
     ledger = Ledger.from_charges(side.tree, (each.charge for each in side.running))
     jobs = sorted(side.running, key=lambda job: job.cheap_first)
     firm = [job for job in jobs if not job.charge.preemptible]
@@ -162,10 +164,10 @@ def _excess(side: Side) -> Iterator[Excess]:
             path, resource = side.tree.nodes[row].path, ledger.resources[column]
             has, limit = int(used[row, column]), int(limits[row, column])
             inside = [job for job in among if job.leaf == path or job.leaf.startswith(f"{path}/")]
-            yield Excess(path, resource, has, limit, bound, tuple(_first(inside, resource, has - limit)))
+            yield Excess(path, resource, has, limit, bound, tuple(_first_to_end(inside, resource, has - limit)))
 
 
-def _first(jobs: Iterable[Running], resource: str, too_much: int) -> Iterator[str]:
+def _first_to_end(jobs: Iterable[Running], resource: str, too_much: int) -> Iterator[str]:
     for job in jobs:
         amount = job.charge.amounts.get(resource, 0)
         if too_much > 0 and amount:

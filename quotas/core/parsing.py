@@ -99,7 +99,7 @@ class _Reader:
         if depth == DEEPEST and children:
             self.add(f"{where}.children", f"{path} is {DEEPEST} levels deep already: deeper trees are refused")
             return name, least
-        inner = _Parent(path, validation.lower(most, parent.ceiling if parent else {}), known)
+        inner = _Parent(path, validation.lower_limits(most, parent.ceiling if parent else {}), known)
         self.children(children, where, inner, least, depth)
         return name, least
 

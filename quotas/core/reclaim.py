@@ -87,7 +87,7 @@ class _Target:
     """(level, column) of the preemptor's path that must be within min at the end, or there was no right to this job."""
 
 
-def plan(ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
+def plan_reclaim(ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
     """The jobs to stop for the preemptor; None when none would help or it has no right to them. Leaves the ledger as it was."""
     return search(ledger, preemptor, lambda: Candidates(ledger, running), can_place)
 

@@ -39,7 +39,7 @@ Places = Callable[[Unit, Mapping[str, Job], frozenset[str]], bool]
 """Whether a job would find a place beside these running ones, with those gone. Called once for all of one shape."""
 
 
-def anywhere(_unit: Unit, _running: Mapping[str, Job], _gone: frozenset[str]) -> bool:
+def place_anywhere(_unit: Unit, _running: Mapping[str, Job], _gone: frozenset[str]) -> bool:
     """Every job has a place: for questions about the quota alone."""
     return True
 
@@ -62,18 +62,20 @@ class Settled:
     reclaims: list[Reclaim] = field(default_factory=list)
 
 
-def settle(ledger: Ledger, jobs: Iterable[Job], now: datetime, places: Places = anywhere) -> Settled:
+def simulate_to_fixpoint(
+    ledger: Ledger, jobs: Iterable[Job], now: datetime, places: Places = place_anywhere
+) -> Settled:
     """Run the simulation; the ledger has the running jobs charged already, and ends with those that run at the fixpoint."""
     every = {job.unit.id: job for job in jobs}
     made = Settled({key: job for key, job in every.items() if job.started_at is not None})
     while True:
         waiting = [job.unit for key, job in every.items() if key not in made.running]
-        made.waits = _admit(ledger, waiting, every, made, now, places)
-        if not _reclaim(ledger, every, made, now, places):
+        made.waits = _admit_waiting(ledger, waiting, every, made, now, places)
+        if not _reclaim_entitled(ledger, every, made, now, places):
             return made
 
 
-def _admit(
+def _admit_waiting(
     ledger: Ledger, waiting: list[Unit], every: Mapping[str, Job], made: Settled, now: datetime, places: Places
 ) -> list[Wait]:
     iterator = FairShareIterator(ledger, waiting)
@@ -83,7 +85,7 @@ def _admit(
         if isinstance(answer, Refused):
             iterator.refused(unit, answer)
         elif places(unit, made.running, frozenset()):
-            _start(ledger, every[unit.id], made, now)
+            _start_job(ledger, every[unit.id], made, now)
             iterator.admitted(unit)
         else:
             unplaced.append((unit, NoPlace()))
@@ -91,7 +93,7 @@ def _admit(
     return unplaced + iterator.waits
 
 
-def _reclaim(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datetime, places: Places) -> bool:
+def _reclaim_entitled(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datetime, places: Places) -> bool:
     """Reclaim for every entitled waiting job in order; returns whether any reclaim was made."""
     jobs = [job.running(job.started_at) for job in made.running.values() if job.started_at is not None]
     load = cache(lambda: Candidates(ledger, jobs))
@@ -107,11 +109,11 @@ def _reclaim(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datet
         for victim in plan.victims:
             load().take(victim.key)
             ledger.release(made.running.pop(victim.key).unit.charge)
-        _start(ledger, every[unit.id], made, now)
+        _start_job(ledger, every[unit.id], made, now)
         made.reclaims.append(plan)
     return len(made.reclaims) > before
 
 
-def _start(ledger: Ledger, job: Job, made: Settled, now: datetime) -> None:
+def _start_job(ledger: Ledger, job: Job, made: Settled, now: datetime) -> None:
     ledger.charge(job.unit.charge)
     made.running[job.unit.id] = replace(job, started_at=now)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fleet.kube import names
 from fleet.kube.quantities import QuantityError
-from quotas.core.amounts import canonical, exactly, format_amount
+from quotas.core.amounts import canonical_name, exact_amount, format_amount
 
 Limits = Mapping[str, int]
 Fault = tuple[str, str]
@@ -19,14 +19,14 @@ def parse_limits(stated: Mapping[str, Any]) -> tuple[Limits, list[Fault]]:
     read: dict[str, int] = {}
     faults: list[Fault] = []
     for resource, value in stated.items():
-        name = canonical(resource)
+        name = canonical_name(resource)
         if names.pair_fault(resource, ""):
             faults.append((resource, "is no name of a resource"))
         elif name in read:
             faults.append((resource, f"is another spelling of {name}, which is stated too"))
         else:
             try:
-                read[name] = exactly(name, value)
+                read[name] = exact_amount(name, value)
             except QuantityError as e:
                 faults.append((resource, str(e)))
     return read, faults
@@ -70,7 +70,7 @@ def sum_faults(path: str, least: Limits, children: Sequence[Limits]) -> Iterator
             )
 
 
-def lower(one: Limits, other: Limits) -> Limits:
+def lower_limits(one: Limits, other: Limits) -> Limits:
     """The lower of both, resource by resource; what one does not state the other decides."""
     return {name: min(each[name] for each in (one, other) if name in each) for name in {*one, *other}}
 

@@ -13,7 +13,7 @@ from fleet.kube.tables import AGE, Column
 from fleet.kubeapi.kinds import Kind, RowKind, head, stamp
 from quotas import queries
 from quotas.core import parsing, schemas
-from quotas.core.amounts import quantity
+from quotas.core.amounts import format_quantity
 from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaTree
 from quotas.services import queues, trees, usage
@@ -44,7 +44,7 @@ class QuotaTrees(RowKind):
         given = row.manifest["metadata"]
         kept = {key: given[key] for key in ("labels", "annotations") if given.get(key)}
         metadata = head(row, creationTimestamp=stamp(row.created_at), **kept)
-        tree = queries.parsed(row)
+        tree = queries.parse_row(row)
         status = {"changedBy": row.changed_by, "root": _status(tree, usage.report(tree), tree.nodes[0].path)}
         return {**row.manifest, "metadata": metadata, "status": status}
 
@@ -65,8 +65,8 @@ def _status(tree: Tree, report: dict[str, dict[str, usage.Amount]], path: str) -
     status = {
         "name": node.name,
         "namespaces": list(node.namespaces),
-        "used": {name: quantity(name, each.used) for name, each in amounts.items()},
-        "request": {name: quantity(name, each.requested) for name, each in amounts.items()},
+        "used": {name: format_quantity(name, each.used) for name, each in amounts.items()},
+        "request": {name: format_quantity(name, each.requested) for name, each in amounts.items()},
         "children": children,
     }
     return {key: value for key, value in status.items() if value}
@@ -132,7 +132,7 @@ def _parent(path: str) -> str:
 
 def namespaces() -> Iterable[str]:
     """Where the tree and its queues are."""
-    return (parsing.NAMESPACE, Queue.namespace) if queries.row() else ()
+    return (parsing.NAMESPACE, Queue.namespace) if queries.tree_row() else ()
 
 
 def kinds() -> list[Kind]:

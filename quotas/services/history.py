@@ -25,7 +25,7 @@ def differences(revision: QuotaRevision) -> list[Difference]:
 
 def between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
     old, new = _nodes(before), _nodes(after)
-    return [Difference(path, old.get(path), new.get(path)) for path in scopes.touched(before, after)]
+    return [Difference(path, old.get(path), new.get(path)) for path in scopes.touched_paths(before, after)]
 
 
 def _nodes(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

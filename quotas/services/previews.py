@@ -47,21 +47,21 @@ class Preview:
 
 
 def of_changes(changes: list[dict[str, Any]], *, by: str, now: datetime | None) -> Preview:
-    row = queries.row()
+    row = queries.tree_row()
     return of_manifest(edits.changed(row.manifest if row else {}, changes), by=by, now=now)
 
 
 def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -> Preview:
     """Without ``now`` the jobs are not asked: quick, and silent about them."""
-    row, read = queries.row(), parsing.parse_tree(manifest)
+    row, read = queries.tree_row(), parsing.parse_tree(manifest)
     before = row.manifest if row else {}
     faults = [PlacedFault(*edits.place_of(manifest, each.field), each.detail) for each in read.faults]
-    touched, refusals = scopes.touched(before, manifest), _forbidden(by, row, manifest)
+    touched, refusals = scopes.touched_paths(before, manifest), _forbidden(by, row, manifest)
     found = Preview(dict(manifest), faults, list(read.warnings), touched, refusals)
     if read.tree is None or now is None:
         return found
-    old = queries.parsed(row) if row else None
-    vetoes, outside = _asked(old, read.tree)
+    old = queries.parse_row(row) if row else None
+    vetoes, outside = _ask_receivers(old, read.tree)
     return replace(
         found,
         refusals=[*vetoes, *refusals],
@@ -71,10 +71,10 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -
     )
 
 
-def _asked(old: Tree | None, new: Tree) -> tuple[list[str], usage.Outside]:
+def _ask_receivers(old: Tree | None, new: Tree) -> tuple[list[str], usage.Outside]:
     with transaction.atomic():  # receivers write what the change would make of their own rows
         answers = signals.tree_changing.send(sender=QuotaTree, before=old, after=new)
-        outside = usage.outside()
+        outside = usage.total_outside()
         transaction.set_rollback(True)
     return [str(answer) for _, answer in answers if answer], outside
 

@@ -49,7 +49,7 @@ def of_name(name: str) -> Scope:
     return EVERYTHING if user is None else scope_of(user)
 
 
-def leads(user: Any, verb: str) -> bool:
+def leads_of(user: Any, verb: str) -> bool:
     """Whether the user may change anything of the tree by a grant: what the doors ask first."""
     return bool(getattr(user, "is_active", False)) and QuotaGrant.objects.filter(user_id=user.pk).exists()
 
@@ -59,7 +59,7 @@ def require_edits(by: str, before: Mapping[str, Any] | None, after: Mapping[str,
     scope = of_name(by)
     if scope.paths is None:
         return
-    above = [path for path in touched(before or {}, after or {}) if not scope.may_edit(path)]
+    above = [path for path in touched_paths(before or {}, after or {}) if not scope.may_edit(path)]
     if above or before is None or after is None:
         raise Forbidden(_refusal(by, "change", ", ".join(above[:3]) or "the whole quota tree", scope))
 
@@ -76,7 +76,7 @@ def require_into(by: str, leaf: Node, namespace: str) -> None:
         require_queue(by, leaf.path)
 
 
-def touched(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def touched_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """The paths of nodes that differ, their children left aside."""
     old, new = _flat(before), _flat(after)
     return sorted(path for path in {*old, *new} if old.get(path) != new.get(path))

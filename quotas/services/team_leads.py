@@ -9,7 +9,7 @@ from fleet.services import audit, grants
 from quotas.models import QuotaGrant
 
 
-def name(username: str, path: str) -> QuotaGrant:
+def add_lead(username: str, path: str) -> QuotaGrant:
     """Make the user a lead of the node, whether they were one before or not."""
     row = QuotaGrant(user=grants.user(username), path=path)
     try:
@@ -22,7 +22,7 @@ def name(username: str, path: str) -> QuotaGrant:
     return found or row
 
 
-def unname(lead_id: int) -> None:
+def remove_lead(lead_id: int) -> None:
     rows = QuotaGrant.objects.filter(pk=lead_id)
     if not rows.exists():
         raise NotFound(f"there is no team lead {lead_id}")

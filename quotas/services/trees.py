@@ -64,8 +64,8 @@ def save(manifest: Mapping[str, Any], saving: Saving, rng: Random | None = None)
         with transaction.atomic():
             row, action = _write(_cleaned(manifest), read[0], saving)
             if action != "unchanged":
-                _follow(read[0], saving.now, rng or SystemRandom())
-            beside = usage.outside_warnings(read[0], usage.outside())
+                _sync_queues(read[0], saving.now, rng or SystemRandom())
+            beside = usage.outside_warnings(read[0], usage.total_outside())
     except IntegrityError as e:
         raise Conflict("The quota tree was changed at the same moment: apply it again.") from e
     return Applied(row, action, (*read[1], *beside))
@@ -119,7 +119,7 @@ def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
             raise NotFound(f"There is no quota tree {name}.")
         audit.remember_row(row)
         scopes.require_edits(by, row.manifest, None)
-        _ask_others(queries.parsed(row), None)
+        _ask_others(queries.parse_row(row), None)
         _take_queues()
         _remember(row.generation + 1, None, Saving(by, now, source=source))
         entry = change(row, Action.DELETED)
@@ -190,7 +190,7 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
     if row.manifest == manifest:
         return row, "unchanged"
     scopes.require_edits(by, row.manifest, manifest)
-    _ask_others(queries.parsed(row), tree)
+    _ask_others(queries.parse_row(row), tree)
     _take_queues()
     row.manifest, row.changed_by, row.generation = manifest, by, row.generation + 1
     [row.resource_version] = events.announce([change(row)], now)
@@ -205,7 +205,7 @@ def _take_queues() -> None:
     list(Queue.objects.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
 
-def _follow(tree: Tree, now: datetime, rng: Random) -> None:
+def _sync_queues(tree: Tree, now: datetime, rng: Random) -> None:
     """One queue for each node: those of nodes that stay keep their names."""
     known = {queue.path: queue for queue in Queue.objects.select_for_update(no_key=True)}
     _remove([queue for path, queue in known.items() if path not in tree.by_path], now)

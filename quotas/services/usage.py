@@ -44,14 +44,14 @@ class Amount:
     """Of its min, what others use now."""
 
 
-def register(admitted: Charges, waiting: Charges, beside: Callable[[], Outside]) -> None:
+def register_charges(admitted: Charges, waiting: Charges, beside: Callable[[], Outside]) -> None:
     """Charges of jobs that have been admitted, what those that wait would be charged, and the jobs that belong to no leaf."""
     _admitted.append(admitted)
     _waiting.append(waiting)
     _outside.append(beside)
 
 
-def outside() -> Outside:
+def total_outside() -> Outside:
     """By the leaves written last: in the transaction of a change, as they are under the tree that is to be."""
     found = [source() for source in _outside]
     return Outside(

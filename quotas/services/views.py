@@ -46,7 +46,7 @@ class TreeView:
 
 
 def tree_view_of(row: QuotaTree, user: Any) -> TreeView:
-    tree, scope = queries.parsed(row), scopes.scope_of(user)
+    tree, scope = queries.parse_row(row), scopes.scope_of(user)
     report = usage.report(tree)
     queues = {queue.path: queue for queue in queries.queues()}
     written = dict(edits.walk(row.manifest))
@@ -77,7 +77,7 @@ def tree_view_of(row: QuotaTree, user: Any) -> TreeView:
         warnings=parsing.parse_tree(row.manifest).warnings,
         nodes=nodes,
         outside_jobs=OutsideJobs.WAIT if tree.outside_jobs_wait else OutsideJobs.RUN,
-        outside=usage.outside(),
+        outside=usage.total_outside(),
     )
 
 

@@ -74,7 +74,7 @@ def field(page: Page, bound: str, path: str) -> Locator:
 
 
 def root() -> dict[str, Any]:
-    return dict(queries.row().manifest["spec"]["root"])
+    return dict(queries.tree_row().manifest["spec"]["root"])
 
 
 def apply(page: Page, generation: int) -> None:

@@ -83,7 +83,7 @@ def test_it_says_what_is_wrong_beside_the_field(visit, aside):
     expect(row(page, "root/speech")).to_contain_text("min 7 GPU is more than its max 6")
     expect(field(page, "min", "root/speech")).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_role("button", name="Apply", exact=True)).to_have_attribute("aria-disabled", "true")
-    assert aside(queries.row).generation == 1
+    assert aside(queries.tree_row).generation == 1
 
 
 def test_it_moves_a_quota_by_dragging_it_and_by_keyboard(visit, aside):
@@ -104,7 +104,7 @@ def test_it_lets_a_lead_edit_below_their_node_and_not_above(visit, aside):
     expect(field(page, "min", "root/vision")).to_have_attribute("readonly", "")
     field(page, "min", "root/vision/night").fill("2")
     apply(page, 2)
-    assert aside(queries.row).changed_by == "lea"
+    assert aside(queries.tree_row).changed_by == "lea"
 
 
 def test_it_imports_a_file_once_its_changes_were_shown(visit, aside):
@@ -115,7 +115,7 @@ def test_it_imports_a_file_once_its_changes_were_shown(visit, aside):
     dialog.get_by_role("button", name="Preview").click()
     expect(dialog).to_contain_text("Spec.root: is required")
     expect(dialog.get_by_role("button", name="Apply")).to_be_disabled()
-    text = documents.write(aside(queries.row).manifest)
+    text = documents.write(aside(queries.tree_row).manifest)
     dialog.get_by_label("The tree as YAML").fill(text.replace("nvidia.com/gpu: 6", "nvidia.com/gpu: 5"))
     dialog.get_by_role("button", name="Preview").click()
     expect(dialog).to_contain_text("root/speech")
@@ -129,7 +129,7 @@ def test_it_exports_the_file_that_it_imports(visit, aside, tmp_path):
     with page.expect_download() as download:
         page.get_by_role("link", name="YAML").click()
     download.value.save_as(tmp_path / "tree.yaml")
-    assert documents.write(aside(queries.row).manifest) == (tmp_path / "tree.yaml").read_text()
+    assert documents.write(aside(queries.tree_row).manifest) == (tmp_path / "tree.yaml").read_text()
 
 
 def test_it_follows_what_others_save(visit, aside):

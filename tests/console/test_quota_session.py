@@ -44,4 +44,4 @@ def test_it_shows_what_others_saved_while_nobody_was_signed_in(drafted, aside):
     expect(drafted.get_by_label("Comment")).to_have_value("more for speech")
     apply(drafted, 3)
     assert aside(root)["children"][1] == {"name": "speech", "namespaces": ["speech"], **bounds("3", "5")}
-    assert aside(queries.row).changed_by == "ada"
+    assert aside(queries.tree_row).changed_by == "ada"

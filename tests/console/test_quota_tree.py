@@ -223,7 +223,7 @@ def test_it_lets_a_lead_edit_below_their_node_and_not_above(visit, tree, aside):
     expect(field(page, "min", "root/vision")).not_to_be_editable()
     field(page, "min", "root/vision/night").fill("2")
     apply(page, 2)
-    assert aside(queries.row).changed_by == "lea"
+    assert aside(queries.tree_row).changed_by == "lea"
 
 
 def test_it_holds_a_queue_and_leads_to_its_jobs(visit, tree, aside):

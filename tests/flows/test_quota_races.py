@@ -71,7 +71,7 @@ def test_a_tree_edited_among_50_submissions_and_20_ends_loses_nothing():
         done = list(people.map(lambda deed: alone(*deed), deeds))
     assert (done.count("submitted"), done.count("ended")) == (50, 20)
     edits = [said for said in done if said.startswith(("edited", "would", "conflict"))]
-    assert edits.count("edited") >= 1 and queries.row().generation == 1 + edits.count("edited")
+    assert edits.count("edited") >= 1 and queries.tree_row().generation == 1 + edits.count("edited")
     books.cycle()
     most = queries.tree().by_path["root/a"].max[GPU]
     charged = Job.objects.filter(charge__isnull=False).count()

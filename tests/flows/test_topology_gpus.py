@@ -36,7 +36,7 @@ def test_many_who_decide_at_once_decide_alike_and_once(world):
 
     def settle(_: int) -> dict[str, list[int]]:
         try:
-            return gpu_sets.settle(member_clients.client(job.cluster), job, job.attempt, job.cluster)
+            return gpu_sets.decide_gpu_sets(member_clients.client(job.cluster), job, job.attempt, job.cluster)
         finally:
             connections.close_all()
 

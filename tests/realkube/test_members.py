@@ -193,7 +193,7 @@ def test_a_late_withdrawal_leaves_the_newer_attempt_alone(real):
     real.world.expect("llama", "Running")
     second = real.copy("north", "llama")["metadata"]["uid"]
     assert second != first
-    dispatcher._act(late, Job.objects.get(), timezone.now)
+    dispatcher._act_on_state(late, Job.objects.get(), timezone.now)
     copy = real.copy("north", "llama")
     assert copy["metadata"]["uid"] == second and not copy["metadata"].get("deletionTimestamp")
 

@@ -81,7 +81,7 @@ def seconds(prepare: Callable[[], Callable[[], object]]) -> float:
 def passes(found: Tree) -> float:
     def prepare() -> Callable[[], object]:
         ledger, waiting = Ledger(found), jobs(found)
-        return lambda: fair_share.plan(ledger, waiting)
+        return lambda: fair_share.plan_admission(ledger, waiting)
 
     return seconds(prepare)
 
@@ -92,15 +92,15 @@ def reclaims(found: Tree) -> float:
     running = [Running(f"{i}", each, i % 3, NOON + timedelta(seconds=i)) for i, each in enumerate(charges)]
     preemptor = Unit("claims", "claims", Charge("root/t1/q0", of_job({"nvidia.com/gpu": 8})), 0, NOON)
     ledger = Ledger.from_charges(found, charges)
-    made = reclaim.plan(ledger, preemptor, running, lambda gone: True)
+    made = reclaim.plan_reclaim(ledger, preemptor, running, lambda gone: True)
     assert made is not None and len(made.victims) == 8
-    return seconds(lambda: lambda: reclaim.plan(ledger, preemptor, running, lambda gone: True))
+    return seconds(lambda: lambda: reclaim.plan_reclaim(ledger, preemptor, running, lambda gone: True))
 
 
 def estimates(found: Tree) -> float:
     """What runs is what the engine let in; half of the rest waits, and every queue has finished jobs to look at."""
     ledger = Ledger(found)
-    made = fair_share.plan(ledger, jobs(found))
+    made = fair_share.plan_admission(ledger, jobs(found))
     running = [Running(each.id, each.charge, each.priority, NOON) for each in made.admitted]
     waiting = [unit for unit, _ in made.waits[:10_000]]
     ran = {leaf.path: [60.0 + i for i in range(50)] for leaf in found.leaves}

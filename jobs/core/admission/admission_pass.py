@@ -94,7 +94,7 @@ class AdmissionPass:
                 yield int(unit.id), answer
 
 
-def verdict(answer: Refused | Behind) -> QuotaVerdict:
+def verdict_of(answer: Refused | Behind) -> QuotaVerdict:
     """The quota's refusal as reasons show it, with its numbers."""
     if isinstance(answer, Behind):
         facts: dict[str, Any] = {"position": answer.position, "blocker": answer.blocker}

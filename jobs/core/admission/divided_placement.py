@@ -11,7 +11,7 @@ from jobs.core.division.replicas import Choice, Preference, Strategy, divide
 from jobs.core.gang.requirements import Demand
 from jobs.core.gang.types import Gang
 from jobs.core.placement.engine import Engine, Mask
-from jobs.core.placement.explaining import explain as explain_whole
+from jobs.core.placement.explaining import explain_clusters as explain_whole
 from jobs.core.placement.types import Assignment
 from jobs.core.reasons import Code, Verdict
 
@@ -84,10 +84,10 @@ class _Asking:
         return self.engine.find(replace(self.gang, excluded=barred), demand_of(self.gang, pods), self.now)
 
 
-def place(engine: Engine, gang: Gang, now: datetime) -> tuple[Assignment, ...]:
+def place_shares(engine: Engine, gang: Gang, now: datetime) -> tuple[Assignment, ...]:
     """An assignment for every share, the largest first; empty when not all pods have a place."""
-    asking, strategy = _Asking(engine, gang, sum(r for _, r, _ in gang.roles), now), _strategy(gang)
-    standing = [Choice(n, 0, asking.places(n)) for n in _standing(gang) if n in engine.members]
+    asking, strategy = _Asking(engine, gang, sum(r for _, r, _ in gang.roles), now), _strategy_of(gang)
+    standing = [Choice(n, 0, asking.places(n)) for n in _placed_clusters(gang) if n in engine.members]
     for term in asking.choices():
         if found := _in_term(asking, term, strategy, standing):
             return found
@@ -103,44 +103,48 @@ def _in_term(asking: _Asking, term: list[Choice], strategy: Strategy, standing: 
         lacking = {name for name, assignment in assignments.items() if assignment is None}
         if not lacking:
             return tuple(assignment for assignment in assignments.values() if assignment is not None)
-        term = [replace(c, room=_less(asking, c.name, shares[c.name])) if c.name in lacking else c for c in term]
+        term = [
+            replace(c, room=_largest_fitting(asking, c.name, shares[c.name])) if c.name in lacking else c for c in term
+        ]
     return ()
 
 
-def _less(asking: _Asking, name: str, refused: int) -> int:
+def _largest_fitting(asking: _Asking, name: str, refused: int) -> int:
     return next((pods for pods in range(refused - 1, 0, -1) if asking.place(name, pods)), 0)
 
 
-def _strategy(gang: Gang) -> Strategy:
+def _strategy_of(gang: Gang) -> Strategy:
     return gang.policy.division if gang.policy and gang.policy.division else Strategy()
 
 
-def _standing(gang: Gang) -> tuple[str, ...]:
+def _placed_clusters(gang: Gang) -> tuple[str, ...]:
     return gang.division.standing if gang.division else ()
 
 
-def explain(engine: Engine, gang: Gang, now: datetime) -> list[Verdict]:
+def explain_shares(engine: Engine, gang: Gang, now: datetime) -> list[Verdict]:
     """A verdict on every cluster: its share, or its room, or why it takes no pod at all."""
     asking = _Asking(engine, gang, sum(r for _, r, _ in gang.roles), now)
-    assignments = place(engine, gang, now)
+    assignments = place_shares(engine, gang, now)
     taken = {share.cluster: sum(part.replicas for part in share.demand.parts) for share in assignments}
     looks = {look.cluster: look.verdict for look in explain_whole(engine, gang, demand_of(gang, 1), now)}
     rooms = {name: asking.room(name, asking.pods) if looks[name].fits else 0 for name in looks}
-    why = _why(gang, sum(rooms.values()) >= asking.pods)
-    verdicts = [_verdict(looks[name], taken, rooms[name], asking.pods, _standing(gang), why) for name in looks]
+    why = _obstacle(gang, sum(rooms.values()) >= asking.pods)
+    verdicts = [
+        _verdict_on(looks[name], taken, rooms[name], asking.pods, _placed_clusters(gang), why) for name in looks
+    ]
     return sorted(verdicts, key=lambda verdict: (-taken.get(verdict.cluster, 0), not verdict.fits, verdict.cluster))
 
 
-def _why(gang: Gang, enough: bool) -> str:
+def _obstacle(gang: Gang, enough: bool) -> str:
     """Why the job is not placed although there is room enough for all its pods; empty when there is not."""
     if not enough:
         return ""
-    if _strategy(gang).preference is Preference.BY_WEIGHT:
+    if _strategy_of(gang).preference is Preference.BY_WEIGHT:
         return ", and not all the static weights give it, here or elsewhere"
     return ", which cannot be spread as the policy asks"
 
 
-def _verdict(
+def _verdict_on(
     look: Verdict, taken: dict[str, int], room: int, pods: int, standing: tuple[str, ...], why: str
 ) -> Verdict:
     if look.cluster in standing:

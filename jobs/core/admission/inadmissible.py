@@ -28,7 +28,7 @@ def find_inadmissible_reason(gang: Gang, quota: Quota | None) -> Reason | None:
     if gang.charged and not gang.queued:
         return None
     if quota is None:
-        return _suspended() if gang.policy.suspended else None
+        return _suspended_reason() if gang.policy.suspended else None
     if not gang.leaf and (gang.leaf_fault or gang.policy.suspended or quota.ledger.tree.outside_jobs_wait):
         return _no_quota(gang, runs_if_stated=not gang.policy.suspended)
     if closed := quota.closed.get(gang.leaf):
@@ -38,7 +38,7 @@ def find_inadmissible_reason(gang: Gang, quota: Quota | None) -> Reason | None:
     return None
 
 
-def _suspended() -> Reason:
+def _suspended_reason() -> Reason:
     message = "its policy sets suspension.scheduling: true and there is no quota tree whose queue could release it"
     return Reason(Code.SCHEDULING_SUSPENDED, message)
 

@@ -16,7 +16,7 @@ from jobs.core.admission.plans import Placement
 from jobs.core.admission.snapshot import ClusterState
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from jobs.core.placement.engine import Engine
-from jobs.core.placement.explaining import explain
+from jobs.core.placement.explaining import explain_clusters
 from jobs.core.placement.types import Assignment, Member, NodeFacts
 from jobs.core.policies.weights import Weights
 from jobs.core.reasons import Code, Verdict
@@ -164,7 +164,7 @@ class PlacementCache:
             return None
         restricted = self._restricted(gang, only)
         if gang.division is not None:
-            assignment = next(iter(divided_placement.place(self.engine, restricted, now)), None)
+            assignment = next(iter(divided_placement.place_shares(self.engine, restricted, now)), None)
         else:
             assignment = self.engine.find(restricted, gang.demand, now)
         if assignment is None:
@@ -188,7 +188,7 @@ class PlacementCache:
     def _find_divided(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Placement | None:
         if self.find(shape, gang, only, now) is None:
             return None
-        shares = divided_placement.place(self.engine, self._restricted(gang, only), now)
+        shares = divided_placement.place_shares(self.engine, self._restricted(gang, only), now)
         verdicts = self.verdicts(shape, gang, only, now)
         first, *others = (Placement(self._ids[share.cluster], share, verdicts) for share in shares)
         return replace(first, others=tuple(others))
@@ -203,7 +203,10 @@ class PlacementCache:
         known = self._verdicts.get(shape)
         if known is None or known[0] != self._generation or self._reservation_lifted:
             verdicts = self._compute_verdicts(self._restricted(gang, only), now)
-            named = (self.name_reservation(_barred(verdict, gang.leaf, only), gang, only, now) for verdict in verdicts)
+            named = (
+                self.name_reservation(_as_not_selected(verdict, gang.leaf, only), gang, only, now)
+                for verdict in verdicts
+            )
             known = (self._generation, tuple(named))
             if not self._reservation_lifted:
                 self._verdicts[shape] = known
@@ -211,8 +214,8 @@ class PlacementCache:
 
     def _compute_verdicts(self, restricted: Gang, now: datetime) -> list[Verdict]:
         if restricted.division is not None:
-            return divided_placement.explain(self.engine, restricted, now)
-        return [look.verdict for look in explain(self.engine, restricted, restricted.demand, now)]
+            return divided_placement.explain_shares(self.engine, restricted, now)
+        return [look.verdict for look in explain_clusters(self.engine, restricted, restricted.demand, now)]
 
     def find_backfill(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Placement | None:
         """A placement on the reserved nodes, for a gang that may use them although they are another's."""
@@ -343,7 +346,7 @@ def _has_more_room(before: NodeFacts, after: NodeFacts) -> bool:
     return any(after.requested.get(name, 0) < before.requested.get(name, 0) for name in names)
 
 
-def _barred(verdict: Verdict, leaf: str, only: tuple[str, ...]) -> Verdict:
+def _as_not_selected(verdict: Verdict, leaf: str, only: tuple[str, ...]) -> Verdict:
     if not only or verdict.cluster in only or verdict.code is not Code.FAILED_HERE:
         return verdict
     return Verdict(verdict.cluster, Code.NOT_SELECTED, f"is not for queue {leaf}, which uses {', '.join(only)} alone")

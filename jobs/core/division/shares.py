@@ -64,14 +64,14 @@ def missing(replicas: int, completions: int, shares: Sequence[Share]) -> tuple[i
     return min(pods, left), left
 
 
-def dealt(pods: Mapping[str, int], completions: int, first_attempt: int) -> list[Share]:
+def deal_shares(pods: Mapping[str, int], completions: int, first_attempt: int) -> list[Share]:
     """New shares: completions are divided as the pods are, none less than its pods; the largest share comes first."""
     order = sorted(pods, key=lambda name: (-pods[name], name))
     done = webster(completions, pods, pods) if completions else dict.fromkeys(pods, 0)
     return [Share(first_attempt + i, name, pods[name], done[name]) for i, name in enumerate(order)]
 
 
-def lost(share: Share) -> Share:
+def as_lost(share: Share) -> Share:
     """The share after it has left: it keeps what it had completed, and nothing else."""
     succeeded = int(share.status.get("succeeded") or 0)
     kept = {"succeeded": succeeded} if succeeded else {}
@@ -108,12 +108,12 @@ def standing(entries: Iterable[Mapping[str, Any]]) -> list[Share]:
     return [share for share in of_stored(entries) if share.state is not ShareState.LOST]
 
 
-def find(shares: Iterable[Share], attempt: int) -> Share | None:
+def find_live_share(shares: Iterable[Share], attempt: int) -> Share | None:
     """The live share of that attempt."""
     return next((share for share in shares if share.attempt == attempt and share.is_live), None)
 
 
-def put(shares: Iterable[Share], changed: Share) -> list[Share]:
+def replace_share(shares: Iterable[Share], changed: Share) -> list[Share]:
     return [changed if share.attempt == changed.attempt else share for share in shares]
 
 

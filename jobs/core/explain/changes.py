@@ -15,7 +15,7 @@ from jobs.core.explain.remedies import PLACEMENT, Change, JobRef, Kind
 from jobs.core.gang.requirements import ANY_NAME, NODE_NAME, Demand, NodeClass
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.engine import Engine
-from jobs.core.placement.explaining import Cause, Look, explain
+from jobs.core.placement.explaining import Cause, Look, explain_clusters
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.reasons import Amounts, Code
@@ -43,17 +43,21 @@ class Occupant:
         return JobRef(self.uid, self.name, dict(amounts))
 
 
-def nearest(
+def nearest_changes(
     engine: Engine, gang: Gang, demand: Demand, now: datetime, occupants: Callable[[str], Sequence[Occupant]]
 ) -> list[Change]:
     """At most one for every cluster that could hold the gang and does not now: the first, in the order of what it takes."""
     trial = _Trial(engine, gang, demand, now)
-    found = [trial.first(look, occupants) for look in explain(engine, gang, demand, now) if look.code is not Code.FITS]
+    found = [
+        trial.first(look, occupants)
+        for look in explain_clusters(engine, gang, demand, now)
+        if look.code is not Code.FITS
+    ]
     changes = [change for change in found if change is not None]
     return sorted(changes, key=lambda change: (PLACEMENT.index(change.kind), change.count, change.cluster))
 
 
-def enlarging(
+def nodes_to_add(
     engine: Engine,
     gang: Gang,
     demand: Demand,
@@ -68,7 +72,7 @@ def enlarging(
     return min(found, key=lambda change: (change.count, change.beside, change.cluster), default=None)
 
 
-def largest(engine: Engine, demand: Demand, looks: Sequence[Look]) -> Change | None:
+def largest_fitting(engine: Engine, demand: Demand, looks: Sequence[Look]) -> Change | None:
     """What the gang, or one of its pods where the nodes are too small, may ask for at most to fit an empty cluster."""
     allowed = [look for look in looks if look.cause is not Cause.FILTER]
     small = [look for look in allowed if look.cause is Cause.NODE_TOO_SMALL]
@@ -116,7 +120,7 @@ def fits_without(
             engine.hold(hold)
 
 
-def ending(names: Sequence[str], count: int, hidden: int = 0) -> str:
+def describe_wait(names: Sequence[str], count: int, hidden: int = 0) -> str:
     """``wait until a/b ends``; of more than have to end, ``wait until 1 of these ends: a/b, c/d and 2 of other teams``."""
     others = f"{hidden} of other teams" if hidden else ""
     text = " and ".join(part for part in (", ".join(names), others) if part)
@@ -185,7 +189,7 @@ class _Trial:
         ordered = sorted(running, key=lambda each: (self._weight(each), each.name))[:_TRIED]
         for some in (*([each] for each in ordered), *(ordered[:n] for n in range(2, len(ordered) + 1))):
             if self.fits_after(cluster, some):
-                text = ending([each.name for each in some], len(some)) + f" on {cluster}"
+                text = describe_wait([each.name for each in some], len(some)) + f" on {cluster}"
                 jobs = tuple(each.ref for each in some)
                 return Change(Kind.WAIT_FOR_JOBS, text, cluster, jobs=jobs, count=len(some))
         return None

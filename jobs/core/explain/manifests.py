@@ -26,7 +26,7 @@ def policy_for(namespace: str, api_version: str, kind: str) -> Manifest:
     }
 
 
-def selecting(policy: Mapping[str, Any], cluster: str) -> Manifest:
+def select_job(policy: Mapping[str, Any], cluster: str) -> Manifest:
     """The policy, whose cluster affinity admits ``cluster`` as well.
 
     A list of names gets one more name. Labels and fields cannot be widened to one cluster, so they become the first of two
@@ -51,7 +51,7 @@ def selecting(policy: Mapping[str, Any], cluster: str) -> Manifest:
     return changed
 
 
-def tolerating(policy: Mapping[str, Any], taints: Sequence[Taint]) -> Manifest:
+def tolerate_taints(policy: Mapping[str, Any], taints: Sequence[Taint]) -> Manifest:
     changed, placement = _copied(policy)
     tolerations = [{"key": taint.key, "operator": "Exists", "effect": taint.effect} for taint in taints]
     placement["clusterTolerations"] = [*(placement.get("clusterTolerations") or ()), *tolerations]

@@ -161,7 +161,9 @@ def all_of(steps: Sequence[Change]) -> list[Change]:
     return [Change(Kind.ALL_OF, " and ".join(step.message for step in steps), steps=tuple(steps))]
 
 
-def raises(ledger: Ledger, charge: Charge, fleet: Amounts, kept: Mapping[str, int], *, empty: bool) -> list[Change]:
+def limits_to_raise(
+    ledger: Ledger, charge: Charge, fleet: Amounts, kept: Mapping[str, int], *, empty: bool
+) -> list[Change]:
     """Every limit between the leaf and the root that has to be raised; nothing if one would be above the fleet.
 
     ``kept``: what idle siblings keep back for themselves, by path. ``empty``: as if nothing else were charged.
@@ -186,7 +188,7 @@ def raises(ledger: Ledger, charge: Charge, fleet: Amounts, kept: Mapping[str, in
     return changes
 
 
-def borrowers(ledger: Ledger, path: str, resource: str) -> list[Borrower]:
+def find_borrowers(ledger: Ledger, path: str, resource: str) -> list[Borrower]:
     """The leaves below a node that use more than their min, most first."""
     column = ledger.column[resource]
     borrowing = []

@@ -116,7 +116,7 @@ def gate_of(reason: Mapping[str, Any]) -> Gate:
     return _OF_CODE.get(Code(code), Gate.PLACEMENT) if code in set(Code) else Gate.PLACEMENT
 
 
-def gates(reason: Mapping[str, Any], *, through: bool) -> list[tuple[Gate, Passage]]:
+def gates_of(reason: Mapping[str, Any], *, through: bool) -> list[tuple[Gate, Passage]]:
     """The ladder of a job with this reason; ``through``: it runs or is done, and has passed them all."""
     order = list(Gate)
     now = len(order) if through else order.index(gate_of(reason))
@@ -134,17 +134,17 @@ def owner_of(reason: Mapping[str, Any]) -> Owner:
     return Owner(gate.value) if gate.value in set(Owner) else Owner.PLACEMENT
 
 
-def entered(turns: Sequence[Sequence[str]], owner: Owner, now: datetime) -> list[list[str]]:
+def enter_owner(turns: Sequence[Sequence[str]], owner: Owner, now: datetime) -> list[list[str]]:
     """The turns of a job, as they are kept with it, once this owner has it."""
     kept = [list(turn) for turn in turns]
     return kept if kept and kept[-1][0] == owner else [*kept, [owner.value, now.isoformat()]][-_KEPT:]
 
 
-def turns(kept: Sequence[Sequence[str]]) -> list[Turn]:
+def parse_turns(kept: Sequence[Sequence[str]]) -> list[Turn]:
     return [Turn(Owner(owner), datetime.fromisoformat(at)) for owner, at in kept]
 
 
-def slices(
+def slices_of(
     submitted: datetime, finished: datetime | None, waited: Sequence[Turn], runs: Sequence[Run], now: datetime
 ) -> list[Slice]:
     """Without a gap from ``submitted`` to ``finished``, or to now; a slice of no length is left out."""

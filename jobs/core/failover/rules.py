@@ -112,7 +112,7 @@ def excluded_until(past: Sequence[Past], cool_off: timedelta) -> dict[str, datet
             failures.setdefault((attempt.cluster, kind), []).append(attempt.ended_at)
     until: dict[str, datetime] = {}
     for (cluster, kind), ends in failures.items():
-        doublings = len(_counting(ends, kind)) - kind.free - 1
+        doublings = len(_counted_failures(ends, kind)) - kind.free - 1
         if doublings >= 0:
             end = max(ends) + (kind.cool_off or cool_off) * 2 ** min(doublings, _MOST_DOUBLINGS)
             until[cluster] = max(end, until.get(cluster, end))
@@ -128,7 +128,7 @@ def budget_spent(past: Sequence[Past], max_attempts: int, budgets: Mapping[Cause
     limits = {kind: max_attempts * kind.budgets for kind in _ENDING}
     limits |= {kind: limit for cause, limit in (budgets or {}).items() for kind in _BUDGET_OF[cause]}
     for kind in _ENDING:
-        count = len(_counting([attempt.ended_at for attempt in past if _class_of(attempt) is kind], kind))
+        count = len(_counted_failures([attempt.ended_at for attempt in past if _class_of(attempt) is kind], kind))
         if count and count >= limits[kind]:
             return f"{kind.name} {count} times" + (" within a day" if kind.window else "")
     count = sum(_class_of(attempt) in (APPLICATION, CODE_ERROR, OUT_OF_MEMORY) for attempt in past)
@@ -141,7 +141,7 @@ def _class_of(attempt: Past) -> FailureClass | None:
     return _CLASS_OF_CAUSE.get(attempt.cause, of_outcome) if of_outcome is APPLICATION else of_outcome
 
 
-def _counting(ends: Sequence[datetime], kind: FailureClass) -> list[datetime]:
+def _counted_failures(ends: Sequence[datetime], kind: FailureClass) -> list[datetime]:
     return [end for end in ends if kind.window is None or max(ends) - end <= kind.window]
 
 

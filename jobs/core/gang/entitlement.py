@@ -28,7 +28,7 @@ class Belonging:
     """Why the leaf it names is not; empty when it names none."""
 
 
-def belonging(tree: Tree | None, namespace: str, labels: Mapping[str, str], *, pinned: str = "") -> Belonging:
+def find_leaf(tree: Tree | None, namespace: str, labels: Mapping[str, str], *, pinned: str = "") -> Belonging:
     """``pinned``: the leaf a person moved it to, which counts while it stands."""
     if tree is None:
         return Belonging()
@@ -55,7 +55,7 @@ def no_leaf(namespace: str, fault: str, *, runs_if_stated: bool = True) -> str:
     return f"{message}: list the namespace at a leaf{choice}"
 
 
-def preemptible(labels: Mapping[str, str]) -> bool:
+def is_preemptible(labels: Mapping[str, str]) -> bool:
     """True unless a label says ``false``."""
     said = [labels[label] for label in PREEMPTIBLE_LABELS if label in labels][:1]
     return said != ["false"]
@@ -68,7 +68,7 @@ class Priority:
     """The priority classes it names that have no value in the tree: they count as 0."""
 
 
-def priority(
+def priority_of(
     annotations: Mapping[str, Any],
     spec: Mapping[str, Any],
     templates: Iterable[tuple[str, Mapping[str, Any]]],

@@ -177,13 +177,17 @@ def parse_pod_requirements(
     ``scheduler`` is for pods whose template names none.
     """
     found = [(role, replicas, template) for role, replicas, template in roles if replicas > 0]
-    parts = tuple(_part(role, replicas, template.get("spec") or {}, scheduler) for role, replicas, template in found)
+    parts = tuple(
+        _parse_role(role, replicas, template.get("spec") or {}, scheduler) for role, replicas, template in found
+    )
     labels = {role: (t.get("metadata") or {}).get("labels") or {} for role, _, t in found}
-    apart = {pair for role, _, template in found for pair in _apart(role, template.get("spec") or {}, labels)}
+    apart = {
+        pair for role, _, template in found for pair in _parse_anti_affinity(role, template.get("spec") or {}, labels)
+    }
     return Demand(parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or Within(), data)
 
 
-def stored(demand: Demand) -> dict[str, dict[str, Any]]:
+def requirements_as_json(demand: Demand) -> dict[str, dict[str, Any]]:
     """Per role what its pods ask of nodes beyond amounts, as JSON that `of_stored` reads; nothing for roles that do not."""
     found: dict[str, dict[str, Any]] = {}
     for part in demand.parts:
@@ -234,34 +238,34 @@ def _of_needs(role: Mapping[str, Any]) -> Part:
     return Part(role["name"], role["replicas"], ask_of_stored(role), role.get("needs", {}).get("scheduler", ""))
 
 
-def _part(role: str, replicas: int, spec: Mapping[str, Any], scheduler: str) -> Part:
+def _parse_role(role: str, replicas: int, spec: Mapping[str, Any], scheduler: str) -> Part:
     named = spec.get("schedulerName") or scheduler
-    return Part(role, replicas, _ask(spec), named if named in ADD_ONS else "")
+    return Part(role, replicas, _parse_pod(spec), named if named in ADD_ONS else "")
 
 
-def _ask(spec: Mapping[str, Any]) -> Ask:
-    required = _required(spec, "nodeAffinity") or {}
+def _parse_pod(spec: Mapping[str, Any]) -> Ask:
+    required = _required_terms(spec, "nodeAffinity") or {}
     return Ask.from_request(
         units.pod_request(spec),
         selector=tuple(sorted((str(k), str(v)) for k, v in (spec.get("nodeSelector") or {}).items())),
-        terms=tuple(_term(term) for term in required.get("nodeSelectorTerms") or []),
-        tolerations=tuple(_toleration(entry) for entry in spec.get("tolerations") or []),
+        terms=tuple(_parse_term(term) for term in required.get("nodeSelectorTerms") or []),
+        tolerations=tuple(_parse_toleration(entry) for entry in spec.get("tolerations") or []),
     )
 
 
-def _required(spec: Mapping[str, Any], kind: str) -> Any:
+def _required_terms(spec: Mapping[str, Any], kind: str) -> Any:
     affinity = (spec.get("affinity") or {}).get(kind) or {}
     return affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
 
 
-def _term(term: Mapping[str, Any]) -> tuple[Match, ...]:
+def _parse_term(term: Mapping[str, Any]) -> tuple[Match, ...]:
     """An empty term matches nothing, as in Kubernetes."""
     entries = [*(term.get("matchExpressions") or []), *(term.get("matchFields") or [])]
     made = (Match(e.get("key", ""), e.get("operator", ""), tuple(e.get("values") or ())) for e in entries)
     return tuple(made) or (Match("", "Never"),)
 
 
-def _toleration(entry: Mapping[str, Any]) -> Toleration:
+def _parse_toleration(entry: Mapping[str, Any]) -> Toleration:
     return Toleration(
         key=entry.get("key") or "",
         operator=entry.get("operator") or "Equal",
@@ -271,8 +275,10 @@ def _toleration(entry: Mapping[str, Any]) -> Toleration:
     )
 
 
-def _apart(role: str, spec: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]]) -> Iterable[Apart]:
-    terms: Sequence[Mapping[str, Any]] = _required(spec, "podAntiAffinity") or ()
+def _parse_anti_affinity(
+    role: str, spec: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]]
+) -> Iterable[Apart]:
+    terms: Sequence[Mapping[str, Any]] = _required_terms(spec, "podAntiAffinity") or ()
     for term in terms:
         for other, found in labels.items():
             if _selects(term.get("labelSelector"), found):

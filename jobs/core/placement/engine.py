@@ -16,7 +16,7 @@ from jobs.core.gang.requirements import Demand
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement import filters, scoring
 from jobs.core.placement.capacity_index import GONE, Bucket, Fleet, Site
-from jobs.core.placement.fit import Prepared, place, prepare
+from jobs.core.placement.fit import Prepared, place_gang, prepare_demand
 from jobs.core.placement.fragmentation_scorer import Expectation, Usual
 from jobs.core.placement.node_selection import Load
 from jobs.core.placement.node_states import Vector, minus, trimmed
@@ -180,7 +180,7 @@ class Engine:
     # decisions
 
     def find(self, gang: Gang, demand: Demand, now: datetime, weights: Weights | None = None) -> Assignment | None:
-        """The best place in the first affinity term that has one. None: `explaining.explain` says why."""
+        """The best place in the first affinity term that has one. None: `explaining.explain_clusters` says why."""
         prepared = self.prepared(demand)
         if not prepared.possible:
             return None
@@ -208,7 +208,7 @@ class Engine:
         found = self._prepared.get(demand)
         if found is None:
             self._name({name for part in demand.parts for name in part.ask.names} - self._by_name)
-            found = self._prepared[demand] = prepare(self.fleet, demand)
+            found = self._prepared[demand] = prepare_demand(self.fleet, demand)
         return found
 
     def aggregates(self, cluster: str, fit: str) -> bool:
@@ -243,7 +243,7 @@ class Engine:
     def _mask(self, gang: Gang, affinity: Affinity) -> Mask:
         allowed = np.zeros(len(self.fleet.slots), dtype=np.bool_)
         for name, member in self.members.items():
-            refused = filters.barred(gang, member, affinity)
+            refused = filters.permanent_refusal(gang, member, affinity)
             allowed[self.fleet.sites[name].index] = refused is None
         return allowed
 
@@ -251,7 +251,7 @@ class Engine:
         """The score by part."""
         demand = gang.demand
         cheapness, data = self._cheapness_of(demand.models), self._data_shares(demand)
-        return scoring.parts(self.fleet, gang, candidates, self.standing, cheapness=cheapness, data=data)
+        return scoring.score_parts(self.fleet, gang, candidates, self.standing, cheapness=cheapness, data=data)
 
     def weights_of(self, gang: Gang) -> Weights:
         """Those its policy states; the engine's for the other parts of the score."""
@@ -273,7 +273,7 @@ class Engine:
             costs = np.zeros(len(self.fleet.slots))
             for name, member in self.members.items():
                 costs[self.fleet.sites[name].index] = max(member.prices.price_of(model) for model in models or {""})
-            self._cheapness[models] = scoring.cheapness(costs)
+            self._cheapness[models] = scoring.cheapness_of(costs)
         return self._cheapness[models]
 
     def _data_shares(self, demand: Demand) -> Shares | None:
@@ -290,7 +290,7 @@ class Engine:
         if len(candidates) < 2:
             yield from candidates.tolist()
             return
-        score = scoring.total(self.shares(gang, candidates), weights)
+        score = scoring.weighted_total(self.shares(gang, candidates), weights)
         for _ in range(len(candidates)):
             best = (score == score.max()).nonzero()[0]
             at = min(best, key=lambda i: self.name_of(int(candidates[i]))) if len(best) > 1 else best[0]
@@ -308,7 +308,7 @@ class Engine:
         if self.aggregates(site.name, fit):
             return Assignment(site.name, Mode.AGGREGATE, gang.demand)
         try:
-            loads = place(self.fleet, site, gang, self._expected)
+            loads = place_gang(self.fleet, site, gang, self._expected)
         except Unsure:
             return None
         if loads is None:

@@ -18,7 +18,7 @@ from jobs.core.gang.types import Gang
 from jobs.core.placement import filters, scoring
 from jobs.core.placement.capacity_index import Bucket, Fleet, Site
 from jobs.core.placement.engine import Engine, Mask
-from jobs.core.placement.fit import Prepared, place
+from jobs.core.placement.fit import Prepared, place_gang
 from jobs.core.placement.node_selection import Group
 from jobs.core.placement.packing import Unsure
 from jobs.core.policies.propagation import Affinity
@@ -74,7 +74,7 @@ class Look:
         return Verdict(self.cluster, self.code, self.message, self.short, self.score, detail)
 
 
-def explain(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
+def explain_clusters(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
     """Every cluster: those that hold it first, as they would be chosen; then the others by name."""
     prepared = engine.prepared(demand)
     enough = engine.holding(prepared, gang.fit)
@@ -82,13 +82,13 @@ def explain(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[
     return tuple(sorted(looks, key=lambda look: (look.code is not Code.FITS, look.term, -look.score, look.cluster)))
 
 
-def nearest(looks: Sequence[Look]) -> Look | None:
+def nearest_to_fit(looks: Sequence[Look]) -> Look | None:
     """The cluster that is short of least, of those that could hold the gang one day."""
     hopeful = [look for look in looks if look.short and not look.never]
     return min(hopeful, key=lambda look: (max(look.short.values()), look.cluster), default=None)
 
 
-def never(looks: Sequence[Look]) -> bool:
+def never_fits(looks: Sequence[Look]) -> bool:
     """No cluster that its policy allows could hold it even empty."""
     asked = [look for look in looks if look.code is not Code.NOT_SELECTED]
     return bool(asked) and all(look.never for look in asked)
@@ -97,7 +97,7 @@ def never(looks: Sequence[Look]) -> bool:
 def _explain_cluster(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: datetime, enough: Mask) -> Look:
     member, site = engine.members[cluster], engine.fleet.sites[cluster]
     affinities = gang.policy.affinities if gang.policy else (Affinity(),)
-    refusals = [filters.refused(gang, member, affinity, now) for affinity in affinities]
+    refusals = [filters.current_refusal(gang, member, affinity, now) for affinity in affinities]
     if all(refusals):
         code, message = next(
             (r for r in refusals if r and r[0] is not Code.NOT_SELECTED), refusals[0] or (Code.NOT_READY, "")
@@ -109,7 +109,7 @@ def _explain_cluster(engine: Engine, gang: Gang, prepared: Prepared, cluster: st
             return obstacle
     if not aggregate and (prepared.demand.within.required or not prepared.alike):
         try:
-            if place(engine.fleet, site, prepared) is None:
+            if place_gang(engine.fleet, site, prepared) is None:
                 return _not_together(engine.fleet, site, prepared)
         except Unsure:
             text = "may hold it, but no way to pack its roles was found in reasonable time"
@@ -117,7 +117,7 @@ def _explain_cluster(engine: Engine, gang: Gang, prepared: Prepared, cluster: st
     index = np.array([site.index])
     parts = engine.shares(prepared, index)
     each = {name: round(float(np.ravel(part)[0]), 4) for name, part in parts.items()}
-    score = float(scoring.total(parts, engine.weights_of(gang))[0])
+    score = float(scoring.weighted_total(parts, engine.weights_of(gang))[0])
     return Look(cluster, Code.FITS, Cause.NONE, "fits", term=refusals.index(None), score=score, parts=each)
 
 
@@ -144,7 +144,7 @@ def _no_domain(fleet: Fleet, site: Site, gang: Prepared) -> Look:
     request = dict(group.shape.ask.request)
     tight = max(request, key=lambda r: (request[r] * fleet.states.weight(r), r))
     text = (
-        f"holds it, but no {wanted} alone: {group.need} {role} pods of {_of(group)} are asked,"
+        f"holds it, but no {wanted} alone: {group.need} {role} pods of {_requests_text(group)} are asked,"
         f" the best one, {best[-1]}, holds {min(slots[best], group.need)}"
     )
     short = {tight: missing * request[tight]} if missing else {}
@@ -153,9 +153,9 @@ def _no_domain(fleet: Fleet, site: Site, gang: Prepared) -> Look:
 
 def _obstacles(fleet: Fleet, site: Site, gang: Prepared, *, aggregate: bool) -> Iterator[Look]:
     """Reasons in the order in which they are reported; the first counts."""
-    short = _short(fleet, site, gang)
+    short = _missing_now(fleet, site, gang)
     for group in gang.groups:
-        allowed = [b for b in site.buckets if b.names and group.shape.ask.refusal(_kind(fleet, b)) is None]
+        allowed = [b for b in site.buckets if b.names and group.shape.ask.refusal(_node_class_of(fleet, b)) is None]
         role = gang.demand.parts[group.parts[0]].role
         if not allowed:
             yield Look(
@@ -169,12 +169,12 @@ def _obstacles(fleet: Fleet, site: Site, gang: Prepared, *, aggregate: bool) -> 
             return
         nodes, largest = _frequent(fleet, allowed), _when_empty(fleet, allowed, group)
         if not max(largest.values()):
-            text = f"has no node large enough for one {role} pod of {_of(group)}, even when empty"
+            text = f"has no node large enough for one {role} pod of {_requests_text(group)}, even when empty"
             yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.NODE_TOO_SMALL, text, short, role, nodes, never=True)
             return
         empty = sum(largest[b.state.kind] * len(b.names) for b in allowed)
         lost = not aggregate and empty < group.need
-        if lost or (short and (beyond := _beyond(fleet, site, gang))):
+        if lost or (short and (beyond := _missing_when_empty(fleet, site, gang))):
             cause = Cause.SHORT if short else Cause.FRAGMENTED
             code = Code.NOT_ENOUGH_FREE if short else Code.NO_NODE_FOR_POD
             text, missing = _text_empty_slots(group, role, empty) if lost else _text_beyond(gang, beyond)
@@ -188,11 +188,11 @@ def _obstacles(fleet: Fleet, site: Site, gang: Prepared, *, aggregate: bool) -> 
             yield Look(site.name, Code.NO_NODE_FOR_POD, Cause.FRAGMENTED, text, missing, role, nodes)
 
 
-def _kind(fleet: Fleet, bucket: Bucket) -> NodeClass:
+def _node_class_of(fleet: Fleet, bucket: Bucket) -> NodeClass:
     return fleet.states.classes[bucket.state.kind]
 
 
-def _short(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
+def _missing_now(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
     """What the sum over the usable nodes lacks, promises without nodes counted."""
     found = {}
     for resource, asked in gang.demand.total.items():
@@ -203,7 +203,7 @@ def _short(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
     return found
 
 
-def _beyond(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
+def _missing_when_empty(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
     """What the sum over the usable nodes lacks when nothing runs on them."""
     index = fleet.states.index
     have = {r: int(fleet.capacity[site.index, index[r]]) if r in index else 0 for r in gang.demand.total}
@@ -224,7 +224,7 @@ def _text_beyond(gang: Prepared, beyond: Amounts) -> tuple[str, Amounts]:
 def _text_empty_slots(group: Group, role: str, empty: int) -> tuple[str, Amounts]:
     """``holds 2 of 4 worker pods of 8 nvidia.com/gpu even when empty``."""
     request = dict(group.shape.ask.request)
-    text = f"holds {empty} of {group.need} {role} pods of {_of(group)} even when empty"
+    text = f"holds {empty} of {group.need} {role} pods of {_requests_text(group)} even when empty"
     devices = {r for r in request if "/" in r} or set(request) - {"pods"} or set(request)
     return text, {r: (group.need - empty) * request[r] for r in sorted(devices)}
 
@@ -241,7 +241,7 @@ def _text_refusals(fleet: Fleet, site: Site, group: Group, role: str) -> str:
     """``has no node that may run worker pods: they lack the label ... (12 nodes); are not ready or cordoned (1 node)``."""
     counted: Counter[str] = Counter()
     for bucket in site.buckets:
-        if bucket.names and (refusal := group.shape.ask.refusal(_kind(fleet, bucket))):
+        if bucket.names and (refusal := group.shape.ask.refusal(_node_class_of(fleet, bucket))):
             counted[refusal] += len(bucket.names)
     text = "; ".join(f"{why} ({n} node{'s' if n > 1 else ''})" for why, n in counted.most_common(3))
     return f"has no node that may run {role} pods: " + (f"they {text}" if text else "it has no nodes")
@@ -261,7 +261,7 @@ def _text_fragments(
         free = most = 0
     text = (
         f"has {reasons.amount(tight, free)} free, but at most {reasons.amount(tight, most)} on a node:"
-        f" {group.need} {role} pods of {_of(group)} are asked, {slots} fit"
+        f" {group.need} {role} pods of {_requests_text(group)} are asked, {slots} fit"
     )
     return text, {tight: (group.need - slots) * request[tight]}
 
@@ -279,9 +279,9 @@ def _when_empty(fleet: Fleet, allowed: list[Bucket], group: Group) -> dict[int, 
 def _frequent(fleet: Fleet, buckets: list[Bucket]) -> str:
     counted: Counter[str] = Counter()
     for bucket in buckets:
-        counted[str(_kind(fleet, bucket))] += len(bucket.names)
+        counted[str(_node_class_of(fleet, bucket))] += len(bucket.names)
     return min(counted, key=lambda name: (-counted[name], name))
 
 
-def _of(group: Group) -> str:
+def _requests_text(group: Group) -> str:
     return reasons.amounts({r: n for r, n in group.shape.ask.request if r != "pods"}) or "nothing"

@@ -45,16 +45,16 @@ class Candidate(Protocol):
     def serves(self, api_version: str, kind: str) -> bool: ...
 
 
-def refused(gang: Gang, cluster: Candidate, affinity: Affinity, now: datetime) -> tuple[Code, str] | None:
+def current_refusal(gang: Gang, cluster: Candidate, affinity: Affinity, now: datetime) -> tuple[Code, str] | None:
     """The first filter that says no at this moment, whatever is free."""
-    if (barred_by := barred(gang, cluster, affinity)) is not None:
+    if (barred_by := permanent_refusal(gang, cluster, affinity)) is not None:
         return barred_by
     if (until := gang.excluded.get(cluster.name)) is not None and until > now:
         return Code.FAILED_HERE, f"is excluded until {until:%H:%M:%S} UTC: an attempt failed there"
     return None
 
 
-def barred(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, str] | None:
+def permanent_refusal(gang: Gang, cluster: Candidate, affinity: Affinity) -> tuple[Code, str] | None:
     """The first filter that says no to every gang of this policy and kind with its data on the same clusters.
 
     The order is that of the explanation: a cluster that the policy does not select is not described any further.

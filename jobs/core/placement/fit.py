@@ -37,7 +37,7 @@ class Prepared:
         return len(self.groups) == 1 and not self.zones
 
 
-def prepare(fleet: Fleet, demand: Demand) -> Prepared:
+def prepare_demand(fleet: Fleet, demand: Demand) -> Prepared:
     """Counts the demand's shapes if they are new."""
     states = fleet.states
     rules = {name for rule in demand.apart for name in (rule.one, rule.other)}
@@ -75,15 +75,15 @@ def prepare(fleet: Fleet, demand: Demand) -> Prepared:
     )
 
 
-def place(fleet: Fleet, site: Site, gang: Prepared, costing: Costing | None = None) -> list[Load] | None:
+def place_gang(fleet: Fleet, site: Site, gang: Prepared, costing: Costing | None = None) -> list[Load] | None:
     """Where the gang goes on this cluster; None: proven to fit nowhere. Raises `packing.Unsure`."""
     narrow = bool(site.domains or gang.demand.within.required) and _one_node(fleet, site, gang)
     for domain in _domains(fleet, site, gang, narrow=narrow):
-        found = None if narrow else _near(fleet, site, gang, domain, costing)
+        found = None if narrow else _place_within(fleet, site, gang, domain, costing)
         if found is None:
-            found = _quick(Picker(fleet, site, domain, costing), gang)
+            found = _place_quickly(Picker(fleet, site, domain, costing), gang)
         if found is None and not gang.alike:
-            found = _mixed(fleet, site, gang, domain)
+            found = _place_mixed(fleet, site, gang, domain)
         if found is not None:
             return found
     return None
@@ -94,12 +94,12 @@ def _domains(fleet: Fleet, site: Site, gang: Prepared, *, narrow: bool) -> Itera
     within = gang.demand.within
     if site.domains and not narrow:
         floor = (within.level or 0) if within.required else 0
-        yield from _sufficient(fleet, site, gang, floor)
+        yield from _sufficient_domains(fleet, site, gang, floor)
     if not within.required or narrow:
         yield None
 
 
-def _sufficient(fleet: Fleet, site: Site, gang: Prepared, floor: int) -> Iterable[tuple[int, int]]:
+def _sufficient_domains(fleet: Fleet, site: Site, gang: Prepared, floor: int) -> Iterable[tuple[int, int]]:
     """Domains with enough slots for every group by itself, deepest first, then the least left, then by name."""
     levels = site.levels
     columns = [2 * group.column for group in gang.groups]
@@ -117,7 +117,7 @@ def _one_node(fleet: Fleet, site: Site, gang: Prepared) -> bool:
     return len(Picker(fleet, site).holding(gang.groups, gang.total)) > 0
 
 
-def _near(
+def _place_within(
     fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None, costing: Costing | None
 ) -> list[Load] | None:
     """Over few switches of a domain that has several; None says nothing."""
@@ -133,7 +133,7 @@ def _near(
     return picker.several(gang.groups, beside=not gang.apart, shares=shares)
 
 
-def _quick(picker: Picker, gang: Prepared) -> list[Load] | None:
+def _place_quickly(picker: Picker, gang: Prepared) -> list[Load] | None:
     """A good way without search; None says nothing unless all pods ask alike."""
     if gang.alike:
         return picker.alike(gang.groups[0])
@@ -144,8 +144,8 @@ def _quick(picker: Picker, gang: Prepared) -> list[Load] | None:
     return picker.several(gang.groups, beside=not gang.apart)
 
 
-def _mixed(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None) -> list[Load] | None:
-    buckets = [b for b in site.buckets if b.names and (domain is None or _inside(b, domain))]
+def _place_mixed(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | None) -> list[Load] | None:
+    buckets = [b for b in site.buckets if b.names and (domain is None or _is_inside(b, domain))]
     buckets.sort(key=lambda bucket: bucket.names[0])
     states, width = fleet.states, len(fleet.states.names)
     bins = []
@@ -166,14 +166,14 @@ def _mixed(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, int] | N
         zoned=tuple(pairs for _, pairs in gang.zones),
     )
     uses = packing.pack(problem) if bins else None
-    return None if uses is None else _loads([bucket for bucket, _ in bins], uses)
+    return None if uses is None else _as_loads([bucket for bucket, _ in bins], uses)
 
 
-def _inside(bucket: Bucket, domain: tuple[int, int]) -> bool:
+def _is_inside(bucket: Bucket, domain: tuple[int, int]) -> bool:
     return len(bucket.path) > domain[0] and bucket.path[domain[0]] == domain[1]
 
 
-def _loads(buckets: list[Bucket], uses: list[Use]) -> list[Load]:
+def _as_loads(buckets: list[Bucket], uses: list[Use]) -> list[Load]:
     taken: dict[int, int] = {}
     loads = []
     for use in uses:

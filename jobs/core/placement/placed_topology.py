@@ -11,7 +11,7 @@ from jobs.core.topology import network, rank_assignment
 NOT_MET = "TopologyNotMet"
 
 
-def kept(found: Assignment) -> dict[str, Any]:
+def topology_to_store(found: Assignment) -> dict[str, Any]:
     """As JSON; empty where no node was chosen. ``nodes`` has for each role runs of ``[node, pods]``: pod i is rank i."""
     if not found.loads:
         return {}
@@ -36,9 +36,9 @@ def ring_of(found: Assignment, nodes: dict[str, list[str]]) -> list[str]:
 def not_met(found: Assignment) -> str:
     """The message when a preference for a domain was passed over; empty when there was none or it was met."""
     level = found.demand.within.level
-    if level is None or not found.loads or kept(found)["met"]:
+    if level is None or not found.loads or topology_to_store(found)["met"]:
         return ""
-    names = kept(found)
+    names = topology_to_store(found)
     message = f"no {network.LEVELS[level]} of {found.cluster} holds it whole"
     if not names["switches"]:
         return f"{message}: its nodes have no labels that say where they are"

@@ -49,7 +49,7 @@ Part = Shares | float
 """A number where it is the same for all."""
 
 
-def parts(
+def score_parts(
     fleet: Fleet,
     gang: Prepared,
     clusters: NDArray[np.int64],
@@ -72,7 +72,7 @@ def parts(
     }
 
 
-def cheapness(costs: Shares) -> Shares | None:
+def cheapness_of(costs: Shares) -> Shares | None:
     """1 for the cheapest cluster, half for one that costs twice as much; 0 is not known and taken as the dearest known."""
     known = costs[costs > 0]
     if not known.size:
@@ -80,7 +80,7 @@ def cheapness(costs: Shares) -> Shares | None:
     return np.asarray(known.min() / np.where(costs > 0, costs, known.max()), dtype=np.float64)
 
 
-def total(found: Mapping[str, Part], weights: Weights) -> Shares:
+def weighted_total(found: Mapping[str, Part], weights: Weights) -> Shares:
     """Rounded, so that what is equal but for the order of sums stays equal."""
     each = _weights(weights)
     score = each[0] * found[PARTS[0]]

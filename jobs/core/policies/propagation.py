@@ -348,7 +348,7 @@ class Candidate:
     spec: PolicySpec
 
 
-def match(
+def match_policy(
     candidates: Sequence[Candidate],
     *,
     api_version: str,

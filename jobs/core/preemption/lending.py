@@ -21,7 +21,7 @@ ROUNDS = 8
 """Maximum number of withdrawals and runs in one cycle. After that its placements stand, so that every cycle ends."""
 
 
-def settle(
+def withdraw_lent(
     scheduler: Scheduler,
     plan: Plan,
     plan_preemption: Callable[[Plan], PreemptionPlan],

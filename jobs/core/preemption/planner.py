@@ -62,7 +62,7 @@ class PreemptionPlan:
     """Whether the next cycle is to run at once, since planning was postponed."""
 
 
-def plan(
+def plan_preemption(
     scheduler: Scheduler,
     cycle_plan: Plan,
     runners: Callable[[], Sequence[AdmittedGang]],
@@ -84,7 +84,7 @@ def plan(
         return _Planner(scheduler, ledger, candidates, now).run(cycle_plan.preemptors)
 
 
-def postpone(scheduler: Scheduler) -> PreemptionPlan:
+def postpone_preemption(scheduler: Scheduler) -> PreemptionPlan:
     """Plan no new evictions in this cycle; keep reporting those in progress."""
     awaiting: dict[int, list[AdmittedGang]] = {}
     for gang in scheduler.evicting.values():

@@ -37,7 +37,9 @@ class BackfillPass:
             starving = self._in_fair_order(starving, now)
         for gang in starving[:_MAX_RESERVED_FOR]:
             only = self._waiting.clusters(gang.leaf)
-            reservation = backfill_reservation.plan(self._places, gang, only, self._runs, now, self._settings)
+            reservation = backfill_reservation.plan_reservation(
+                self._places, gang, only, self._runs, now, self._settings
+            )
             if reservation is not None:
                 break
         self._places.set_reservation(reservation)

@@ -143,14 +143,14 @@ def _whole_nodes(engine: Engine, demand: Demand) -> float:
     """How many empty nodes the demand takes, of the classes that hold most of it; 0: no class can hold a pod."""
     taken = 0.0
     for group in engine.prepared(demand).groups:
-        most = max((_slots(group, kind, None) for kind in engine.fleet.states.classes), default=0)
+        most = max((_pods_per_node(group, kind, None) for kind in engine.fleet.states.classes), default=0)
         if not most:
             return 0.0
         taken += group.need / most
     return taken
 
 
-def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
+def _pods_per_node(group: Group, kind: NodeClass, free: Vector | None) -> int:
     """How many pods of the group fit on a node of this class with ``free`` amounts; None: on an empty one."""
     if group.shape.ask.refusal(kind) is not None:
         return 0
@@ -163,7 +163,7 @@ def _slots(group: Group, kind: NodeClass, free: Vector | None) -> int:
     return max(min(fits, 1) if group.shape.lone else fits, 0)
 
 
-def plan(
+def plan_reservation(
     places: PlacementCache, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime, settings: CycleSettings
 ) -> Reservation | None:
     """The reservation for ``gang``: on the cluster where enough whole nodes are free first, the nodes that are free first."""
@@ -233,7 +233,7 @@ class _Planner:
         """The nodes of one cluster that are free first: as few as hold the gang."""
         site = self.engine.fleet.sites[cluster]
         entries = self._entries(site, prepared)
-        many = _enough(entries, prepared)
+        many = _least_entries(entries, prepared)
         while many:
             names = [name for _, name, _, _ in entries[:many]]
             taken = self._fit(cluster, gang, names)
@@ -255,7 +255,7 @@ class _Planner:
             whole = minus(base, vector(freed), -1) if freed else base
             kind = site.where[name].state.kind
             if (kind, whole) not in known:
-                known[kind, whole] = tuple(_slots(group, classes[kind], whole) for group in prepared.groups)
+                known[kind, whole] = tuple(_pods_per_node(group, classes[kind], whole) for group in prepared.groups)
             if any(known[kind, whole]):
                 entries.append((free_at.get(name, self.now), name, whole, known[kind, whole]))
         return sorted(entries, key=lambda entry: entry[:2])
@@ -284,7 +284,7 @@ class _Planner:
         return Reservation(gang, reserved, hold, now)
 
 
-def _enough(entries: Sequence[tuple[float, str, Vector, Slots]], prepared: Prepared) -> int:
+def _least_entries(entries: Sequence[tuple[float, str, Vector, Slots]], prepared: Prepared) -> int:
     """The least number of first entries that may hold the gang by counts and sums; 0 when all of them are not enough."""
     need = [group.need for group in prepared.groups]
     total = prepared.total.tolist()

@@ -12,10 +12,10 @@ from jobs.core.admission.snapshot import Snapshot
 from jobs.core.scheduling.backfill_reservation import Runs, no_runs
 from jobs.core.scheduling.scheduler import Scheduler
 
-__all__ = ["Placed", "Plan", "Waits", "run"]
+__all__ = ["Placed", "Plan", "Waits", "run_cycle"]
 
 
-def run(snapshot: Snapshot, now: datetime, runs: Callable[[], Runs] = no_runs) -> Plan:
+def run_cycle(snapshot: Snapshot, now: datetime, runs: Callable[[], Runs] = no_runs) -> Plan:
     with snapshot.quota.ledger.charged(()) if snapshot.quota else nullcontext():
         scheduler = Scheduler.from_snapshot(snapshot)
         plan = scheduler.run(now, runs)

@@ -48,7 +48,7 @@ class ReasonReporter:
         first, *others = jobs
         plan.waits.append(Waits(gangs[first], self._reason(self._waiting.class_of(first), now)))
         for position, job in enumerate(others, start=2):
-            verdict = admission_pass.verdict(Behind(leaf, position, gangs[first].name))
+            verdict = admission_pass.verdict_of(Behind(leaf, position, gangs[first].name))
             clusters = self._clusters(self._waiting.class_of(job), now)
             plan.waits.append(Waits(gangs[job], Reason(verdict.code, verdict.message, clusters, verdict)))
 
@@ -56,7 +56,7 @@ class ReasonReporter:
         clusters = self._clusters(group, now)
         group.preemption_may_help = any(verdict.is_crowded for verdict in clusters)
         if group.refusal is not None:
-            verdict = admission_pass.verdict(group.refusal)
+            verdict = admission_pass.verdict_of(group.refusal)
             return Reason(verdict.code, verdict.message, clusters, verdict)
         reason = reasons.no_cluster_fits(sorted(clusters, key=lambda verdict: verdict.cluster))
         admits = QuotaVerdict(Code.FITS, group.leaf, f"{group.leaf} has room for it") if group.leaf else None

@@ -24,9 +24,10 @@ def with_nodes(snapshot: Snapshot, name: str, count: int, offered: Amounts) -> S
     """``count`` empty nodes more on the cluster."""
     more = tuple(NodeFacts(f"new-{i}", offered) for i in range(count))
     return replace(
-        snapshot, sites=tuple(_grown(site, more) if site.member.name == name else site for site in snapshot.sites)
+        snapshot,
+        sites=tuple(_with_more_nodes(site, more) if site.member.name == name else site for site in snapshot.sites),
     )
 
 
-def _grown(site: ClusterState, more: tuple[NodeFacts, ...]) -> ClusterState:
+def _with_more_nodes(site: ClusterState, more: tuple[NodeFacts, ...]) -> ClusterState:
     return replace(site, nodes=(*site.nodes, *more))

@@ -88,7 +88,7 @@ def place_of(domain: Domain) -> Place | None:
     return "/".join(domain[:2]), domain[2]
 
 
-def ranked(addresses: Sequence[str], places: Mapping[str, Place]) -> list[str]:
+def rank_nodes(addresses: Sequence[str], places: Mapping[str, Place]) -> list[str]:
     """The addresses, given in order of their old ranks, so that neighbours share a switch wherever they can.
 
     Switches in the order: rank 0's own, then the one with most ranks, then the one seen first; unknown addresses come last.
@@ -111,7 +111,7 @@ def _first_then_largest(groups: Mapping[K, Sequence[str]]) -> list[K]:
     return keys[:1] + sorted(keys[1:], key=lambda key: -len(groups[key]))
 
 
-def crossings(addresses: Sequence[str], places: Mapping[str, Place]) -> int:
+def count_crossings(addresses: Sequence[str], places: Mapping[str, Place]) -> int:
     """What the ring over these costs: steps to another switch, those to another psw `FAR` times."""
     cost = 0
     for one, other in zip(addresses, (*addresses[1:], *addresses[:1]), strict=True):

@@ -17,7 +17,7 @@ Runs = list[tuple[str, int]]
 def order(nodes: Sequence[str], where: Mapping[str, Domain]) -> dict[str, int]:
     """Each node's place in the order that goes switch by switch, the first node's own switch first."""
     distinct = list(dict.fromkeys(nodes))
-    return {name: i for i, name in enumerate(network.ranked(distinct, _places(distinct, where)))}
+    return {name: i for i, name in enumerate(network.rank_nodes(distinct, _places(distinct, where)))}
 
 
 def runs(nodes: Sequence[str]) -> Runs:
@@ -36,7 +36,7 @@ def shared(nodes: Sequence[str], where: Mapping[str, Domain]) -> dict[str, str]:
 
 def crossings(nodes: Sequence[str], where: Mapping[str, Domain]) -> int:
     """How many steps of the ring over these leave a switch; those to and from nodes of unknown place count."""
-    cost = network.crossings(nodes, _places(nodes, where))
+    cost = network.count_crossings(nodes, _places(nodes, where))
     return cost // FAR + cost % FAR
 
 

@@ -58,7 +58,7 @@ class Speed:
     """Over the slowest place, nodes apart."""
 
 
-def foretold(training: Training, gpus: int, over: str, gbs: float) -> Speed:
+def predict_speed(training: Training, gpus: int, over: str, gbs: float) -> Speed:
     seconds = training.step.takes_s(gpus, gbs) if gpus > 1 else training.step.seconds
     each = (training.batch or 1) / seconds
     faster = training.step.speedup(gpus, gbs, NODES_APART) if gpus > 1 else 1.0

@@ -31,7 +31,7 @@ _IMMUTABLE = frozenset({"PersistentVolumeClaim"})
 _HOLD_DATA = _IMMUTABLE
 
 
-def referred(job: Job) -> set[Reference]:
+def referred_objects(job: Job) -> set[Reference]:
     """What the job's pods name."""
     kind = registry.kind_of(job.api_version, job.kind)
     found: set[Reference] = set()
@@ -42,7 +42,7 @@ def referred(job: Job) -> set[Reference]:
 
 def dependents_of(job: Job) -> list[Dependent]:
     """Those of them the fleet knows; others are expected to be in the member already."""
-    names = referred(job)
+    names = referred_objects(job)
     rows = Dependent.objects.filter(namespace=job.namespace, name__in={each.name for each in names})
     return [row for row in rows if Reference(row.kind, row.name) in names]
 
@@ -83,13 +83,13 @@ def _same(found: Manifest, body: Manifest) -> bool:
 
 def no_longer_needed(job: Job, work: Work) -> list[Reference]:
     """What only this work's copy referred to in its member, among the copies of its namespace there."""
-    rest = referred(job)
+    rest = referred_objects(job)
     if not rest:
         return []
     others = Work.objects.filter(cluster_id=work.cluster_id, namespace=job.namespace, state__in=IN_MEMBER)
     uids = others.exclude(pk=work.pk).values_list("job_uid", flat=True)
     for other in Job.objects.filter(uid__in=uids).only("api_version", "kind", "manifest"):
-        rest -= referred(other)
+        rest -= referred_objects(other)
     return sorted(rest)
 
 
@@ -100,7 +100,9 @@ def _goes_with(job: Job, claim: Reference) -> bool:
     if not isinstance(notes, dict) or notes.get(RETENTION) != "Delete":
         return False
     others = Job.objects.filter(namespace=job.namespace).exclude(pk=job.pk).exclude(state__in=Job.FINISHED)
-    return not any(claim in referred(other) for other in others.only("api_version", "kind", "manifest").iterator())
+    return not any(
+        claim in referred_objects(other) for other in others.only("api_version", "kind", "manifest").iterator()
+    )
 
 
 def remove(client: MemberClient, job: Job, names: Iterable[Reference]) -> list[Reference]:

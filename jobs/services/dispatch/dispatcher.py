@@ -80,17 +80,17 @@ def push(pk: int, clock: Clock) -> None:
         broken.callback(lambda: works.give_back(work, clock(), message="an error of Convoy's own, in the worker's log"))
         span = tracing.dispatching(job, work)
         broken.callback(span.end, "an error of Convoy's own")
-        result = _try(work, job, clock)
+        result = _dispatch_one(work, job, clock)
         broken.pop_all()
     span.end("" if result in _NO_FAULT else result, result=result)
     metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
 
 
-def _try(work: Work, job: Job | None, clock: Clock) -> str:
+def _dispatch_one(work: Work, job: Job | None, clock: Clock) -> str:
     """How it went, in a word; a work that was not done is given back."""
     known = {"verb": work.state, "job": _named(work), "attempt": work.attempt, "cluster": work.cluster.name}
     try:
-        _act(work, job, clock)
+        _act_on_state(work, job, clock)
     except ClaimLost:
         log.warning("dispatch claim lost", **known)
         works.give_back(work, clock(), wait_s=0)
@@ -121,7 +121,7 @@ def _client(work: Work, clock: Clock) -> MemberClient:
     return member_clients.client(work.cluster).fenced(lambda: works.renew(work, clock()))
 
 
-def _act(work: Work, job: Job | None, clock: Clock) -> None:
+def _act_on_state(work: Work, job: Job | None, clock: Clock) -> None:
     if work.state == State.WITHDRAWING or job is None:
         _withdraw(work, job, clock)
     elif work.state == State.SUSPENDING:
@@ -168,10 +168,10 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
     client = _client(work, clock)
     try:
         try:
-            said = _make(client, work, job, clock)
+            said = _create_copy(client, work, job, clock)
         except MemberMissing:
             member_namespaces.create(client, work.namespace, namespace_policies.profile(work.namespace))
-            said = _make(client, work, job, clock)
+            said = _create_copy(client, work, job, clock)
     except (AccountLacksRights, CannotOverride, CannotReserve, PolicyViolated, QueueClosed, Superseded) as e:
         _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
@@ -181,10 +181,10 @@ def _send(work: Work, job: Job, clock: Clock) -> None:
     except MemberRefused as e:
         _refused(work, job, f"{work.cluster.name} refused the job: {member_objects.refused(e)}", clock())
         return
-    _sent(work, job, clock(), said)
+    _mark_sent(work, job, clock(), said)
 
 
-def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[str]:
+def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[str]:
     """The copy with all it needs, or what is missing of it; the override policies that it was written by."""
     spec = spec_of(job)
     kind = registry.kind_of(work.api_version, work.kind)
@@ -207,7 +207,7 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
     if reservations.asked(work.cluster, spec.fit):
         pods = share.replicas if share else None
         roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]
-        reservations.secure(client, work.cluster, kind, body, roles, now=clock())
+        reservations.secure_reservations(client, work.cluster, kind, body, roles, now=clock())
     group = gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves)
     member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
     for resource, companion in (*([group] if group else []), *kind.companions(body)):
@@ -218,7 +218,7 @@ def _make(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[
 
 
 @transaction.atomic
-def _sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
+def _mark_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
     lock_owners([work.job_uid])
     done = {"claim": "", "claimed_at": None, "tries": 0, "message": ""}
     recorded = works.advance(work, to=State.APPLIED, applied_at=now, object_uid=work.object_uid, **done)
@@ -336,11 +336,11 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
         raise NotYet(e.message) from e
     except MemberRefused as e:
         raise NotYet(member_objects.refused(e)) from e
-    _gone(work, clock())
+    _mark_gone(work, clock())
 
 
 @transaction.atomic
-def _gone(work: Work, now: datetime) -> None:
+def _mark_gone(work: Work, now: datetime) -> None:
     lock_owners([work.job_uid])
     fields = {"claim": "", "claimed_at": None, "message": ""}
     if work.state == State.WITHDRAWING:

@@ -27,7 +27,7 @@ Taken = dict[str, set[int]]
 """Node -> GPUs that are taken."""
 
 
-def settle(client: MemberClient, job: Job, attempt: int, cluster: Cluster) -> dict[str, list[int]]:
+def decide_gpu_sets(client: MemberClient, job: Job, attempt: int, cluster: Cluster) -> dict[str, list[int]]:
     """The sets of this attempt by node, decided now if they were not; nothing for a gang that asks none."""
     binding = Binding.objects.filter(job=job, attempt=attempt).first()
     asked = {role["name"]: role["request"].get(RESOURCE, 0) for role in job.roles}

@@ -35,7 +35,7 @@ def asked(cluster: Cluster, fit: str) -> bool:
     return True
 
 
-def secure(
+def secure_reservations(
     client: MemberClient, cluster: Cluster, kind: Kind, made: Manifest, roles: Sequence[Role], *, now: datetime
 ) -> None:
     """Returns when the member holds every pod of ``made``; raises `NotYet` while it is at it."""

@@ -32,7 +32,7 @@ def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work
     if within.required and found and (nodes := _names(found)):
         key, values = _pin(work.cluster, within, found["shared"], nodes)
         ranks.pin(kind, body, key, values)
-    sets = gpu_sets.settle(client, job, work.attempt, work.cluster)
+    sets = gpu_sets.decide_gpu_sets(client, job, work.attempt, work.cluster)
     if found.get("switches") or sets:
         ranks.write(kind, body, found["nodes"])
         ranks.write_gpus(kind, body, found["nodes"], sets)

@@ -129,7 +129,7 @@ class JobEventHandler:
             job = jobs.get(uid)
             if job is not None and _must_stop(job, copy):
                 _stop_copy(job, attempt, cluster_id, now)
-            if job is not None and division.wants(job, attempt):
+            if job is not None and division.has_share(job, attempt):
                 division.report(job, attempt, copy.get("status") or {}, running[job.uid, attempt], now)
             elif job is None or job.shares or job.attempt != attempt or not _is_expected(job, attempt, cluster_id):
                 member_copies.remove(cluster_id, resource, copy, uid, attempt, now)
@@ -163,8 +163,7 @@ class JobEventHandler:
                 _handle_missing_copy(cluster_id, (uid, attempt), now)
 
     def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
-        """Of the (owner, namespace) pairs of pods without a genuine mark, those whose pods were created before marks existed.
-        """
+        """Of the (owner, namespace) pairs of pods without a genuine mark, those with pods from before marks existed."""
         return provenance.unmarked(cluster_id, claims)
 
     @transaction.atomic
@@ -378,7 +377,7 @@ def _apply_final_reports(copies: Sequence[tuple[Key, Manifest]], now: datetime) 
         job, status = jobs.get(uid), copy.get("status") or {}
         if job is None or _phase_of(job, status) not in FINISHED:
             continue
-        if division.wants(job, attempt):
+        if division.has_share(job, attempt):
             division.report(job, attempt, status, 0, now)
         elif not job.shares and job.attempt == attempt:
             _apply_status(job, status, 0, batch)
@@ -403,7 +402,7 @@ def _handle_missing_copy(cluster_id: int, key: Key, now: datetime) -> None:
     if job is None or not matching.filter(state=Work.State.APPLIED).exists():
         return
     if job.shares:
-        division.vanished(job, attempt, now)
+        division.copy_vanished(job, attempt, now)
         return
     if job.attempt == attempt:
         _lose_copy(job, matching.filter(state=Work.State.APPLIED), now)

@@ -25,7 +25,7 @@ from jobs.core.gang.requirements import Ask, Demand
 from jobs.core.gang.types import Gang
 from jobs.core.manifest_fields import Faults
 from jobs.core.placement.engine import Engine
-from jobs.core.placement.explaining import Cause, Look, explain, never
+from jobs.core.placement.explaining import Cause, Look, explain_clusters, never_fits
 from jobs.core.placement.types import NodeFacts
 from jobs.core.policies import preferences
 from jobs.core.reasons import Code, Verdict
@@ -89,11 +89,11 @@ class Explanation:
     speed: Speed | None = None
 
 
-def everything(namespace: str) -> bool:
+def sees_everything(namespace: str) -> bool:
     return True
 
 
-def explain_job(job: Job, now: datetime, sees: Sees = everything) -> Explanation:
+def explain_job(job: Job, now: datetime, sees: Sees = sees_everything) -> Explanation:
     """``sees``: of jobs in namespaces that the reader may not see only amounts are shown."""
     reason = job.reason or {}
     quota = reason.get("quota")
@@ -101,15 +101,15 @@ def explain_job(job: Job, now: datetime, sees: Sees = everything) -> Explanation
         message = reason.get("message") or f"it has ended: {job.state}"
         return Explanation(job, now, "Ended", message, False, (), (), quota)
     if job.state not in Job.WAITING and not (job.suspended and job.cluster_id is None):
-        return _placed(job, now)
-    return _waiting(job, now, quota, sees)
+        return _explain_placed(job, now)
+    return _explain_waiting(job, now, quota, sees)
 
 
-def _placed(job: Job, now: datetime) -> Explanation:
+def _explain_placed(job: Job, now: datetime) -> Explanation:
     binding = getattr(job, "binding", None)
     chosen = {share.cluster for share in parts.standing(job.shares)} or ({job.cluster.name} if job.cluster else set())
     rows = binding.explanation if binding else []
-    clusters = [_written(row, chosen) for row in rows]
+    clusters = [_stored_verdict(row, chosen) for row in rows]
     message = (job.reason or {}).get("message") or f"it runs on {', '.join(sorted(chosen))}"
     message += _unseen(chosen)
     at = binding.scheduled_at if binding and binding.scheduled_at else now
@@ -124,7 +124,7 @@ def _unseen(names: Iterable[str]) -> str:
     return "".join(f"; {name} is {state} since {since:%H:%M:%S} UTC: {why}" for name, state, since, why in seen)
 
 
-def _written(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:
+def _stored_verdict(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:
     known = {name: row[name] for name in ("short", "role", "nodes", "never", "term", "score", "parts") if name in row}
     fits, cause = bool(row.get("fits")), row.get("cause") or (Cause.NONE if row.get("fits") else Cause.FILTER)
     return ClusterExplained(
@@ -132,12 +132,12 @@ def _written(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:
     )
 
 
-def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: Sees) -> Explanation:
+def _explain_waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: Sees) -> Explanation:
     places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
     kept = places.reservation if places.reservation and not places.is_reserved_for(job.pk) else None
     with places.on_own_reservation(job.pk):
         looks = _explain_clusters(places.engine, gang, demand, now)
-        lost = never(looks)
+        lost = never_fits(looks)
         held_looks = tuple(_with_verdict(look, places.name_reservation(look.verdict, gang, (), now)) for look in looks)
         waits_for = {kept.reserved.cluster: (kept.gang.name, kept.until)} if kept else {}
         standing = Standing(job, gang, demand, places.engine, held_looks, now, lost, _occupants, _nodes, waits_for)
@@ -145,9 +145,9 @@ def _waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: See
     looks = held_looks
     claims = _claims(sees)
     if kept:
-        looks = tuple(_unnamed(look, kept.gang.name, sees) for look in looks)
-        claims[kept.reserved.cluster].insert(0, _kept(kept, sees))
-    clusters = [_looked(look, claims.get(look.cluster, ())) for look in looks]
+        looks = tuple(_without_name(look, kept.gang.name, sees) for look in looks)
+        claims[kept.reserved.cluster].insert(0, _reservation_claim(kept, sees))
+    clusters = [_cluster_verdict(look, claims.get(look.cluster, ())) for look in looks]
     fits = any(each.fits for each in clusters)
     message = _message(job, looks, fits=fits, lost=lost)
     speed = speeds.of_found(job, places.engine.find(gang, demand, now)) if fits else None
@@ -170,9 +170,9 @@ def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
 def _explain_clusters(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
     """Of a job that may be divided, what each cluster has room for."""
     if gang.division is None:
-        return tuple(explain(engine, gang, demand, now))
-    looks = {look.cluster: look for look in explain(engine, gang, divided_placement.demand_of(gang, 1), now)}
-    verdicts = divided_placement.explain(engine, gang, now)
+        return tuple(explain_clusters(engine, gang, demand, now))
+    looks = {look.cluster: look for look in explain_clusters(engine, gang, divided_placement.demand_of(gang, 1), now)}
+    verdicts = divided_placement.explain_shares(engine, gang, now)
     return tuple(replace(_with_verdict(looks[each.cluster], each), short=each.short) for each in verdicts)
 
 
@@ -182,16 +182,16 @@ def _with_verdict(look: Look, verdict: Verdict) -> Look:
     return replace(look, code=verdict.code, message=verdict.message, cause=cause)
 
 
-def _kept(kept: Reservation, sees: Sees) -> Claim:
+def _reservation_claim(kept: Reservation, sees: Sees) -> Claim:
     amounts: Counter[str] = Counter()
     for each, names in kept.hold.nodes:
         amounts.update({resource: amount * len(names) for resource, amount in each.items()})
     until = f"{kept.until:%H:%M:%S} UTC"
     ends = f"when it starts on the {len(kept.reserved.nodes)} nodes kept for it, expected at {until}"
-    return Claim(_seen(kept.gang.name, sees), amounts, kept.gang.pods, kept.gang.queued_at, ends, kept.until)
+    return Claim(_visible_name(kept.gang.name, sees), amounts, kept.gang.pods, kept.gang.queued_at, ends, kept.until)
 
 
-def _looked(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
+def _cluster_verdict(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
     shown = {name: value for name, value in asdict(look).items() if name not in ("cluster", "code", "cause", "message")}
     wanted = {resource for resource in look.short} or ({"pods"} if look.cause is Cause.KEPT else set())
     mine = [claim for claim in claims if any(claim.amounts.get(resource) for resource in wanted)]
@@ -201,11 +201,15 @@ def _looked(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
     )
 
 
-def _unnamed(look: Look, name: str, sees: Sees) -> Look:
-    return look if _seen(name, sees) else replace(look, message=look.message.replace(name, "a job of another team"))
+def _without_name(look: Look, name: str, sees: Sees) -> Look:
+    return (
+        look
+        if _visible_name(name, sees)
+        else replace(look, message=look.message.replace(name, "a job of another team"))
+    )
 
 
-def _seen(name: str, sees: Sees) -> str:
+def _visible_name(name: str, sees: Sees) -> str:
     """Empty when it is of a namespace that the reader may not see."""
     return name if sees(name.partition("/")[0]) else ""
 
@@ -253,7 +257,7 @@ def _claims(sees: Sees) -> dict[str, list[Claim]]:
     jobs = _names(hold.job_uid for hold in rows)
     found: dict[str, list[Claim]] = defaultdict(list)
     for hold in rows:
-        name = _seen(jobs.get(hold.job_uid, ""), sees)
+        name = _visible_name(jobs.get(hold.job_uid, ""), sees)
         found[hold.cluster.name].append(Claim(name, hold.amounts, hold.pods, hold.made_at))
     return found
 

@@ -38,9 +38,9 @@ class Timeline:
 
 def timeline_of(job: Job, now: datetime) -> Timeline:
     through = job.finished or job.state == Job.State.RUNNING
-    waited = timeline.turns(job.waited)
-    slices = timeline.slices(job.created_at, job.finished_at, waited, _runs(job), now)
-    return Timeline(job.created_at, job.finished_at, now, slices, timeline.gates(job.reason or {}, through=through))
+    waited = timeline.parse_turns(job.waited)
+    slices = timeline.slices_of(job.created_at, job.finished_at, waited, _runs(job), now)
+    return Timeline(job.created_at, job.finished_at, now, slices, timeline.gates_of(job.reason or {}, through=through))
 
 
 def _runs(job: Job) -> list[Run]:

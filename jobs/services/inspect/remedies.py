@@ -17,7 +17,7 @@ from jobs import snapshot
 from jobs.core import reasons
 from jobs.core.admission.snapshot import Quota
 from jobs.core.explain import changes, manifests, remedies
-from jobs.core.explain.changes import Occupant, ending
+from jobs.core.explain.changes import Occupant, describe_wait
 from jobs.core.explain.remedies import PLACEMENT, REMEDIES, Borrower, Change, JobRef, Kind
 from jobs.core.gang.requirements import Demand
 from jobs.core.gang.types import Gang
@@ -81,7 +81,7 @@ def code_of(job: Job) -> Code:
 
 
 def find_remedies(standing: Standing) -> list[Change]:
-    """In the order of the table; placement's as `changes.nearest` has them."""
+    """In the order of the table; placement's as `changes.nearest_changes` has them."""
     kinds = REMEDIES[code_of(standing.job)]
     if kinds == PLACEMENT:
         return _placement(standing)
@@ -162,7 +162,7 @@ def _message_without_names(change: Change) -> str:
             return f"wait for a job of another team to start on {change.cluster}"
         case Kind.LOOK_AT_JOB:
             return "wait for the job of another team that holds up the queue"
-    message = ending(change.names, change.count, len(change.jobs) - len(change.names))
+    message = describe_wait(change.names, change.count, len(change.jobs) - len(change.names))
     return f"{message} on {change.cluster}" if change.cluster else message
 
 
@@ -172,7 +172,7 @@ def _placement(standing: Standing) -> list[Change]:
     if standing.never:
         return [*_enlarged(standing), *_lowered(standing)]
     engine, gang, demand = standing.engine, standing.gang, standing.demand
-    nearest = changes.nearest(engine, gang, demand, standing.now, standing.occupants)
+    nearest = changes.nearest_changes(engine, gang, demand, standing.now, standing.occupants)
     return [_with_policy(standing, change) for change in [*_kept(standing), *nearest]]
 
 
@@ -182,11 +182,11 @@ def _with_policy(standing: Standing, change: Change) -> Change:
     if policy is None:
         return change
     if change.kind is Kind.SELECT:
-        return replace(change, manifest=manifests.selecting(policy.manifest, change.cluster))
+        return replace(change, manifest=manifests.select_job(policy.manifest, change.cluster))
     if change.kind is Kind.TOLERATE:
         tolerations = standing.gang.policy.tolerations if standing.gang.policy else ()
         taints = [t for t in standing.engine.members[change.cluster].taints if untolerated([t], tolerations)]
-        return replace(change, manifest=manifests.tolerating(policy.manifest, taints))
+        return replace(change, manifest=manifests.tolerate_taints(policy.manifest, taints))
     return change
 
 
@@ -209,13 +209,13 @@ def _uid_of(name: str) -> str:
 
 def _enlarged(standing: Standing) -> list[Change]:
     now, nodes = standing.now, standing.nodes
-    change = changes.enlarging(standing.engine, standing.gang, standing.demand, now, standing.looks, nodes)
+    change = changes.nodes_to_add(standing.engine, standing.gang, standing.demand, now, standing.looks, nodes)
     return [change] if change else []
 
 
 def _lowered(standing: Standing) -> list[Change]:
     """The smaller of what the quota and the clusters could give."""
-    fitting = changes.largest(standing.engine, standing.demand, standing.looks) if standing.never else None
+    fitting = changes.largest_fitting(standing.engine, standing.demand, standing.looks) if standing.never else None
     role = fitting.role if fitting else ""
     limits = dict(fitting.amounts) if fitting else {}
     facts = standing.facts
@@ -247,7 +247,7 @@ def _raised(standing: Standing, nodes: Sequence[Change] = ()) -> list[Change]:
             fleet[resource] = fleet.get(resource, 0) + amount * change.count
     kept = {facts["path"]: int(facts.get("kept") or 0)} if facts.get("path") else {}
     empty = facts.get("code") == Code.NEVER_FITS
-    return remedies.raises(quota.ledger, standing.charge, fleet, kept, empty=empty)
+    return remedies.limits_to_raise(quota.ledger, standing.charge, fleet, kept, empty=empty)
 
 
 def _raise_quota(standing: Standing) -> list[Change]:
@@ -262,7 +262,7 @@ def _borrowed(standing: Standing) -> list[Change]:
     path, resource = facts["path"], facts["resource"]
     return [
         _return(standing, borrower, resource)
-        for borrower in remedies.borrowers(quota.ledger, path, resource)
+        for borrower in remedies.find_borrowers(quota.ledger, path, resource)
         if borrower.path != standing.job.leaf
     ]
 
@@ -329,7 +329,7 @@ def _together(jobs: Sequence[JobRef], resource: str, short: int) -> tuple[Sequen
 
 
 def _ends(jobs: Sequence[JobRef], count: int) -> list[Change]:
-    return [Change(Kind.WAIT_FOR_JOBS, ending([job.name for job in jobs], count), jobs=tuple(jobs), count=count)]
+    return [Change(Kind.WAIT_FOR_JOBS, describe_wait([job.name for job in jobs], count), jobs=tuple(jobs), count=count)]
 
 
 def _blocker(standing: Standing) -> list[Change]:

@@ -17,13 +17,13 @@ def of_placed(job: Job, placement: Mapping[str, Any]) -> Speed | None:
     over = speed.bus(placement, asked) if training and placement else None
     if training is None or over is None:
         return None
-    return speed.foretold(training, speed.gpus(placement, asked), *over)
+    return speed.predict_speed(training, speed.gpus(placement, asked), *over)
 
 
 def of_found(job: Job, found: Assignment | None) -> Speed | None:
     """None too where GPUs are yet to be chosen by their links: it depends on which."""
     by_links = any(role["request"].get(gpu_links.RESOURCE) for role in job.roles)
-    return None if found is None or by_links else of_placed(job, placed_topology.kept(found))
+    return None if found is None or by_links else of_placed(job, placed_topology.topology_to_store(found))
 
 
 def _gpus(job: Job) -> dict[str, int]:

@@ -89,11 +89,12 @@ class Answer:
 def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     """Every job that stands otherwise than now; supposed ones always."""
     world = snapshot.load(now)
-    supposed = _supposed(suppose.add_jobs, by, now)
+    supposed = _hypothetical_jobs(suppose.add_jobs, by, now)
     displaced = _displaced(suppose.lose_cluster)
     changed = _changed(world, suppose)
     changed = what_if.with_waiting(changed, [gang for gang, _ in displaced] + [gang for gang, _ in supposed])
-    before, after = _stands(cycle.run(world, now, runtimes.load)), _stands(cycle.run(changed, now, runtimes.load))
+    before = _outcomes_by_job(cycle.run_cycle(world, now, runtimes.load))
+    after = _outcomes_by_job(cycle.run_cycle(changed, now, runtimes.load))
     for gang, job in displaced:
         before[gang.job_id] = Stand("Runs", job.cluster.name if job.cluster else "")
     waiting = before.keys() - {gang.job_id for gang, _ in displaced}
@@ -110,7 +111,7 @@ def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     )
 
 
-def _stands(plan: Plan) -> dict[int, Stand]:
+def _outcomes_by_job(plan: Plan) -> dict[int, Stand]:
     found = {each.gang.job_id: Stand("Starts", each.placement.where) for each in plan.placed}
     return found | {each.gang.job_id: Stand("Waits", "", each.reason) for each in plan.waits}
 
@@ -125,7 +126,7 @@ def _compared(before: Mapping[int, Stand], after: Mapping[int, Stand]) -> list[D
     return [Difference(str(uid), kind, space, name, before[pk], after[pk]) for pk, uid, kind, space, name in columns]
 
 
-def _supposed(documents: Sequence[Mapping[str, Any]], by: str, now: datetime) -> list[tuple[Gang, Job]]:
+def _hypothetical_jobs(documents: Sequence[Mapping[str, Any]], by: str, now: datetime) -> list[tuple[Gang, Job]]:
     """Jobs that are not there, as the scheduler would see them, numbered below all that are."""
     if not documents:
         return []

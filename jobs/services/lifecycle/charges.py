@@ -26,16 +26,16 @@ _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
 @transaction.atomic(savepoint=False)
 def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     """Frees the quota of those of the jobs, or of all, whose pods are gone; returns how many."""
-    rows = _over() if uids is None else _over().filter(uid__in=list(uids))
+    rows = _jobs_to_release() if uids is None else _jobs_to_release().filter(uid__in=list(uids))
     ended = rows.filter(pk__in=lock_jobs(rows)).order_by("pk")
-    freed = [job for job in ended.defer("manifest") if _over().filter(pk=job.pk).update(charge=None)]
+    freed = [job for job in ended.defer("manifest") if _jobs_to_release().filter(pk=job.pk).update(charge=None)]
     if freed:
         announce_jobs(freed, now)
         cycle_requests.request()
     return len(freed)
 
 
-def _over() -> QuerySet[Job]:
+def _jobs_to_release() -> QuerySet[Job]:
     works = Work.objects.filter(job_uid=OuterRef("uid"))
     same = {name: OuterRef(name) for name in ("job_uid", "attempt", "cluster")}
     suspended = Exists(Work.objects.filter(state=Work.State.SUSPENDED, **same))

@@ -14,11 +14,11 @@ LEASE = lease_requests.SCHEDULER
 
 def request() -> None:
     """Asks for a cycle once the transaction commits."""
-    if all(hook[1] is not _want for hook in connection.run_on_commit):
-        transaction.on_commit(_want, robust=True)
+    if all(hook[1] is not _count_request for hook in connection.run_on_commit):
+        transaction.on_commit(_count_request, robust=True)
 
 
-def _want() -> None:
+def _count_request() -> None:
     # The change is committed: a watcher that loses its member at this moment must not take the request back.
     with fencing.lifted():
         lease_requests.add(LEASE)

@@ -28,10 +28,10 @@ _FOLLOWED = (*_MAY_LEAVE, Job.State.RECLAIMING)
 
 def share_of(job: Job, attempt: int) -> Share | None:
     """The share that an attempt of the job is to run."""
-    return parts.find(parts.of_stored(job.shares), attempt)
+    return parts.find_live_share(parts.of_stored(job.shares), attempt)
 
 
-def wants(job: Job, attempt: int) -> bool:
+def has_share(job: Job, attempt: int) -> bool:
     """Whether a copy of that attempt is one of the job's shares, or was and may be it again."""
     share = next((each for each in parts.of_stored(job.shares) if each.attempt == attempt), None)
     if share is None:
@@ -124,7 +124,7 @@ def leave(
         fresh, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True
     )
     fresh.state, fresh.reason = Job.State.MOVING, reason.as_json()
-    _write(fresh, parts.lost(share), now)
+    _write(fresh, parts.as_lost(share), now)
     if fresh.state == Job.State.MOVING:
         _purge(fresh, attempt, purge, now)
     else:
@@ -136,7 +136,7 @@ def leave(
 def _write(job: Job, share: Share, now: datetime) -> None:
     """Stores the share and what the job is by it; nothing when both are as they were."""
     before = [getattr(job, name) for name in shares.SAVED]
-    shares.settle(job, parts.put(parts.of_stored(job.shares), share), now)
+    shares.update_job_state(job, parts.replace_share(parts.of_stored(job.shares), share), now)
     if before == [getattr(job, name) for name in shares.SAVED]:
         return
     job.save(update_fields=shares.SAVED)
@@ -147,7 +147,7 @@ def _write(job: Job, share: Share, now: datetime) -> None:
 
 def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: bool) -> None:
     """One share has failed for good, and with it the job: the others are stopped, and then its quota is free."""
-    stored = parts.put(parts.of_stored(job.shares), share)
+    stored = parts.replace_share(parts.of_stored(job.shares), share)
     others = [n for n in parts.counting(job.shares, job.attempt) if n != share.attempt]
     ended = [each.attempt for each in stored if each.state in (ShareState.SUCCEEDED, ShareState.BACKOFF)]
     ended = [n for n in ended if n != share.attempt] + ([share.attempt] if copy_ended else [])
@@ -188,7 +188,7 @@ def _purge(job: Job, attempt: int, mode: PurgeMode, now: datetime) -> None:
 
 
 @transaction.atomic
-def vanished(job: Job, attempt: int, now: datetime) -> None:
+def copy_vanished(job: Job, attempt: int, now: datetime) -> None:
     """A share's copy was deleted in its member, and not by Convoy."""
     share = share_of(job, attempt)
     if share is None or job.state not in _MAY_LEAVE:

@@ -29,12 +29,12 @@ def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
             job.save(update_fields=["shares"])
         return
     pods = {share.cluster: share.pods for share in placed.placement.shares}
-    made = parts.dealt(pods, division.completions, placed.gang.attempt + 1)
-    settle(job, [*([] if division.fresh else parts.of_stored(job.shares)), *made], now)
+    made = parts.deal_shares(pods, division.completions, placed.gang.attempt + 1)
+    update_job_state(job, [*([] if division.fresh else parts.of_stored(job.shares)), *made], now)
     job.save(update_fields=SAVED)
 
 
-def settle(job: Job, found: Sequence[Share], now: datetime) -> None:
+def update_job_state(job: Job, found: Sequence[Share], now: datetime) -> None:
     kind = registry.kind_of(job.api_version, job.kind)
     standing = [share for share in found if share.state is not ShareState.LOST]
     left = [dict(share.status) for share in found if share.state is ShareState.LOST]

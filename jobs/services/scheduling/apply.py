@@ -74,7 +74,7 @@ def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | 
     claimed = _claim(admissible, waiting)
     if claimed:
         _write_placed(claimed, now)
-    evictions = preemption.order(orders, now) if orders else {}
+    evictions = preemption.order_evictions(orders, now) if orders else {}
     explained = _write_waiting([preemption.waits_for(waits, evictions) for waits in plan.waits], waiting, now)
     whole = [job for job, placed in claimed if placed.gang.division is None]
     return Written({job.pk for job, _ in claimed}, [job.resource_version for job in (*whole, *explained)])
@@ -267,7 +267,7 @@ def _binding(job: Job, placed: Placed, now: datetime) -> dict[str, Any]:
         "attempt": job.attempt,
         "result": placed.result,
         "explanation": [verdict.explained() for verdict in placement.verdicts],
-        "placement": placed_topology.kept(placement.assignment),
+        "placement": placed_topology.topology_to_store(placement.assignment),
         "scheduled_at": now,
     }
 
@@ -295,7 +295,7 @@ def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: date
     changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
     for job in changed:
         job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}
-        job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
+        job.waited = timeline.enter_owner(job.waited, timeline.owner_of(job.reason), now)
     if changed:
         announce_jobs(changed, now, ["reason", "waited"])
     return changed

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 
 from jobs import snapshot
-from jobs.core.gang.entitlement import belonging
+from jobs.core.gang.entitlement import find_leaf
 from jobs.core.preemption import cost
 from jobs.core.preemption.cost import Loss
 from jobs.models import Job
@@ -30,7 +30,7 @@ _SAYS = (
 
 
 def register() -> None:
-    usage.register(_admitted, _waiting, _outside)
+    usage.register_charges(_admitted, _waiting, _outside)
     impact.register_population(load_demand)
 
 
@@ -65,7 +65,7 @@ def _running(job: dict[str, Any], charge: Charge, loss: Loss, now: datetime) -> 
 
 def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], Charge]]:
     for job in rows.values(*_COLUMNS):
-        leaf = belonging(tree, job["namespace"], job["labels"], pinned=job["leaf"] if job["pinned"] else "").leaf
+        leaf = find_leaf(tree, job["namespace"], job["labels"], pinned=job["leaf"] if job["pinned"] else "").leaf
         if leaf:
             yield job, Charge(leaf, job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
 

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from jobs import snapshot
 from jobs.core.admission.snapshot import Vector
-from jobs.core.gang.entitlement import PRIORITY, Belonging, belonging, no_leaf, preemptible, priority
+from jobs.core.gang.entitlement import PRIORITY, Belonging, find_leaf, is_preemptible, no_leaf, priority_of
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services.lifecycle.locks import lock_jobs
@@ -40,20 +40,20 @@ _COLUMNS = (
 )
 
 
-def fill(job: Job, tree: Tree | None, version: int) -> list[str]:
+def fill_entitlements(job: Job, tree: Tree | None, version: int) -> list[str]:
     """Sets leaf and priority, under this tree, of a job about to be stored; returns warnings. A charged job keeps its leaf.
 
     Like the priority of a pod it is resolved once: a waiting job is not reordered when the value of its class changes.
     """
     job.tree_version = version
     if job.charge is None:
-        found = belonging(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
+        found = find_leaf(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
         job.leaf, job.leaf_fault = found.leaf, found.fault[:500]
-        job.preemptible = preemptible(job.labels)
+        job.preemptible = is_preemptible(job.labels)
     node = tree.by_path.get(job.leaf) or tree.nodes[0] if tree else None
     annotations = job.manifest["metadata"].get("annotations") or {}
     templates = registry.kind_of(job.api_version, job.kind).templates(job.manifest)
-    asked = priority(annotations, job.manifest["spec"], templates, node.attributes.priority_classes if node else {})
+    asked = priority_of(annotations, job.manifest["spec"], templates, node.attributes.priority_classes if node else {})
     job.priority = asked.value
     return [*_outside(job, tree), *(f"PriorityClass {name} counts as 0: {_UNKNOWN_CLASS}" for name in asked.unknown)]
 
@@ -170,7 +170,7 @@ def _refit(jobs: Sequence[dict[str, Any]], tree: Tree | None, may_be_charged: Se
     moved: dict[Belonging, list[int]] = defaultdict(list)
     for job in jobs:
         pinned = job["leaf"] if job["pinned"] else ""
-        found = belonging(tree, job["namespace"], job["labels"], pinned=pinned)
+        found = find_leaf(tree, job["namespace"], job["labels"], pinned=pinned)
         if (found.leaf, found.fault[:500]) != (job["leaf"], job["leaf_fault"]):
             moved[found].append(job["pk"])
             job["leaf"], job["leaf_fault"] = found.leaf, found.fault[:500]

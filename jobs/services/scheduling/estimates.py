@@ -40,12 +40,12 @@ _last: list[_Look] = []
 _looking = Lock()
 
 
-def starts(now: datetime) -> Mapping[str, Estimate | None]:
+def estimated_starts(now: datetime) -> Mapping[str, Estimate | None]:
     """By `key` of each waiting job. Computed by one thread at a time; the others get the previous result meanwhile."""
-    known = _known(now)
+    known = _cached(now)
     if known is None and _looking.acquire(blocking=not _last):
         try:
-            known = _known(now) or _load_running(now)
+            known = _cached(now) or _load_running(now)
         finally:
             _looking.release()
     return (known or _last[-1]).starts
@@ -58,19 +58,19 @@ def estimate_of(job: Job, starts: Mapping[str, Estimate | None]) -> Estimate | N
     unplaceable = bool(clusters) and not any(each.get("fits") for each in clusters)
     if unplaceable or reason.get("code") in _NO_GUESS:
         return None
-    return starts.get(key(job))
+    return starts.get(unit_key(job))
 
 
-def key(job: Job) -> str:
+def unit_key(job: Job) -> str:
     return demand_provider.key(job.kind, job.namespace, job.name)
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """So that the next to ask is answered anew."""
     _last.clear()
 
 
-def _known(now: datetime) -> _Look | None:
+def _cached(now: datetime) -> _Look | None:
     return _last[-1] if _last and timedelta() <= now - _last[-1].at < _last[-1].holds else None
 
 

@@ -17,7 +17,7 @@ def acquire(holder: str, now: datetime) -> int | None:
 
     An expiry further ahead than two terms comes from a clock that has jumped back since, and counts as expired.
     """
-    term = _term()
+    term = _lease_time()
     lease, _ = Lease.objects.get_or_create(name=cycle_requests.LEASE)
     if lease.holder and lease.expires_at and now <= lease.expires_at <= now + 2 * term:
         return None
@@ -34,7 +34,7 @@ def acquire(holder: str, now: datetime) -> int | None:
 def renew(epoch: int, now: datetime) -> bool:
     """Extends the lease by a term, and locks it until the transaction ends; False when it has been lost."""
     held = Lease.objects.filter(name=cycle_requests.LEASE, epoch=epoch).exclude(holder="")
-    return held.update(expires_at=now + _term()) == 1
+    return held.update(expires_at=now + _lease_time()) == 1
 
 
 def release(epoch: int) -> bool:
@@ -42,5 +42,5 @@ def release(epoch: int) -> bool:
     return Lease.objects.filter(name=cycle_requests.LEASE, epoch=epoch).update(holder="") == 1
 
 
-def _term() -> timedelta:
+def _lease_time() -> timedelta:
     return timedelta(seconds=settings.CONVOY_SCHEDULER.lease_s)

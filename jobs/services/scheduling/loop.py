@@ -99,7 +99,9 @@ class _Cycles:
 
         # 4. Choose preemption targets for the gangs within their guaranteed quota that found no place. Placements of this very
         #    plan that would be targets are withdrawn: nothing is stopped that has only just been placed.
-        plan, orders = lending.settle(scheduler, plan, self._preemption_planner(cache, plan, now), now, cache.runs)
+        plan, orders = lending.withdraw_lent(
+            scheduler, plan, self._preemption_planner(cache, plan, now), now, cache.runs
+        )
         plan.waits = apply.changed_reasons(plan.waits, orders, now)
         report.step("preemption")
 
@@ -145,17 +147,19 @@ def _postpone(cache: SchedulerCache, now: datetime, plan: Plan) -> PreemptionPla
     """No preemption of running gangs in this cycle, and no placement that would be preempted in the next one."""
     scheduler = cache.scheduler
     if not planner.lends_capacity(scheduler, plan):
-        return planner.postpone(scheduler)
-    orders = planner.plan(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)
-    return replace(planner.postpone(scheduler), withdrawn=orders.withdrawn)
+        return planner.postpone_preemption(scheduler)
+    orders = planner.plan_preemption(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)
+    return replace(planner.postpone_preemption(scheduler), withdrawn=orders.withdrawn)
 
 
 def _find_targets(cache: SchedulerCache, now: datetime, plan: Plan) -> PreemptionPlan:
     """Preemption targets among the cached running gangs; when there are any, they are chosen again from fresh rows."""
     scheduler = cache.scheduler
-    orders = planner.plan(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)
+    orders = planner.plan_preemption(scheduler, plan, cache.preemption_candidates, now, cache.preemption_costs)
     if orders.evictions:
-        orders = planner.plan(scheduler, plan, partial(_running_gangs, scheduler), now, preemption.costs)
+        orders = planner.plan_preemption(
+            scheduler, plan, partial(_running_gangs, scheduler), now, preemption.eviction_costs
+        )
     scheduler.mark_no_targets(orders.no_targets)
     return orders
 

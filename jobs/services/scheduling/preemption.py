@@ -47,12 +47,12 @@ class Evicting:
     until: datetime | None
 
 
-def costs() -> dict[int, Loss]:
+def eviction_costs() -> dict[int, Loss]:
     """What stopping each running job would cost, by job."""
     return demand_provider.losses_of(snapshot.running_jobs())
 
 
-def order(preemption_plan: PreemptionPlan, now: datetime) -> dict[int, list[Evicting]]:
+def order_evictions(preemption_plan: PreemptionPlan, now: datetime) -> dict[int, list[Evicting]]:
     """Evicts the targets, whose rows are locked; returns, by preemptor, the jobs being evicted for it.
 
     All targets of a preemptor are evicted, or none if one of them is not as it was planned for.
@@ -116,7 +116,7 @@ def _evict(evictions: Sequence[tuple[Job, dict[str, Any]]], now: datetime) -> di
     """Begins the eviction of locked jobs; returns by job when its grace period ends."""
     if not evictions:
         return {}
-    until = {job.pk: _begin(job, reclaim, now) for job, reclaim in evictions}
+    until = {job.pk: _begin_eviction(job, reclaim, now) for job, reclaim in evictions}
     jobs = [job for job, _ in evictions]
     works.suspend_copies(jobs, now)
     lines = [
@@ -136,7 +136,7 @@ def _count_preempted(evictions: Sequence[tuple[Job, dict[str, Any]]]) -> None:
         log.info("preempted", job=str(job), attempt=job.attempt, preemptor=reclaim["by"], reason=reclaim["cause"])
 
 
-def _begin(job: Job, reclaim: dict[str, Any], now: datetime) -> datetime:
+def _begin_eviction(job: Job, reclaim: dict[str, Any], now: datetime) -> datetime:
     """Ends the attempt, whose pods keep running until they have saved their work; returns the end of the grace period."""
     grace = grace_s(job.manifest, registry.kind_of(job.api_version, job.kind).templates(job.manifest))
     until = now + timedelta(seconds=grace)

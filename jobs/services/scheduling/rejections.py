@@ -95,7 +95,7 @@ def record(jobs: Sequence[Job], why: Mapping[int, str], now: datetime) -> None:
         job.reason = {**reason.as_json(), "at": now.isoformat()}
         timeline_events.append(job_event(job, Code.PLAN_REJECTED, reason.message, warning=True))
         job.attempt = max(job.attempt, _highest(job))
-        job.waited = timeline.entered(job.waited, timeline.owner_of(job.reason), now)
+        job.waited = timeline.enter_owner(job.waited, timeline.owner_of(job.reason), now)
         log.error("placement rejected", job=str(job), error=why[job.pk])
         metrics.REJECTED.inc()
     if jobs:

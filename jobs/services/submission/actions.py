@@ -37,7 +37,7 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     job.state, job.suspended, job.reason = Job.State.SUSPENDED, True, reason.as_json()
     job.unhealthy_since, job.reclaim = None, None
     _switch(job, True)
-    job.waited = timeline.entered(job.waited, timeline.Owner.SUSPENDED, now)
+    job.waited = timeline.enter_owner(job.waited, timeline.Owner.SUSPENDED, now)
     job.save(update_fields=["state", "suspended", "reason", "waited", "unhealthy_since", "reclaim", "manifest"])
     works.end_attempt(job, Outcome.SUSPENDED, f"suspended by {by}", now)
     works.suspend_copies([job], now)
@@ -56,7 +56,7 @@ def resume(job: Job, *, by: str, now: datetime) -> Job:
     job.state, job.suspended, job.reason = Job.State.QUEUED, False, reason.as_json()
     job.queued_at, job.cluster = now, None
     _switch(job, False)
-    job.waited = timeline.entered(job.waited, timeline.Owner.QUEUE, now)
+    job.waited = timeline.enter_owner(job.waited, timeline.Owner.QUEUE, now)
     job.save(update_fields=["state", "suspended", "reason", "waited", "queued_at", "cluster", "manifest"])
     works.withdraw(job, now)
     charges.release(now, [job.uid])

@@ -52,7 +52,7 @@ class Outcome:
     reclaims: tuple[Reclaimed, ...] = ()
 
 
-def would(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Outcome]:
+def preview_outcomes(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Outcome]:
     """Of each of the jobs that would wait to be placed, in the order given."""
     with transaction.atomic():
         applied = submit.apply(documents, by=by, now=now)
@@ -72,12 +72,12 @@ class _Played:
         quota = scheduler.quota
         self.places = {each.gang.job_id: each.placement.where for each in plan.placed}
         self.reasons = {each.gang.job_id: each.reason for each in plan.waits}
-        self.orders = planner.plan(
+        self.orders = planner.plan_preemption(
             scheduler,
             plan,
             lambda: snapshot.load_runners(snapshot.running_jobs(), quota) if quota else (),
             now,
-            preemption.costs,
+            preemption.eviction_costs,
         )
         self.starts = estimates.starts_now(now)
         self.uids = dict(Job.objects.filter(pk__in=self._victims()).values_list("pk", "uid"))
@@ -89,7 +89,7 @@ class _Played:
         known = (applied, job.leaf, job.priority)
         if job.pk in self.places:
             return Outcome(*known, "Starts", self.places[job.pk])
-        reason, estimate = self.reasons.get(job.pk), self.starts.get(estimates.key(job))
+        reason, estimate = self.reasons.get(job.pk), self.starts.get(estimates.unit_key(job))
         taken = [each for each in self.orders.evictions if each.preemptor.job_id == job.pk]
         if not taken:
             return Outcome(*known, "Waits", "", reason, estimate)

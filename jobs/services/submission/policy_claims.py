@@ -17,28 +17,28 @@ def claim_unclaimed(now: datetime) -> None:
 
     Placed jobs too: a policy that is deleted and applied anew must not strip them of failover and tolerations.
     """
-    known = candidates()
+    known = load_candidates()
     if not known:
         return
     live = Job.objects.exclude(state__in=Job.FINISHED).filter(deleting_at__isnull=True)
     unclaimed = live.filter(policy__isnull=True).order_by("pk")
     claimed = []
     for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
-        job.policy = claimant(known, job)
+        job.policy = select_policy(known, job)
         if job.policy is not None:
             claimed.append(job)
     announce_jobs(claimed, now, ["policy"])
 
 
-def candidates() -> list[policies.Candidate]:
+def load_candidates() -> list[policies.Candidate]:
     """Every stored policy, as `claimant` compares them."""
     rows = list(Policy.objects.filter(kind__in=policies.KINDS))
     specs = snapshot.specs_of(rows)
     return [policies.Candidate(row, row.namespace, row.name, specs[row.pk]) for row in rows]
 
 
-def claimant(candidates: Sequence[policies.Candidate], job: Job) -> Policy | None:
+def select_policy(candidates: Sequence[policies.Candidate], job: Job) -> Policy | None:
     """The policy that claims the job; None when no policy selects it."""
     identity = {"api_version": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
-    claiming = policies.match(candidates, labels=job.labels, **identity)
+    claiming = policies.match_policy(candidates, labels=job.labels, **identity)
     return claiming.ref if claiming else None

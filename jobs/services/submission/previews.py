@@ -58,7 +58,7 @@ def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: d
     plan = cycle.Plan()
     if gangs:
         facts = Snapshot(gangs, sites, quota, settings=settings.CONVOY_CYCLE, weights=settings.CONVOY_WEIGHTS)
-        plan = cycle.run(facts, now)
+        plan = cycle.run_cycle(facts, now)
     jobs = [_outlook(each, rows[each.uid], gangs, plan) for each in applied if each.uid in rows]
     return Preview(applied, jobs, waiting)
 

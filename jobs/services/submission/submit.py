@@ -272,10 +272,10 @@ def _key(document: _Document) -> tuple[str, str, str, str]:
 
 def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:
     """In a fixed number of statements, however many they are."""
-    tree, candidates = snapshot.tree_in_force(), policy_claims.candidates() if documents else []
+    tree, candidates = snapshot.tree_in_force(), policy_claims.load_candidates() if documents else []
     jobs = [_new_job(document, tree, now) for document in documents]
     for job in jobs:
-        job.policy = policy_claims.claimant(candidates, job)
+        job.policy = policy_claims.select_policy(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
     tracing.submitted(jobs, now)
     bulk.insert(jobs)
@@ -317,7 +317,7 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in given)
     within = topology_constraints.parse_topology_constraints(job.manifest, templates.values(), Faults())
     data = preferences.data(job.manifest["metadata"].get("annotations") or {}, Faults())
-    needs = requirements.stored(
+    needs = requirements.requirements_as_json(
         requirements.parse_pod_requirements(pods, within=within, scheduler=kind.scheduler(job.manifest), data=data)
     )
     lasts = {
@@ -338,7 +338,7 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
         for role in given
     ]
     job.ttl_s = kind.ttl_s(job.manifest)
-    document.warnings.extend(entitlements.fill(job, *tree))
+    document.warnings.extend(entitlements.fill_entitlements(job, *tree))
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 

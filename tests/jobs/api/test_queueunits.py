@@ -38,7 +38,7 @@ def crowd(db):
 @pytest.fixture(autouse=True)
 def fresh():
     """Guesses are kept for a moment: not from one test to the next."""
-    estimates.forget()
+    estimates.clear_cache()
 
 
 def url(name, verb=""):
@@ -71,7 +71,7 @@ def test_it_guesses_when_a_job_starts_and_says_what_the_guess_rests_on(crowd, as
         )  # fmt: skip
     started = now - timedelta(minutes=20)
     first.update(charge={"kube-queue/max-jobs": 1}, state="Running", started_at=started)
-    estimates.forget()
+    estimates.clear_cache()
     guess = as_editor.get(url("second")).json()["estimate"]
     assert guess["basis"] == "median of 3 finished jobs of root/v"
     assert abs(datetime.fromisoformat(guess["starts_at"]) - started - timedelta(hours=1)) < timedelta(seconds=10)

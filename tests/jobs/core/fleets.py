@@ -42,8 +42,11 @@ class Fleet:
         now = NOON + self.cycles * self.pace
         self._depart(now)
         runners, scheduler = list(self.running.values()), Scheduler.from_snapshot(self.world())
-        plan, made = lending.settle(
-            scheduler, scheduler.run(now), lambda plan: planner.plan(scheduler, plan, lambda: runners, now), now
+        plan, made = lending.withdraw_lent(
+            scheduler,
+            scheduler.run(now),
+            lambda plan: planner.plan_preemption(scheduler, plan, lambda: runners, now),
+            now,
         )
         for each in plan.placed:
             self._start(each.gang, each.placement.hold(("run", each.gang.job_id)), now)

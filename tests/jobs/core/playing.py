@@ -110,14 +110,14 @@ class VirtualFleet:
 
         def preempt(plan: Plan) -> planner.PreemptionPlan:
             for _ in range(2):  # by what is known, and by what is read anew
-                orders = planner.plan(self.scheduler, plan, lambda: runners, self.time)
+                orders = planner.plan_preemption(self.scheduler, plan, lambda: runners, self.time)
             self.scheduler.mark_no_targets(orders.no_targets)
             return orders
 
         plan = self.scheduler.run(self.time, lambda: self.runs)
         if self.scheduler.places.reservation:
             self.kept_for.add(self.scheduler.places.reservation.gang.job_id)
-        plan, orders = lending.settle(self.scheduler, plan, preempt, self.time, lambda: self.runs)
+        plan, orders = lending.withdraw_lent(self.scheduler, plan, preempt, self.time, lambda: self.runs)
         for placed in plan.placed:
             self._start(placed)
         for taken in orders.evictions:

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from jobs.core.placement.filters import barred
+from jobs.core.placement.filters import permanent_refusal
 from jobs.core.placement.types import Member
 from jobs.core.policies import overrides, propagation
 from jobs.core.policies.overrides_apply import CannotOverride, Override, overridden
@@ -143,6 +143,6 @@ def test_it_tolerates_cluster_taints_as_documented(toleration: str, taint: Taint
     spec = propagation.parse_propagation_policy({"spec": {"resourceSelectors": selects, "placement": placement}}, KNOWN)
     asking = gang(api_version="batch/v1", kind="Job", policy=spec)
     tainted = Member("member1", taints=(taint,), apis=APIS)
-    refused = barred(asking, tainted, spec.affinities[0])
+    refused = permanent_refusal(asking, tainted, spec.affinities[0])
     assert (refused is None) is tolerated
     assert tolerated or refused[0] is Code.UNTOLERATED_TAINT

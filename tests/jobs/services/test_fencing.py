@@ -69,7 +69,7 @@ def move(member) -> None:
 def resume_late(work: Work) -> None:
     """The paused worker goes on where it stopped, by its own clock."""
     with pytest.raises(works.ClaimLost):
-        dispatcher._act(work, Job.objects.get(), lambda: timezone.now() + LATE)
+        dispatcher._act_on_state(work, Job.objects.get(), lambda: timezone.now() + LATE)
 
 
 def attempt_of(found) -> str:
@@ -85,7 +85,7 @@ def test_a_late_withdrawal_leaves_the_newer_attempt_alone(member, north):
     move(member)
     uid = north.get(PATH)["metadata"]["uid"]
     assert attempt_of(north.get(PATH)) == "2"
-    dispatcher._act(late, Job.objects.get(), lambda: timezone.now() + LATE)
+    dispatcher._act_on_state(late, Job.objects.get(), lambda: timezone.now() + LATE)
     assert north.get(PATH)["metadata"]["uid"] == uid
     assert Work.objects.get(attempt=2).state == "Applied"
 

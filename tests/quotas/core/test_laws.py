@@ -125,8 +125,8 @@ def test_it_admits_every_promise_while_nobody_borrows(data):
 def test_it_answers_for_every_job_once_and_always_the_same(data):
     tree = data.draw(forests.trees())
     waiting = data.draw(forests.units(tree))
-    one = fair_share.plan(Ledger(tree), waiting)
-    two = fair_share.plan(Ledger(tree), data.draw(st.permutations(waiting)))
+    one = fair_share.plan_admission(Ledger(tree), waiting)
+    two = fair_share.plan_admission(Ledger(tree), data.draw(st.permutations(waiting)))
     assert names(one.admitted) == names(two.admitted)
     assert sorted(names([*one.admitted, *(unit for unit, _ in one.waits)])) == sorted(names(waiting))
 
@@ -136,11 +136,11 @@ def test_it_answers_for_every_job_once_and_always_the_same(data):
 def test_it_leaves_nobody_waiting_who_would_fit_unless_behind(data):
     tree = data.draw(forests.trees())
     ledger = Ledger(tree)
-    made = fair_share.plan(ledger, data.draw(forests.units(tree)))
+    made = fair_share.plan_admission(ledger, data.draw(forests.units(tree)))
     for unit, reason in made.waits:
         assert isinstance(reason, fair_share.Behind) or not isinstance(says(ledger, unit.charge), Admitted)
     assert (
-        fair_share.plan(
+        fair_share.plan_admission(
             ledger, [unit for unit, reason in made.waits if not isinstance(reason, fair_share.Behind)]
         ).admitted
         == []

@@ -11,7 +11,7 @@ import pytest
 
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge, Ledger
-from quotas.core.simulation import Job, settle
+from quotas.core.simulation import Job, simulate_to_fixpoint
 from tests.quotas.core.builders import NOON, quota, tree, unit
 from tests.quotas.core.forests import RESOURCES
 
@@ -57,9 +57,9 @@ def test_it_comes_to_rest_whoever_quarrels(seed):
     ledger, jobs, leaves = Ledger(found), {}, [leaf.path for leaf in found.leaves]
     for wave in range(4):
         jobs |= {f"{wave}-{i}": comer(rng, f"{wave}-{i}", leaves) for i in range(rng.randint(3, 8))}
-        made = settle(ledger, jobs.values(), NOON, room)
+        made = simulate_to_fixpoint(ledger, jobs.values(), NOON, room)
         jobs = {key: made.running.get(key) or replace(job, started_at=None) for key, job in jobs.items()}
-        again = settle(ledger, jobs.values(), NOON, room)
+        again = simulate_to_fixpoint(ledger, jobs.values(), NOON, room)
         assert again.reclaims == [] and again.running.keys() == made.running.keys()
         assert (ledger.held.used <= ledger.max).all()
         assert ledger.used("root")["cpu"] == sum(job.unit.charge.amounts["cpu"] for job in made.running.values())

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from quotas.core.amounts import of_job
-from quotas.core.reclaim import Cause, plan
+from quotas.core.reclaim import Cause, plan_reclaim
 from tests.quotas.core.builders import JOBS, LEND, NOON, ledger, occupied, quota, running, unit
 
 PREEMPTS = {"preempt-policy": "PreemptLowerPriority"}
@@ -21,7 +21,7 @@ def anywhere(_gone):
 
 
 def taken(found, preemptor, jobs, can_place=anywhere):
-    made = plan(found, preemptor, jobs, can_place)
+    made = plan_reclaim(found, preemptor, jobs, can_place)
     return None if made is None else [victim.key for victim in made.victims]
 
 
@@ -40,7 +40,7 @@ def test_it_takes_back_what_was_borrowed_case_13c(halves, preemptible):
 
 def test_it_says_who_is_above_its_min_and_by_how_much(halves):
     jobs = occupied(halves, running("b0", "b", 5), running("b1", "b", 3, at_s=1))
-    made = plan(halves, unit("claims", cores=4), jobs, anywhere)
+    made = plan_reclaim(halves, unit("claims", cores=4), jobs, anywhere)
     assert [(each.path, each.resource, each.over) for each in made.victims] == [("root/b", "cpu", 3000)]
     assert made.victims[0].message == "root/b is 3 cpu above its min"
     assert made.freed == {"cpu": 3000, JOBS: 1}
@@ -209,7 +209,7 @@ def test_it_counts_what_a_borrowers_sister_keeps_back_against_the_borrower():
     keeps = quota("idle", 3, 10, attributes={LEND: "{}"})
     found = ledger(10, quota("team", 6, 10, quota("x", 0, 10), keeps), quota("b", 4, 10))
     jobs = occupied(found, running("x0", "team/x", 6))
-    made = plan(found, unit("claims", "b", 4), jobs, anywhere)
+    made = plan_reclaim(found, unit("claims", "b", 4), jobs, anywhere)
     assert [(each.key, each.path, each.over) for each in made.victims] == [("x0", "root/team", 3000)]
 
 
@@ -230,7 +230,7 @@ def test_it_preempts_in_its_queue_for_whatever_that_queue_was_promised():
 def test_it_preempts_lower_priorities_of_its_own_queue_where_the_policy_says_so_case_21_both_low():
     found = ledger(10, quota("a", 0, 4, attributes=PREEMPTS), quota("b"))
     jobs = occupied(found, running("low", cores=2, priority=1), running("low2", cores=2, priority=1, at_s=9))
-    made = plan(found, unit("high", cores=4, priority=100), jobs, anywhere)  # S21: both low ones
+    made = plan_reclaim(found, unit("high", cores=4, priority=100), jobs, anywhere)  # S21: both low ones
     assert [victim.cause for victim in made.victims] == [Cause.LOWER_PRIORITY] * 2
     assert made.victims[0].message == "has a lower priority in root/a, which preempts by priority"
 

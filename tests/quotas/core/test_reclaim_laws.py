@@ -11,7 +11,7 @@ from quotas.core import admission, reclaim
 from quotas.core.admission import Admitted, Bound, Code, check_admission
 from quotas.core.amounts import MAX_JOBS
 from quotas.core.ledger import Ledger
-from quotas.core.simulation import Job, settle
+from quotas.core.simulation import Job, simulate_to_fixpoint
 from quotas.core.tree import PreemptPolicy, QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import NOON
@@ -32,11 +32,11 @@ def test_it_comes_to_rest_and_stays_there(data):
     ledger, jobs = Ledger(tree), {}
     for _ in range(data.draw(st.integers(1, 3))):
         jobs |= {unit.id: Job(unit) for unit in data.draw(forests.units(tree, prefix=f"s{len(jobs)}-"))}
-        made = settle(ledger, jobs.values(), NOON)
+        made = simulate_to_fixpoint(ledger, jobs.values(), NOON)
         jobs |= made.running
         stopped = {key for key in jobs if key not in made.running}
         jobs |= {key: replace(jobs[key], started_at=None) for key in stopped}
-        again = settle(ledger, jobs.values(), NOON)
+        again = simulate_to_fixpoint(ledger, jobs.values(), NOON)
         assert again.reclaims == [] and again.running.keys() == made.running.keys()
         for key in [key for key in made.running if data.draw(st.booleans())]:
             ledger.release(jobs.pop(key).unit.charge)
@@ -60,7 +60,7 @@ def test_what_is_promised_can_always_be_had(data):
     charge = preemptor.charge
     answer = check_admission(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
     if (promised | ~ledger.guarded[row] | (asked == 0)).all() and getattr(answer, "resource", "") != MAX_JOBS:
-        assert reclaim.plan(ledger, preemptor, running, anywhere) is not None
+        assert reclaim.plan_reclaim(ledger, preemptor, running, anywhere) is not None
 
 
 @SOME
@@ -68,7 +68,7 @@ def test_what_is_promised_can_always_be_had(data):
 def test_it_takes_enough_and_nothing_that_could_stay(data):
     """By trying every smaller choice among the victims: none of them would do."""
     ledger, running, preemptor = data.draw(forests.crowds())
-    made = reclaim.plan(ledger, preemptor, running, anywhere)
+    made = reclaim.plan_reclaim(ledger, preemptor, running, anywhere)
     if made is None:
         return
     taken = [job for job in running if job.key in {victim.key for victim in made.victims}]
@@ -91,7 +91,7 @@ def test_it_finds_nobody_for_one_who_is_promised_nothing_below_who_refuses_it(da
     preempts = ledger.tree.by_path[charge.leaf].attributes.preempt_policy is not PreemptPolicy.NEVER
     if not isinstance(no, Admitted) and no.bound is Bound.MAX and not preempts:
         promised = admission.promised_below(ledger, charge, no)
-        assert promised or reclaim.plan(ledger, preemptor, running, anywhere) is None
+        assert promised or reclaim.plan_reclaim(ledger, preemptor, running, anywhere) is None
 
 
 def in_its_right(ledger, preemptor, victims):
@@ -117,7 +117,7 @@ def in_its_right(ledger, preemptor, victims):
 @given(st.data())
 def test_it_stops_only_borrowers_and_lower_priorities_that_may_be_stopped(data):
     ledger, running, preemptor = data.draw(forests.crowds())
-    made = reclaim.plan(ledger, preemptor, running, anywhere)
+    made = reclaim.plan_reclaim(ledger, preemptor, running, anywhere)
     jobs = {job.key: job for job in running}
     for victim in made.victims if made else ():
         job = jobs[victim.key]
@@ -134,8 +134,8 @@ def test_it_stops_only_borrowers_and_lower_priorities_that_may_be_stopped(data):
 def test_it_makes_one_plan_of_one_state(data):
     ledger, running, preemptor = data.draw(forests.crowds())
     before = ledger.held.copy()
-    one = reclaim.plan(ledger, preemptor, running, anywhere)
-    two = reclaim.plan(ledger, preemptor, data.draw(st.permutations(running)), anywhere)
+    one = reclaim.plan_reclaim(ledger, preemptor, running, anywhere)
+    two = reclaim.plan_reclaim(ledger, preemptor, data.draw(st.permutations(running)), anywhere)
     assert one == two
     assert all((getattr(ledger.held, each) == getattr(before, each)).all() for each in ("used", "firm", "claims"))
 
@@ -146,7 +146,7 @@ def test_it_takes_a_place_only_where_that_makes_one_and_nobody_who_could_stay(da
     """The clusters have room once certain jobs are gone: they go, and by trying every smaller choice nobody goes beside."""
     ledger, running, preemptor = data.draw(forests.crowds())
     needed = frozenset(data.draw(st.sets(st.sampled_from([job.key for job in running] or ["none"]), max_size=3)))
-    made = reclaim.plan(ledger, preemptor, running, needed.issubset)
+    made = reclaim.plan_reclaim(ledger, preemptor, running, needed.issubset)
     taken = [job for job in running if made and job.key in {victim.key for victim in made.victims}]
     assert made is None or needed <= {job.key for job in taken}
     for size in range(len(taken)):
@@ -162,14 +162,14 @@ def test_it_starves_nobody_when_those_before_it_are_finite(data):
     tree = data.draw(forests.trees(crowded=data.draw(st.booleans())))
     ledger, jobs = Ledger(tree), {unit.id: Job(unit) for unit in data.draw(forests.units(tree, most=6))}
     urgent = [replace(unit, priority=9) for unit in data.draw(forests.units(tree, most=6, prefix="urgent"))]
-    made = settle(ledger, jobs.values(), NOON)
+    made = simulate_to_fixpoint(ledger, jobs.values(), NOON)
     while urgent or made.running:
         jobs = {key: replace(job, started_at=None) for key, job in jobs.items()} | made.running
         for key in data.draw(st.sampled_from(sorted(made.running) or [""])).split():
             ledger.release(jobs.pop(key).unit.charge)
         jobs |= {unit.id: Job(unit) for unit in urgent[-1:]}
         urgent = urgent[:-1]
-        made = settle(ledger, jobs.values(), NOON)
+        made = simulate_to_fixpoint(ledger, jobs.values(), NOON)
     allowed = {Code.NEVER_FITS} | (
         {"BehindInQueue"} if tree.nodes[0].attributes.queue_policy is QueuePolicy.BLOCK else set()
     )

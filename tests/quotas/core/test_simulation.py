@@ -6,7 +6,7 @@ F = koord-queue elastic_quota_tree_test, S = its preempt_test, D = derived; numb
 from datetime import timedelta
 
 from quotas.core.fair_share import Behind
-from quotas.core.simulation import Job, NoPlace, settle
+from quotas.core.simulation import Job, NoPlace, simulate_to_fixpoint
 from tests.quotas.core.builders import NOON, ledger, quota, unit
 
 LATER = NOON + timedelta(hours=1)
@@ -14,7 +14,7 @@ PREEMPTS = {"preempt-policy": "PreemptLowerPriority"}
 
 
 def rest(found, *jobs, **fields):
-    return settle(found, jobs, LATER, **fields)
+    return simulate_to_fixpoint(found, jobs, LATER, **fields)
 
 
 def runs(found, *units, at=NOON):

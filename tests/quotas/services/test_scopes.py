@@ -63,7 +63,7 @@ def test_it_lets_a_lead_do_nothing_beside_or_above(change):
     room = edit("root/a/x", min={"cpu": 0})
     with pytest.raises(Forbidden, match="lea leads what is below root/a only"):
         trees.edit([room, change], LEAD)
-    assert queries.row().generation == 1 and QuotaRevision.objects.count() == 1
+    assert queries.tree_row().generation == 1 and QuotaRevision.objects.count() == 1
 
 
 def test_it_lets_a_lead_not_delete_the_tree():

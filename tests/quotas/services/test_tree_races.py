@@ -30,6 +30,6 @@ def test_it_counts_every_change_and_keeps_queues_and_tree_together():
     with ThreadPoolExecutor(6) as people:
         done = list(people.map(change, range(18)))
     assert done.count("created") == 1
-    assert queries.row().generation == 1 + done.count("configured")
+    assert queries.tree_row().generation == 1 + done.count("configured")
     paths = set(Queue.objects.values_list("path", flat=True))
     assert paths == {node.path for node in queries.tree().nodes}

@@ -47,7 +47,7 @@ def test_it_changes_nothing_the_second_time():
     apply(quota("a"))
     before = JournalEntry.objects.count()
     assert apply(quota("a")).action == "unchanged"
-    assert (JournalEntry.objects.count(), queries.row().generation) == (before, 1)
+    assert (JournalEntry.objects.count(), queries.tree_row().generation) == (before, 1)
 
 
 def test_it_keeps_the_names_of_queues_whose_nodes_stay():
@@ -65,7 +65,7 @@ def test_it_writes_nothing_of_a_broken_tree():
     with pytest.raises(InvalidInput, match="more than its max 1 cpu") as told:
         apply(quota("a", 2, 1), quota("b"))
     assert told.value.faults[0].field == "spec.root.children[0].min.cpu"
-    assert (queue_names().keys(), queries.row().generation) == ({"root", "root/a"}, 1)
+    assert (queue_names().keys(), queries.tree_row().generation) == ({"root", "root/a"}, 1)
 
 
 def test_it_has_one_tree_under_one_name():

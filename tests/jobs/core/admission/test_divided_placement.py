@@ -10,7 +10,7 @@ from jobs.core.division.spread import Spread
 from jobs.core.gang.types import Gang
 from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.reasons import Code
-from jobs.core.scheduling.cycle import run
+from jobs.core.scheduling.cycle import run_cycle
 from tests.jobs.core.builders import NOON, cluster, gang, node, world
 
 AGGREGATED = PolicySpec(division=Strategy())
@@ -28,7 +28,7 @@ def sites(**gpus: list[int]) -> list:
 
 
 def shares(gangs, found) -> dict[str, int]:
-    placed = run(world(gangs, found), NOON).placed
+    placed = run_cycle(world(gangs, found), NOON).placed
     return {share.cluster: share.pods for each in placed for share in each.placement.shares}
 
 
@@ -45,7 +45,7 @@ def test_it_divides_by_room_over_all_clusters():
 
 
 def test_it_prints_the_result_as_karmada_does():
-    (placed,) = run(world([job(6, BY_ROOM)], sites(north=[8], south=[4])), NOON).placed
+    (placed,) = run_cycle(world([job(6, BY_ROOM)], sites(north=[8], south=[4])), NOON).placed
     assert placed.result == "{north:4, south:2}" and placed.placement.where == "north, south"
 
 
@@ -54,7 +54,7 @@ def test_it_counts_pods_that_nodes_hold_and_not_what_is_free_in_sum():
 
 
 def test_it_places_all_or_nothing_and_says_what_room_there_is():
-    (waits,) = run(world([job(13)], sites(north=[8], south=[4])), NOON).waits
+    (waits,) = run_cycle(world([job(13)], sites(north=[8], south=[4])), NOON).waits
     told = {verdict.cluster: verdict for verdict in waits.reason.clusters}
     assert waits.reason.code is Code.NO_CLUSTER_FITS
     assert told["north"].message == "has room for 8 of 13 pods"
@@ -63,7 +63,7 @@ def test_it_places_all_or_nothing_and_says_what_room_there_is():
 
 def test_it_says_when_there_is_room_but_not_as_the_policy_spreads():
     spread = PolicySpec(division=Strategy(spreads=(Spread("cluster", 1, 1),)))
-    (waits,) = run(world([job(10, spread)], sites(north=[8], south=[4])), NOON).waits
+    (waits,) = run_cycle(world([job(10, spread)], sites(north=[8], south=[4])), NOON).waits
     assert "cannot be spread as the policy asks" in waits.reason.message
 
 
@@ -83,12 +83,12 @@ def test_it_overflows_into_the_next_tier():
 
 def test_it_gives_no_second_share_to_a_cluster_that_has_one():
     assert shares([job(4, standing=("north",))], sites(north=[8], south=[4])) == {"south": 4}
-    (waits,) = run(world([job(5, standing=("north",))], sites(north=[8], south=[4])), NOON).waits
+    (waits,) = run_cycle(world([job(5, standing=("north",))], sites(north=[8], south=[4])), NOON).waits
     assert "north has a share of it already" in waits.reason.message
 
 
 def test_it_never_divides_what_is_not_divisible():
-    (waits,) = run(world([gang(workers=9, policy=AGGREGATED)], sites(north=[8], south=[4])), NOON).waits
+    (waits,) = run_cycle(world([gang(workers=9, policy=AGGREGATED)], sites(north=[8], south=[4])), NOON).waits
     assert waits.reason.code is Code.NO_CLUSTER_FITS
 
 
@@ -101,7 +101,7 @@ _JOBS = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 3)), min_size=1, ma
 def test_it_places_if_and_only_if_there_is_room_and_never_beyond(asked, north, south, policy):
     """One job after the other, by what they leave on nodes; aggregated or not, room is room."""
     gangs = [job(pods, policy, gpus=gpus, name=f"j{i}") for i, (pods, gpus) in enumerate(asked)]
-    plan = run(world(gangs, sites(north=north, south=south)), NOON)
+    plan = run_cycle(world(gangs, sites(north=north, south=south)), NOON)
     free = {f"north-{i}": n for i, n in enumerate(north)} | {f"south-{i}": n for i, n in enumerate(south)}
     for placed in plan.placed:
         assert sum(share.pods for share in placed.placement.shares) == placed.gang.pods

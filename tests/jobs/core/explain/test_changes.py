@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.core.explain.changes import Occupant, enlarging, largest, nearest
+from jobs.core.explain.changes import Occupant, largest_fitting, nearest_changes, nodes_to_add
 from jobs.core.explain.remedies import Change
-from jobs.core.placement.explaining import explain
+from jobs.core.placement.explaining import explain_clusters
 from jobs.core.placement.types import Member
 from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.taints import Taint
@@ -18,9 +18,9 @@ TAINT = Taint("gpu", "NoSchedule", "", NOON)
 
 
 def told(engine, wanted, occupants=(), **fields) -> list[Change]:
-    before = explain(engine, gang(**fields), wanted, NOON)
-    found = nearest(engine, gang(**fields), wanted, NOON, lambda _: list(occupants))
-    assert explain(engine, gang(**fields), wanted, NOON) == before
+    before = explain_clusters(engine, gang(**fields), wanted, NOON)
+    found = nearest_changes(engine, gang(**fields), wanted, NOON, lambda _: list(occupants))
+    assert explain_clusters(engine, gang(**fields), wanted, NOON) == before
     return found
 
 
@@ -34,19 +34,19 @@ def test_it_adds_as_many_nodes_as_it_takes() -> None:
 def test_it_enlarges_the_cluster_that_needs_fewest_nodes_for_what_fits_nowhere_even_empty() -> None:
     nodes = {"north": [node(f"n{i}", used=8) for i in range(4)], "south": [node("s1")]}
     engine = fleet(nodes)
-    looks = explain(engine, gang(), workers(6, 8), NOON)
+    looks = explain_clusters(engine, gang(), workers(6, 8), NOON)
     assert told(engine, workers(6, 8)) == []
-    change = enlarging(engine, gang(), workers(6, 8), NOON, looks, lambda name: nodes[name])
+    change = nodes_to_add(engine, gang(), workers(6, 8), NOON, looks, lambda name: nodes[name])
     assert change and (change.kind, change.cluster, change.count, change.beside) == ("AddNodes", "north", 2, 6)
-    assert explain(engine, gang(), workers(6, 8), NOON) == looks
-    smaller = largest(engine, workers(6, 8), looks)
+    assert explain_clusters(engine, gang(), workers(6, 8), NOON) == looks
+    smaller = largest_fitting(engine, workers(6, 8), looks)
     assert smaller and dict(smaller.amounts) == {GPU: 32}
 
 
 def test_it_asks_for_smaller_pods_where_no_node_is_large_enough() -> None:
     engine = fleet({"north": [node("n1", used=8), node("n2")]})
-    looks = explain(engine, gang(), workers(1, 16), NOON)
-    smaller = largest(engine, workers(1, 16), looks)
+    looks = explain_clusters(engine, gang(), workers(1, 16), NOON)
+    smaller = largest_fitting(engine, workers(1, 16), looks)
     assert smaller and (smaller.role, dict(smaller.amounts)) == ("worker", {GPU: 8})
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from jobs.core.explain import remedies
-from jobs.core.explain.remedies import REMEDIES, Change, Kind, all_of, borrowers, raises
+from jobs.core.explain.remedies import REMEDIES, Change, Kind, all_of, find_borrowers, limits_to_raise
 from jobs.core.reasons import Code
 from jobs.services.inspect import remedies as building
 from quotas.core.amounts import of_job
@@ -32,11 +32,11 @@ def test_it_advises_nothing_of_clusters_alone_at_the_quotas_gate(code) -> None:
 def test_it_raises_every_limit_on_the_way_that_is_too_low() -> None:
     found = ledger(10, quota("a", 2, 4), quota("b", 2, 10))
     occupied(found, running("x", "a", 3))
-    assert [(each.path, each.bound, each.amounts) for each in raises(found, charge(2), FLEET, {}, empty=False)] == [
-        ("root/a", "max", {"cpu": 5000})
-    ]
+    assert [
+        (each.path, each.bound, each.amounts) for each in limits_to_raise(found, charge(2), FLEET, {}, empty=False)
+    ] == [("root/a", "max", {"cpu": 5000})]
     occupied(found, running("y", "b", 6))
-    told = raises(found, charge(4), {"cpu": 20_000}, {}, empty=False)
+    told = limits_to_raise(found, charge(4), {"cpu": 20_000}, {}, empty=False)
     assert [(each.path, each.amounts["cpu"]) for each in told] == [("root/a", 7000), ("root", 13_000)]
     assert [each.kind for each in all_of(told)] == [Kind.ALL_OF]
 
@@ -44,31 +44,31 @@ def test_it_raises_every_limit_on_the_way_that_is_too_low() -> None:
 def test_it_never_raises_a_limit_above_the_fleet_but_any_number_of_jobs() -> None:
     found = ledger(10, quota("a", 2, {"cpu": 10, JOBS: 1}))
     occupied(found, running("x", "a", 8))
-    assert raises(found, charge(4), FLEET, {}, empty=False) == []
-    [slots] = raises(found, charge(1), FLEET, {}, empty=False)
+    assert limits_to_raise(found, charge(4), FLEET, {}, empty=False) == []
+    [slots] = limits_to_raise(found, charge(1), FLEET, {}, empty=False)
     assert (slots.path, slots.amounts, slots.message) == ("root/a", {JOBS: 2}, "raise max of root/a to 2 jobs")
 
 
 def test_it_counts_what_idle_siblings_keep_back() -> None:
     found = ledger(10, quota("a", 2, 4))
-    [told] = raises(found, charge(5), FLEET, {"root/a": 3000}, empty=True)
+    [told] = limits_to_raise(found, charge(5), FLEET, {"root/a": 3000}, empty=True)
     assert told.amounts == {"cpu": 8000}
 
 
 def test_it_raises_the_min_of_who_may_not_be_preempted() -> None:
     found = ledger(10, quota("a", 2, 8))
-    [told] = raises(found, charge(3, preemptible=False), FLEET, {}, empty=False)
+    [told] = limits_to_raise(found, charge(3, preemptible=False), FLEET, {}, empty=False)
     assert (told.path, told.bound, told.amounts) == ("root/a", "min", {"cpu": 3000})
 
 
 def test_it_names_who_borrows_below_the_node_that_is_full() -> None:
     found = ledger(10, quota("a", 2, 10), quota("b", 2, 10), quota("c", 2, 10))
     occupied(found, running("x", "b", 3), running("y", "c", 6))
-    assert [(each.path, each.amount) for each in borrowers(found, "root", "cpu")] == [
+    assert [(each.path, each.amount) for each in find_borrowers(found, "root", "cpu")] == [
         ("root/c", 4000),
         ("root/b", 1000),
     ]
-    assert borrowers(found, "root/a", "cpu") == []
+    assert find_borrowers(found, "root/a", "cpu") == []
 
 
 def test_it_hides_the_names_of_jobs_that_the_reader_may_not_see() -> None:

@@ -25,7 +25,7 @@ def run(number: int, *times: int | None, outcome: str = "") -> Run:
 def told(waited: list[tuple[Owner, int]], *runs: Run, now: int, done: int | None = None) -> list[tuple[str, float]]:
     turns = [Turn(owner, at(when)) for owner, when in waited]
     finished = None if done is None else at(done)
-    return [(each.owner.value, each.seconds) for each in timeline.slices(T0, finished, turns, runs, at(now))]
+    return [(each.owner.value, each.seconds) for each in timeline.slices_of(T0, finished, turns, runs, at(now))]
 
 
 def test_it_tells_a_job_from_submitted_to_done():
@@ -37,7 +37,7 @@ def test_it_tells_a_job_from_submitted_to_done():
 
 
 def test_it_ends_with_an_open_slice_while_it_goes_on():
-    last = timeline.slices(T0, None, [], [run(1, 10, 12, 15, None)], at(20))[-1]
+    last = timeline.slices_of(T0, None, [], [run(1, 10, 12, 15, None)], at(20))[-1]
     assert (last.owner, last.open, last.ends_at, last.cluster) == (Owner.RUNNING, True, at(20), "c1")
 
 
@@ -70,8 +70,8 @@ def test_it_ends_with_the_owner_of_the_gate_where_the_job_stands(codes) -> None:
     kept: list[list[str]] = []
     for code, when in sorted(codes, key=lambda each: each[1]):
         reason = {"code": code.value}
-        kept = timeline.entered(kept, timeline.owner_of(reason), at(when))
-    found = timeline.slices(T0, None, timeline.turns(kept), [], at(60))
+        kept = timeline.enter_owner(kept, timeline.owner_of(reason), at(when))
+    found = timeline.slices_of(T0, None, timeline.parse_turns(kept), [], at(60))
     assert found[-1].owner is timeline.owner_of(reason) and found[0].starts_at == T0
     assert sum(each.seconds for each in found) == 60
 
@@ -85,15 +85,15 @@ def test_it_leaves_no_gap_and_tells_no_moment_twice(waited, shapes):
     for number, (a, b, c, d) in enumerate(shapes):
         runs.append(run(number + 1, clock + a, clock + a + b, clock + a + b + c, clock + a + b + c + d, outcome="Lost"))
         clock += a + b + c + d
-    found = timeline.slices(T0, None, [Turn(owner, at(when)) for owner, when in waited], runs, at(100))
+    found = timeline.slices_of(T0, None, [Turn(owner, at(when)) for owner, when in waited], runs, at(100))
     assert found[0].starts_at == T0 and found[-1].ends_at == at(100)
     assert all(one.ends_at == other.starts_at for one, other in zip(found, found[1:], strict=False))
 
 
 def test_it_keeps_a_turn_once():
-    kept = timeline.entered([], Owner.QUEUE, at(0))
-    assert timeline.entered(kept, Owner.QUEUE, at(5)) == kept
-    assert timeline.turns(timeline.entered(kept, Owner.QUOTA, at(5)))[-1] == Turn(Owner.QUOTA, at(5))
+    kept = timeline.enter_owner([], Owner.QUEUE, at(0))
+    assert timeline.enter_owner(kept, Owner.QUEUE, at(5)) == kept
+    assert timeline.parse_turns(timeline.enter_owner(kept, Owner.QUOTA, at(5)))[-1] == Turn(Owner.QUOTA, at(5))
 
 
 def gate(code: str, **reason: object) -> Gate:
@@ -112,6 +112,6 @@ def test_it_has_a_gate_and_an_owner_for_every_code():
 
 
 def test_it_climbs_the_ladder():
-    steps = dict(timeline.gates({"code": Code.QUOTA_EXCEEDED}, through=False))
+    steps = dict(timeline.gates_of({"code": Code.QUOTA_EXCEEDED}, through=False))
     assert (steps[Gate.QUEUE], steps[Gate.QUOTA], steps[Gate.MEMBER]) == tuple(map(Passage, ("passed", "now", "next")))
-    assert {passage for _, passage in timeline.gates({}, through=True)} == {Passage.PASSED}
+    assert {passage for _, passage in timeline.gates_of({}, through=True)} == {Passage.PASSED}

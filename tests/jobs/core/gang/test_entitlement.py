@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.core.gang.entitlement import PRIORITY, Priority, belonging, preemptible, priority, priority_fault
+from jobs.core.gang.entitlement import PRIORITY, Priority, find_leaf, is_preemptible, priority_fault, priority_of
 from tests.quotas.core.builders import quota, tree
 
 LABEL = "quota.scheduling.alibabacloud.com/name"
@@ -21,27 +21,27 @@ TREE = tree(9, quota("a", 0, 9, namespaces=["ns-a"]), quota("b", 0, 9, namespace
     ],
 )
 def test_it_finds_the_leaf_by_label_and_else_by_namespace(namespace, labels, leaf):
-    assert belonging(TREE, namespace, labels) == belonging(TREE, namespace, labels).__class__(leaf)
+    assert find_leaf(TREE, namespace, labels) == find_leaf(TREE, namespace, labels).__class__(leaf)
 
 
 @pytest.mark.parametrize(("namespace", "named"), [("ns-a", "b"), ("nowhere", "b"), ("ns-a", "gone")])
 def test_it_gives_no_leaf_to_one_that_names_what_is_not_its_own(namespace, named):
-    found = belonging(TREE, namespace, {LABEL: named})
+    found = find_leaf(TREE, namespace, {LABEL: named})
     assert found.leaf == "" and named in found.fault
 
 
 def test_it_keeps_one_where_it_was_moved_while_that_leaf_stands():
-    assert belonging(TREE, "ns-a", {LABEL: "a"}, pinned="root/b").leaf == "root/b"
-    assert belonging(TREE, "ns-a", {}, pinned="root/gone").leaf == "root/a"
+    assert find_leaf(TREE, "ns-a", {LABEL: "a"}, pinned="root/b").leaf == "root/b"
+    assert find_leaf(TREE, "ns-a", {}, pinned="root/gone").leaf == "root/a"
 
 
 def test_it_asks_nobody_for_a_leaf_without_a_tree():
-    assert belonging(None, "ns-a", {LABEL: "gone"}).fault == ""
+    assert find_leaf(None, "ns-a", {LABEL: "gone"}).fault == ""
 
 
 @pytest.mark.parametrize(("said", "soft"), [("false", False), ("true", True), ("no", True)])
 def test_it_may_be_taken_back_from_unless_it_says_false(said, soft):
-    assert preemptible({"quota.scheduling.alibabacloud.com/preemptible": said}) is soft
+    assert is_preemptible({"quota.scheduling.alibabacloud.com/preemptible": said}) is soft
 
 
 def pod(**spec) -> tuple[str, dict]:
@@ -49,7 +49,7 @@ def pod(**spec) -> tuple[str, dict]:
 
 
 def worth(annotations=None, spec=None, *pods: tuple[str, dict], **classes: int) -> Priority:
-    return priority(annotations or {}, spec or {}, pods, classes)
+    return priority_of(annotations or {}, spec or {}, pods, classes)
 
 
 def test_it_takes_the_priority_a_job_says_before_that_of_its_pods():

@@ -62,4 +62,4 @@ def test_what_is_asked_is_stored_with_the_roles() -> None:
     role = ("worker", 2, {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}})
     demand = requirements.parse_pod_requirements([role], within=Within(2, True))
     stored = {"name": "worker", "replicas": 2, "request": dict(demand.parts[0].ask.request)}
-    assert requirements.of_stored([{**stored, "needs": requirements.stored(demand)["worker"]}]) == demand
+    assert requirements.of_stored([{**stored, "needs": requirements.requirements_as_json(demand)["worker"]}]) == demand

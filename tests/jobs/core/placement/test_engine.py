@@ -10,7 +10,7 @@ from jobs.core.admission.snapshot import ClusterState
 from jobs.core.gang.requirements import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, parse_pod_requirements
 from jobs.core.gang.types import CapacityHold
 from jobs.core.placement import capacity_index as placing_fleet
-from jobs.core.placement.explaining import explain
+from jobs.core.placement.explaining import explain_clusters
 from jobs.core.placement.types import Assignment, Member, Mode, NodeFacts
 from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.policies.weights import Weights
@@ -269,7 +269,7 @@ def test_what_others_took_from_a_promise_is_kept_on_the_rest_of_the_cluster_unti
     [taken] = {name for names in found.nodes().values() for name in names}
     engine.set_node("north", node(taken, used=3))
     assert find(engine, workers(6)) is None and find(engine, workers(5)) is not None
-    [look] = explain(engine, gang(), workers(6), NOON)
+    [look] = explain_clusters(engine, gang(), workers(6), NOON)
     assert look.short == {GPU: 1}
     engine.release("first")
     assert find(engine, workers(8)) is not None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from jobs.core.gang.requirements import HOSTNAME, Apart, Within
-from jobs.core.placement.explaining import Cause, Look, explain, nearest, never
+from jobs.core.placement.explaining import Cause, Look, explain_clusters, nearest_to_fit, never_fits
 from jobs.core.placement.types import Member, Mode
 from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.reasons import Code
@@ -15,7 +15,7 @@ from tests.support.examples import examples
 
 
 def look(engine, wanted, **fields) -> Look:
-    return explain(engine, gang(**fields), wanted, NOON)[0]
+    return explain_clusters(engine, gang(**fields), wanted, NOON)[0]
 
 
 def test_it_tells_fragmentation_from_shortage() -> None:
@@ -36,8 +36,8 @@ def test_it_tells_what_can_never_fit() -> None:
     assert look(engine, workers(3, 8)).never
     too_large = look(engine, workers(1, 16))
     assert (too_large.cause, too_large.never) == (Cause.NODE_TOO_SMALL, True)
-    assert never(explain(engine, gang(), workers(1, 16), NOON))
-    assert not never(explain(engine, gang(), workers(2, 8), NOON))
+    assert never_fits(explain_clusters(engine, gang(), workers(1, 16), NOON))
+    assert not never_fits(explain_clusters(engine, gang(), workers(2, 8), NOON))
 
 
 def test_it_counts_the_nodes_each_rule_keeps_away() -> None:
@@ -53,17 +53,17 @@ def test_it_counts_the_nodes_each_rule_keeps_away() -> None:
 def test_it_tells_the_filter_that_said_no() -> None:
     engine = fleet({"north": [node("n1")], "south": [node("n1")]}, north=Member("north", apis=APIS, cordoned=True))
     policy = PolicySpec(affinities=(Affinity(names=("north",)),))
-    found = {each.cluster: each.code for each in explain(engine, gang(policy=policy), workers(1), NOON)}
+    found = {each.cluster: each.code for each in explain_clusters(engine, gang(policy=policy), workers(1), NOON)}
     assert found == {"north": Code.CORDONED, "south": Code.NOT_SELECTED}
 
 
 def test_it_tells_the_score_by_part_of_those_that_hold_it() -> None:
     engine = fleet({"a": [node("n1")], "b": [node("n1", used=4)], "c": [node("n1", used=8)]})
-    found = explain(engine, gang(), workers(1), NOON)
+    found = explain_clusters(engine, gang(), workers(1), NOON)
     assert [each.cluster for each in found] == ["b", "a", "c"]
     assert found[0].parts["fragments"] == 1 and found[1].parts["fragments"] == 0
     assert found[0].score > found[1].score > found[2].score == 0
-    assert found[0].verdict.fits and nearest(found) == found[2]
+    assert found[0].verdict.fits and nearest_to_fit(found) == found[2]
 
 
 def test_it_tells_when_roles_fit_alone_but_not_together() -> None:
@@ -84,7 +84,7 @@ def test_it_tells_aggregate_clusters_by_their_sum() -> None:
 @given(fleets, demands())
 def test_it_explains_what_was_decided(world: Fleet, wanted) -> None:
     engine = fleet(world)
-    looks = explain(engine, gang(), wanted, NOON)
+    looks = explain_clusters(engine, gang(), wanted, NOON)
     found = find(engine, wanted)
     assert [each.cluster for each in looks if each.code is Code.FITS][:1] == ([found.cluster] if found else [])
     assert all(each.message and (each.cause is Cause.NONE) == (each.code is Code.FITS) for each in looks)
@@ -95,6 +95,6 @@ def test_it_explains_what_was_decided(world: Fleet, wanted) -> None:
 def test_what_never_fits_does_not_fit_when_empty(world: Fleet, wanted) -> None:
     empty = {name: [replace(node, requested={}) for node in nodes] for name, nodes in world.items()}
     engine = fleet(empty)
-    for each in explain(fleet(world), gang(), wanted, NOON):
+    for each in explain_clusters(fleet(world), gang(), wanted, NOON):
         if each.never:
             assert find(engine, wanted, policy=PolicySpec(affinities=(Affinity(names=(each.cluster,)),))) is None

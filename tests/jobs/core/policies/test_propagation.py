@@ -99,7 +99,7 @@ def candidate(name: str, namespace: str = "default", selector: dict | None = Non
 
 def claimed_by(*candidates) -> str | None:
     job = {"api_version": "kubeflow.org/v1", "kind": "PyTorchJob", "namespace": "default", "name": "llama"}
-    found = propagation.match(candidates, **job, labels={"team": "vision"})
+    found = propagation.match_policy(candidates, **job, labels={"team": "vision"})
     return found and found.ref
 
 

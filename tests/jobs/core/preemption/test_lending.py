@@ -55,9 +55,9 @@ def lent_and_entitled() -> tuple[Scheduler, list[AdmittedGang]]:
 
 def settle(scheduler: Scheduler, runners: list[AdmittedGang]):
     def plan_preemption(plan):
-        return planner.plan(scheduler, plan, lambda: runners, NOON)
+        return planner.plan_preemption(scheduler, plan, lambda: runners, NOON)
 
-    return lending.settle(scheduler, scheduler.run(NOON), plan_preemption, NOON)
+    return lending.withdraw_lent(scheduler, scheduler.run(NOON), plan_preemption, NOON)
 
 
 def test_it_lends_nothing_that_a_waiting_gang_is_entitled_to_once_others_have_left():
@@ -81,7 +81,9 @@ def test_it_places_the_entitled_gang_in_the_same_cycle_where_nothing_else_is_in_
     assert [each.gang.job_id for each in first.placed] == [3]
     scheduler.put(replace(entitled, excluded={}))
     first.preemptors = [scheduler.gangs[2]]
-    plan, preemption = lending.settle(scheduler, first, lambda plan: planner.plan(scheduler, plan, list, NOON), NOON)
+    plan, preemption = lending.withdraw_lent(
+        scheduler, first, lambda plan: planner.plan_preemption(scheduler, plan, list, NOON), NOON
+    )
     assert [each.gang.job_id for each in plan.placed] == [2] and preemption.evictions == []
 
 

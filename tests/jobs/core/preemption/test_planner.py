@@ -32,7 +32,7 @@ def full(runners, preemptors, leaving=()):
 
 def play(world, runners):
     scheduler = Scheduler.from_snapshot(world)
-    return planner.plan(scheduler, scheduler.run(NOON), lambda: runners, NOON)
+    return planner.plan_preemption(scheduler, scheduler.run(NOON), lambda: runners, NOON)
 
 
 def test_it_takes_the_one_that_started_last_and_says_where_the_claimant_goes():
@@ -45,7 +45,9 @@ def test_it_takes_the_one_that_loses_least():
     runners = [runner("old", 1), runner("young", 2)]
     for loss in (Loss(elastic=True), Loss(checkpointed=True)):
         scheduler = Scheduler.from_snapshot(full(runners, [mine("preemptor")]))
-        made = planner.plan(scheduler, scheduler.run(NOON), lambda: runners, NOON, lambda loss=loss: {1: loss})
+        made = planner.plan_preemption(
+            scheduler, scheduler.run(NOON), lambda: runners, NOON, lambda loss=loss: {1: loss}
+        )
         assert [each.target.name for each in made.evictions] == ["default/old"]
 
 
@@ -137,7 +139,7 @@ def test_it_leaves_who_has_what_was_promised_alone_although_another_of_its_queue
         under(rules, waiting, [replace(cluster("north", [node(3), node(1), node(2)]), holds=(held,))])
     )
     plan = scheduler.run(NOON)
-    made = planner.plan(scheduler, plan, lambda: [stays], NOON)
+    made = planner.plan_preemption(scheduler, plan, lambda: [stays], NOON)
     assert [each.gang.name for each in plan.placed] == ["default/small"]
     assert made.evictions == made.withdrawn == []
 
@@ -147,7 +149,7 @@ def test_it_asks_who_runs_for_one_who_is_promised_it_alone():
 
     def runs(runners, waiting):
         scheduler = Scheduler.from_snapshot(full(runners, [waiting]))
-        planner.plan(scheduler, scheduler.run(NOON), lambda: asked.append(waiting.name) or runners, NOON)
+        planner.plan_preemption(scheduler, scheduler.run(NOON), lambda: asked.append(waiting.name) or runners, NOON)
 
     lent = [runner("own", 1), runner("lent", 2)]
     runs(lent, mine("promised"))

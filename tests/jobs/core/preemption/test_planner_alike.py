@@ -42,7 +42,7 @@ def test_it_plans_the_same_the_second_time(kind, rng, cycles):
     runners, scheduler = list(fleet.running.values()), Scheduler.from_snapshot(fleet.world())
     now = NOON + cycles * fleet.pace
     plan = scheduler.run(now)
-    once, twice = (planner.plan(scheduler, plan, lambda: runners, now) for _ in range(2))
+    once, twice = (planner.plan_preemption(scheduler, plan, lambda: runners, now) for _ in range(2))
     assert (preempted(once), content(once), once.no_targets, once.again) == (
         preempted(twice), content(twice), twice.no_targets, twice.again
     )  # fmt: skip
@@ -77,7 +77,7 @@ def test_it_preempts_for_as_many_as_have_a_right_however_many_wait_and_however_o
     scheduler = Scheduler.from_snapshot(under(rules, gangs, [site]))
     plan = scheduler.run(NOON)
     for _ in range(3):
-        orders = planner.plan(scheduler, plan, lambda: runners, NOON)
+        orders = planner.plan_preemption(scheduler, plan, lambda: runners, NOON)
     assert len(orders.evictions) == min(waiting, 4 if by == "priority" else 2)
     assert [each.preemptor.job_id for each in orders.evictions] == [100 + i for i in range(len(orders.evictions))]
 

@@ -38,7 +38,7 @@ def test_it_makes_the_same_plan_of_the_same_fleet_in_whatever_order(rng, cycles)
     def plan(world, running):
         scheduler = Scheduler.from_snapshot(world)
         made = scheduler.run(NOON)
-        taken = planner.plan(scheduler, made, lambda: running, NOON).evictions
+        taken = planner.plan_preemption(scheduler, made, lambda: running, NOON).evictions
         places = [(each.gang.job_id, each.placement.cluster) for each in made.placed]
         return places, [(each.target.job_id, each.preemptor.job_id, each.goes_to) for each in taken]
 

@@ -16,22 +16,22 @@ def placed(plan: cycle.Plan) -> dict[str, str]:
 
 
 def test_it_places_the_whole_gang_on_one_cluster():
-    plan = cycle.run(world([gang("llama", workers=7)], [cluster("north"), cluster("south", [node(4)])]), NOON)
+    plan = cycle.run_cycle(world([gang("llama", workers=7)], [cluster("north"), cluster("south", [node(4)])]), NOON)
     assert placed(plan) == {"llama": "north"}
 
 
 def test_it_prints_the_result_as_the_seed_does():
-    plan = cycle.run(world([gang("llama")], [cluster("north")]), NOON)
+    plan = cycle.run_cycle(world([gang("llama")], [cluster("north")]), NOON)
     assert plan.placed[0].result == "{north:0,[{master 1} {worker 2}]}"
 
 
 def test_it_places_nothing_of_a_gang_that_fits_nowhere_whole():
-    plan = cycle.run(world([gang(workers=7)], [cluster("north", [node(4)]), cluster("south", [node(4)])]), NOON)
+    plan = cycle.run_cycle(world([gang(workers=7)], [cluster("north", [node(4)]), cluster("south", [node(4)])]), NOON)
     assert placed(plan) == {} and plan.waits[0].reason.code is Code.NO_CLUSTER_FITS
 
 
 def test_it_lets_the_next_gang_see_what_the_one_before_took():
-    plan = cycle.run(world([gang("a", workers=4), gang("b", workers=4, after_s=1)], [cluster("north")]), NOON)
+    plan = cycle.run_cycle(world([gang("a", workers=4), gang("b", workers=4, after_s=1)], [cluster("north")]), NOON)
     assert placed(plan) == {"a": "north"}
 
 
@@ -41,27 +41,27 @@ def test_it_takes_the_higher_priority_first_and_then_the_older():
         gang("old", workers=5),
         gang("urgent", workers=5, after_s=99, priority=1),
     ]
-    plan = cycle.run(world(gangs, [cluster("north"), cluster("south")]), NOON)
+    plan = cycle.run_cycle(world(gangs, [cluster("north"), cluster("south")]), NOON)
     assert set(placed(plan)) == {"urgent", "old"}
 
 
 def test_it_does_not_let_a_gang_that_waits_block_those_behind_it():
-    plan = cycle.run(world([gang("huge", workers=99), gang("small", after_s=1)], [cluster("north")]), NOON)
+    plan = cycle.run_cycle(world([gang("huge", workers=99), gang("small", after_s=1)], [cluster("north")]), NOON)
     assert placed(plan) == {"small": "north"}
 
 
 def test_it_waits_without_a_policy():
-    plan = cycle.run(world([gang(policy=None)], [cluster("north")]), NOON)
+    plan = cycle.run_cycle(world([gang(policy=None)], [cluster("north")]), NOON)
     assert plan.waits[0].reason.code is Code.NO_POLICY
 
 
 def test_it_waits_while_its_policy_suspends_scheduling():
-    plan = cycle.run(world([gang(policy=PolicySpec(suspended=True))], [cluster("north")]), NOON)
+    plan = cycle.run_cycle(world([gang(policy=PolicySpec(suspended=True))], [cluster("north")]), NOON)
     assert plan.waits[0].reason.code is Code.SCHEDULING_SUSPENDED
 
 
 def test_it_says_that_there_is_no_cluster():
-    plan = cycle.run(world([gang()], []), NOON)
+    plan = cycle.run_cycle(world([gang()], []), NOON)
     assert plan.waits[0].reason.code is Code.NO_CLUSTER
 
 
@@ -80,19 +80,19 @@ fleets = st.lists(st.lists(st.integers(0, 8), min_size=0, max_size=4), min_size=
 def test_it_never_places_more_than_a_cluster_has_and_always_gives_the_same_plan(gangs, fleet):
     made = [gang(f"g{i}", workers=w, gpus=g, priority=p, job_id=i) for i, (w, g, p) in enumerate(gangs)]
     clusters = [cluster(f"c{i}", [node(gpus) for gpus in nodes]) for i, nodes in enumerate(fleet)]
-    plan = cycle.run(world(made, clusters), NOON)
+    plan = cycle.run_cycle(world(made, clusters), NOON)
     for i, nodes in enumerate(fleet):
         used = sum(p.gang.total["nvidia.com/gpu"] for p in plan.placed if p.placement.cluster == f"c{i}")
         assert used <= sum(nodes)
     assert len(plan.placed) + len(plan.waits) == len(made)
-    assert placed(cycle.run(world(list(reversed(made)), clusters), NOON)) == placed(plan)
+    assert placed(cycle.run_cycle(world(list(reversed(made)), clusters), NOON)) == placed(plan)
 
 
 @given(sizes, fleets)
 def test_it_leaves_nobody_waiting_who_still_fits_after_the_plan(gangs, fleet):
     made = [gang(f"g{i}", workers=w, gpus=g, job_id=i) for i, (w, g, _) in enumerate(gangs)]
     clusters = [cluster(f"c{i}", [node(gpus) for gpus in nodes]) for i, nodes in enumerate(fleet)]
-    plan = cycle.run(world(made, clusters), NOON)
+    plan = cycle.run_cycle(world(made, clusters), NOON)
     for waits in plan.waits:
         for i, nodes in enumerate(fleet):
             taken = Counter(name for p in plan.placed if p.placement.cluster == f"c{i}" for name in nodes_of(p))

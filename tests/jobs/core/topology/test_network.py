@@ -23,15 +23,15 @@ def places(text: str = TABLE) -> dict[str, tuple[str, str]]:
 
 
 def test_it_puts_ranks_under_one_switch_next_to_each_other() -> None:
-    order = network.ranked(NODES, places())
+    order = network.rank_nodes(NODES, places())
     assert [node.rpartition(".")[2] for node in order] == list("0481592637")
-    assert network.crossings(NODES, places()) == 10
-    assert network.crossings(order, places()) == 4
+    assert network.count_crossings(NODES, places()) == 10
+    assert network.count_crossings(order, places()) == 4
 
 
 def test_it_begins_with_the_switch_of_rank_0_then_the_largest() -> None:
     found = places("a p x\nb p y1\nc p z1\nc p z2\nd q w1\nd q w2\nd q w3")
-    assert network.ranked(["x", "y1", "w1", "z1", "z2", "w2", "w3"], found) == [
+    assert network.rank_nodes(["x", "y1", "w1", "z1", "z2", "w2", "w3"], found) == [
         "x",
         "z1",
         "z2",
@@ -43,14 +43,19 @@ def test_it_begins_with_the_switch_of_rank_0_then_the_largest() -> None:
 
 
 def test_it_puts_addresses_nobody_knows_last() -> None:
-    assert network.ranked(["10.0.0.1", *NODES[:2], NODES[4]], places()) == [NODES[0], NODES[4], NODES[1], "10.0.0.1"]
+    assert network.rank_nodes(["10.0.0.1", *NODES[:2], NODES[4]], places()) == [
+        NODES[0],
+        NODES[4],
+        NODES[1],
+        "10.0.0.1",
+    ]
 
 
 @given(st.permutations(NODES))
 def test_no_order_of_ranks_crosses_fewer_switches(given_order: list[str]) -> None:
-    order = network.ranked(given_order, places())
-    assert sorted(order) == sorted(NODES) and network.crossings(order, places()) == 4
-    assert network.ranked(order, places()) == order
+    order = network.rank_nodes(given_order, places())
+    assert sorted(order) == sorted(NODES) and network.count_crossings(order, places()) == 4
+    assert network.rank_nodes(order, places()) == order
 
 
 def test_it_says_which_line_of_the_table_to_mend() -> None:

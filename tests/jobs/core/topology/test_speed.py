@@ -4,7 +4,7 @@ import pytest
 
 from jobs.core.manifest_fields import Faults
 from jobs.core.topology import speed
-from jobs.core.topology.speed import MODELS, NODES_APART, ONE_POD, PEERLESS, foretold
+from jobs.core.topology.speed import MODELS, NODES_APART, ONE_POD, PEERLESS, predict_speed
 from tests.jobs.core.topology.builders import VOLTA
 
 MEASURED = {  # model → with links and without: per GPU, total of four
@@ -16,7 +16,7 @@ MEASURED = {  # model → with links and without: per GPU, total of four
 @pytest.mark.parametrize("model", MEASURED)
 def test_it_foretells_all_that_was_measured_within_a_tenth(model: str) -> None:
     for gbs, (each, total) in zip((80.0, PEERLESS), MEASURED[model], strict=True):
-        found = foretold(MODELS[model], 4, "", gbs)
+        found = predict_speed(MODELS[model], 4, "", gbs)
         assert (found.per_gpu, found.total) == pytest.approx((each, total), rel=0.1)
 
 

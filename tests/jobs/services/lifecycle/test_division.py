@@ -156,7 +156,7 @@ def test_it_withdraws_the_lost_copy_only_when_its_replacement_has_a_place():
 def test_it_goes_on_with_a_share_whose_cluster_is_back_before_another_place_was_found():
     divided()
     job = lose(2)
-    assert division.wants(job, 2)
+    assert division.has_share(job, 2)
     job = report(2, {"active": 2}, running=2)
     assert brief(job)[1] == (2, "south", 2, 0, "Running")
     assert Attempt.objects.get(number=2).ended_at is None
@@ -166,7 +166,7 @@ def test_it_wants_no_copy_of_a_share_that_was_replaced():
     divided()
     lose(2)
     loop.run(timezone.now)
-    assert not division.wants(Job.objects.get(), 2) and division.wants(Job.objects.get(), 3)
+    assert not division.has_share(Job.objects.get(), 2) and division.has_share(Job.objects.get(), 3)
 
 
 def test_it_gives_up_when_the_shares_have_spent_the_attempts(settings):
