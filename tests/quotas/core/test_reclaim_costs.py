@@ -13,7 +13,7 @@ from quotas.core.amounts import of_job
 from quotas.core.candidates import RESTART_S, Running
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
-from quotas.core.reclaim import OVERSIZE, plan
+from quotas.core.reclaim import OVERSIZE, plan_reclaim
 from tests.quotas.core.builders import NOON, quota, tree
 from tests.support.examples import examples
 
@@ -42,7 +42,7 @@ def stopped(total: int, gpus: int, *jobs: Running, mins: tuple[int, ...] = (0, 0
     found = Ledger.from_charges(
         tree({GPU: total}, quota("a", {GPU: gpus}, {GPU: total}), *leaves), (job.charge for job in jobs)
     )
-    made = plan(found, Unit("claims", "claims", charge("a", gpus), 0, NOON), jobs, anywhere)
+    made = plan_reclaim(found, Unit("claims", "claims", charge("a", gpus), 0, NOON), jobs, anywhere)
     return None if made is None else [victim.key for victim in made.victims]
 
 
@@ -114,7 +114,7 @@ def test_it_says_how_many_gpu_hours_are_lost():
     found = Ledger.from_charges(
         tree({GPU: 8}, quota("a", {GPU: 8}, {GPU: 8}), quota("b", {}, {GPU: 8})), [charge("b", 8)]
     )
-    made = plan(found, Unit("claims", "claims", charge("a", 8), 0, NOON), [ran("b0", 8, 2.5)], anywhere)
+    made = plan_reclaim(found, Unit("claims", "claims", charge("a", 8), 0, NOON), [ran("b0", 8, 2.5)], anywhere)
     assert made is not None and [victim.lost_gpu_hours for victim in made.victims] == [20.0]
 
 
@@ -138,7 +138,7 @@ def training_reclaims(seed: int, many: int) -> Reclaims:
         asked = rng.choices(SIZES, SHARES)[0]
         need = max(asked - (1024 - used), 0)
         found = Ledger.from_charges(whole, (job.charge for job in jobs))
-        made = plan(found, Unit("claims", "claims", charge("a", asked), 0, NOON), jobs, anywhere)
+        made = plan_reclaim(found, Unit("claims", "claims", charge("a", asked), 0, NOON), jobs, anywhere)
         assert made is not None
         freed = made.freed.get(GPU, 0)
         result.needed, result.stopped = result.needed + need, result.stopped + freed
@@ -194,7 +194,7 @@ class World:
             ran(str(i), gpus, hours, f"n{leaf}", priority) for i, (leaf, gpus, priority, hours) in enumerate(self.jobs)
         ]
         found = Ledger.from_charges(whole, (job.charge for job in jobs))
-        made = plan(found, Unit("claims", "claims", charge("a", self.asked), 0, NOON), jobs, anywhere)
+        made = plan_reclaim(found, Unit("claims", "claims", charge("a", self.asked), 0, NOON), jobs, anywhere)
         return None if made is None else tuple(int(victim.key) for victim in made.victims)
 
 
