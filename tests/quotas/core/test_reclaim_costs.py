@@ -85,7 +85,7 @@ def test_it_takes_from_a_queue_of_weight_0_before_others_and_judges_one_that_bor
             for name, low in (("a", 4), ("b", 4), ("c", 0))
         ]
         found = Ledger.from_charges(tree({GPU: 12}, *leaves), (job.charge for job in jobs))
-        made = plan(found, Unit("claims", "claims", charge("a", 4), 0, NOON), jobs, anywhere)
+        made = plan_reclaim(found, Unit("claims", "claims", charge("a", 4), 0, NOON), jobs, anywhere)
         return None if made is None else [victim.key for victim in made.victims]
 
     assert victims(ran("b0", 4, leaf="b"), ran("c0", 4, leaf="c"), ran("c1", 4, leaf="c")) in (["c0"], ["c1"])
