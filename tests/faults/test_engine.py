@@ -1,10 +1,9 @@
-"""Forty schedules of the fault engine: every target with every fault, on PostgreSQL with Valkey and on SQLite with Valkey.
+"""Forty schedules of the fault engine, on PostgreSQL and SQLite with Valkey, run by `make check-full`: each target, each fault.
 
 `make faults SEEDS=500` runs more of them; a schedule that failed says how it is run again.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,9 @@ from tests.faults.engine.named import FOUND
 
 pytestmark = [
     pytest.mark.processes,
+    pytest.mark.skipif(
+        os.environ.get("CONVOY_HYPOTHESIS") != "full", reason="takes ten minutes: run by make check-full"
+    ),
     pytest.mark.skipif(sys.platform != "linux", reason="forks and stops processes as on Linux only"),
     pytest.mark.skipif(
         "DATABASE_URL" in os.environ, reason="starts its own servers of both kinds, in the run on SQLite"
@@ -46,7 +48,6 @@ def seeds_of(database: str, count: int) -> list[int]:
     return sorted({*range(first, first + count), *(found.seed for found in FOUND if found.database == database)})
 
 
-@pytest.mark.skipif(shutil.which("postgres") is None, reason="there is no PostgreSQL")
 def test_it_keeps_its_promises_on_postgresql_whatever_is_struck(tmp_path):
     passes("postgres", seeds_of("postgres", POSTGRES), tmp_path)
 

@@ -52,7 +52,7 @@ def started() -> Iterator[str]:
     """Yields the URL of its database ``postgres``. Raises Deadlocks at the end when the log contains one."""
     home, port = Path(tempfile.mkdtemp(prefix="convoy-pg-")), ports.any_free(0)
     try:
-        programs, user = _programs(home), _unprivileged(home)
+        programs, user = programs_for(home), _unprivileged(home)
         data, log = home / "data", home / "log"
 
         def run(program: str, *arguments: str) -> None:
@@ -84,7 +84,7 @@ def deadlocks_in(log: str) -> list[str]:
     return ["\n".join(lines[at : at + 14]) for at, line in enumerate(lines) if "deadlock detected" in line]
 
 
-def _programs(home: Path) -> Path:
+def programs_for(home: Path) -> Path:
     """The folder of the server's programs; a copy where another user runs them, who may not read the checkout."""
     package = importlib.util.find_spec(PACKAGE)
     if package is None or package.origin is None:

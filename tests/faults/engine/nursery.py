@@ -84,10 +84,10 @@ def _become(request: dict[str, Any], board: Switchboard) -> None:
     os.dup2(output, 2)
     os.environ.update(request["env"])
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
-    steps.install(board)
-    timings.use_clock(board, request["slot"])
     code = 1
     try:
+        steps.install(board)
+        timings.use_clock(board, request["slot"])
         code = _run(list(request["argv"]))
     except SystemExit as e:
         code = e.code if isinstance(e.code, int) else 1

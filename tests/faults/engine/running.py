@@ -15,7 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.faults.engine import schedules
+from tests.faults.engine.servers import PROGRAMS
 from tests.faults.engine.verdict import Verdict
+from tests.support import postgres
 
 MOST_S = 420.0
 """A schedule that takes longer hangs."""
@@ -52,6 +54,7 @@ class Engine:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         if server:
             os.environ["DATABASE_URL"] = "postgresql://convoy@127.0.0.1:1/postgres"
+            os.environ[PROGRAMS] = str(postgres.programs_for(self._root / "server"))
         else:
             os.environ.pop("DATABASE_URL", None)
         self.verdicts: list[dict[str, object]] = []

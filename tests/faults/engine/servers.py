@@ -3,7 +3,6 @@
 import contextlib
 import os
 import pwd
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +15,8 @@ from deploy.supervisor import broker
 from tests.faults.engine.dying import die_with
 
 STARTS_S = 60.0
+PROGRAMS = "FAULTS_POSTGRES_PROGRAMS"
+"""The variable that names the folder of the server's programs: those of the project's package."""
 
 
 class Server:
@@ -77,8 +78,7 @@ def _children(pid: int) -> list[int]:
 
 class Postgres(Server):
     def __init__(self, data: Path, port: int, log: Path) -> None:
-        program = shutil.which("postgres")
-        assert program, "there is no PostgreSQL on the PATH"
+        program = f"{os.environ[PROGRAMS]}/postgres"
         options = {
             "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", "fsync": "off",
             "deadlock_timeout": "200ms", "max_connections": 120, "shared_buffers": "32MB", "autovacuum": "off",
@@ -122,7 +122,19 @@ class Postgres(Server):
 def make_postgres(data: Path) -> None:
     """An empty cluster of databases."""
     data.mkdir(parents=True)
-    command = ["initdb", "-D", str(data), "-U", "convoy", "-A", "trust", "-N", "--no-locale", "-E", "UTF8"]
+    command = [
+        f"{os.environ[PROGRAMS]}/initdb",
+        "-D",
+        str(data),
+        "-U",
+        "convoy",
+        "-A",
+        "trust",
+        "-N",
+        "--no-locale",
+        "-E",
+        "UTF8",
+    ]
     user = unprivileged(data)
     subprocess.run([*command, "--wal-segsize=1"], check=True, stdout=subprocess.DEVNULL, user=user, cwd="/")
 

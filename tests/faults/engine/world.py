@@ -321,10 +321,10 @@ def _heal_server(server: Postgres | Valkey, fault: Fault) -> None:
 
 def is_alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def free_ports(count: int) -> list[int]:
