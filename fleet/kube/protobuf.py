@@ -182,6 +182,20 @@ _JOB: Fields = {
     9: ("completionMode", _text),
     10: ("suspend", _truth),
 }
+_TEMPLATE = _message({1: ("metadata", _message(_METADATA)), 2: ("spec", _message(_POD))})
+_SELECTOR = _message({1: ("matchLabels", _entries(_text))})
+_DEPLOYMENT: Fields = {
+    1: ("replicas", _number),
+    2: ("selector", _SELECTOR),
+    3: ("template", _TEMPLATE),
+    4: ("strategy", _message({1: ("type", _text)})),
+}
+_CRON_JOB: Fields = {
+    1: ("schedule", _text),
+    3: ("concurrencyPolicy", _text),
+    4: ("suspend", _truth),
+    5: ("jobTemplate", _message({1: ("metadata", _message(_METADATA)), 2: ("spec", _message(_JOB))})),
+}
 _SERVICE_PORT: Fields = {
     1: ("name", _text),
     2: ("protocol", _text),
@@ -230,6 +244,8 @@ _KNOWN: Mapping[tuple[str, str], Fields] = {
     ("v1", "Namespace"): {**_ASKING, 2: ("spec", _message({1: ("finalizers", _each(_text))}))},
     ("v1", "Service"): {**_ASKING, 2: ("spec", _message(_SERVICE))},
     ("batch/v1", "Job"): {**_ASKING, 2: ("spec", _message(_JOB))},
+    ("batch/v1", "CronJob"): {**_ASKING, 2: ("spec", _message(_CRON_JOB))},
+    ("apps/v1", "Deployment"): {**_ASKING, 2: ("spec", _message(_DEPLOYMENT))},
     ("scheduling.k8s.io/v1", "PriorityClass"): {
         **_NAMED,
         2: ("value", _number),

@@ -19,6 +19,11 @@ from fleet.services.proxying import Call
 _WRITES = frozenset({"POST", "PUT", "PATCH"})
 _JSON_PATCH = "application/json-patch+json"
 _OF_PODS = frozenset({"containers", "initContainers", "ephemeralContainers", "securityContext", "seccompProfile"})
+_WITHOUT_PODS = frozenset({
+    "configmaps", "endpoints", "events", "horizontalpodautoscalers", "ingresses", "leases", "limitranges", "networkpolicies",
+    "persistentvolumeclaims", "poddisruptionbudgets", "resourcequotas", "rolebindings", "roles", "serviceaccounts", "services",
+})  # fmt: skip
+"""Kinds of Kubernetes itself that hold no pods: their protobuf bodies are passed on unread."""
 _SHOWN = 5
 
 
@@ -44,9 +49,13 @@ def require(call: Call, raw: bytes, content_type: str) -> None:
 
 
 def _documents(call: Call, raw: bytes, content_type: str) -> list[Any]:
-    if raw.startswith(protobuf.MAGIC) or "cbor" in content_type:
+    if "cbor" in content_type:
         raise InvalidInput("send workloads as JSON or YAML: the fleet looks at what they ask for")
+    if raw.startswith(protobuf.MAGIC) and call.resource in _WITHOUT_PODS:
+        return []  # kinds of Kubernetes itself, which alone are sent so
     try:
+        if raw.startswith(protobuf.MAGIC):
+            return [protobuf.document(raw)]
         body = bodies.read(raw, content_type)
     except KubeError as e:
         raise MalformedInput(e.message) from e

@@ -72,7 +72,7 @@ class ApiServer:
         )
         config = uvicorn.Config(
             Faulty(application, self.faults, application.is_inner, application.stopped),
-            http=_Breakable,
+            http=type("_HangsUp", (_Breakable,), {"stopped": application.stopped}),
             ssl_certfile=str(self._pki.certificate),
             ssl_keyfile=str(self._pki.key),
             log_level="error",
@@ -188,6 +188,13 @@ class _Server(uvicorn.Server):
 
 class _Breakable(HttpToolsProtocol):
     """uvicorn's protocol, able to hang up: in the middle of an answer through the scope, and at once when the server stops."""
+
+    stopped: asyncio.Event
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's has it
+        super().connection_made(transport)
+        if self.stopped.is_set():  # its handshake took longer than the server lived
+            transport.abort()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

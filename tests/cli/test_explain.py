@@ -7,9 +7,10 @@ from tests.cli.builders import JOB_ID, ago, job
 CLAIM = {"job": "default/whisper", "amounts": {"nvidia.com/gpu": 4}, "pods": 3, "made_at": ago(1), "ends": "later"}
 NORTH = {
     "cluster": "north", "fits": False, "chosen": False, "code": "NotEnoughFree", "cause": "Short",
-    "short": {"nvidia.com/gpu": 2},
-    "message": "is short of 2 nvidia.com/gpu", "role": "worker", "nodes": "nodes", "never": False, "term": 0, "score": 0.0,
-    "parts": {}, "held": [CLAIM],
+    "missing": {"nvidia.com/gpu": 2},
+    "message": "is short of 2 nvidia.com/gpu", "role": "worker", "nodes": "nodes",
+    "never_fits": False, "affinity_term": 0, "score": 0.0,
+    "score_parts": {}, "holds": [CLAIM],
 }  # fmt: skip
 SOUTH = NORTH | {
     "cluster": "south",
@@ -17,13 +18,13 @@ SOUTH = NORTH | {
     "code": "Fits",
     "cause": "None",
     "score": 0.5,
-    "parts": {"pack": 0.5},
+    "score_parts": {"pack": 0.5},
 }
 CHANGE = {"kind": "AddNodes", "message": "add 2 nodes to north", "cluster": "north"}
 
 
 def answer(**fields):
-    told = {"outcome": "Waits", "message": "0/2 clusters fit", "never": False, "quota": None, "at": ago(0)}
+    told = {"outcome": "Waits", "message": "0/2 clusters fit", "never_fits": False, "quota": None, "at": ago(0)}
     return job(state="Queued", cluster=None) | told | {"clusters": [NORTH], "changes": [CHANGE]} | fields
 
 
@@ -43,7 +44,7 @@ def test_it_tells_every_cluster_and_what_would_help(server, convoy):
 
 def test_it_says_never_and_the_quota(server, convoy):
     quota = {"code": "QuotaExceeded", "path": "root/a", "message": "root/a is at its max"}
-    said = explain(server, convoy, never=True, quota=quota)
+    said = explain(server, convoy, never_fits=True, quota=quota)
     assert "never fits" in said.out and "Quota: QuotaExceeded: root/a is at its max" in said.out
 
 

@@ -99,7 +99,7 @@ def test_it_tells_cluster_by_cluster_what_is_short(server, convoy):
         "cluster": "south",
         "code": "NotEnoughFree",
         "message": "is short of 4 GPUs",
-        "short": {"nvidia.com/gpu": 4},
+        "missing": {"nvidia.com/gpu": 4},
     }
     reason = {"code": "NoClusterFits", "message": "0/1 clusters fit", "clusters": [short]}
     queued = job(state="Queued", reason=reason, cluster=None, attempt=0, started_at=None)

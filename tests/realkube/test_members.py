@@ -202,7 +202,7 @@ def test_a_late_sender_makes_nothing_beside_the_newer_attempt(real):
     north = real.join("north")[0]
     running(real)
     job, work = real.world.job("llama"), Work.objects.get()
-    kind = registry.of(work.api_version, work.kind)
+    kind = registry.kind_of(work.api_version, work.kind)
     real.world.delete("llama")
     real.world.until(lambda: not real.clusters_with("llama"), "it is gone")
     uid = str(job.uid)

@@ -14,7 +14,7 @@ import psycopg
 
 from tests.support import postgres, valkey
 
-PACKAGES = ("tests/jobs", "tests/fleet", "tests/quotas", "tests/flows", "tests/faults")
+PACKAGES = ("tests/jobs", "tests/fleet", "tests/quotas", "tests/faults")
 TEMPLATE = "convoy_template"
 
 

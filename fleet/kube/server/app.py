@@ -20,7 +20,7 @@ from fleet.kube.server.lists import Stream
 from fleet.kube.server.paths import Catalog, K, Target, parse
 from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.selection import selection
-from fleet.kube.server.verbs import Verbs, verb_of
+from fleet.kube.server.verbs import Verbs, require_taken, verb_of
 from fleet.kube.server.watching import BOOKMARK_S, LONGEST_S, Frame, Opening, Watch, WatchOptions
 from fleet.kube.status import KubeError, unknown_path
 
@@ -172,6 +172,7 @@ class Server(ABC, Generic[K]):
     def perform(self, request: Request, target: Target[K], user: Any) -> Answer:
         verb = verb_of(request, target)
         namespaces = self.authorize(user, verb, target)
+        require_taken(verb, target)
         if verb == "watch":
             return self._watch(request, target, user, namespaces)
         if (answer := self.connect(request, target, user)) is not None:

@@ -33,18 +33,23 @@ _PROPAGATION = ("Background", "Foreground", "Orphan")
 
 
 def verb_of(request: Request, target: Target[Any]) -> str:
-    """The Kubernetes verb of a request; raises MethodNotAllowed where the kind does not take it."""
-    kind, subresource = target.kind, target.subresource
-    if subresource:
+    """The Kubernetes verb of a request; raises MethodNotAllowed where its method has none."""
+    if target.subresource:
         verb = "create" if request.method == "POST" else _ON_OBJECTS.get(request.method, "")
-        if verb not in discovery.subresource_verbs(kind.shown, subresource):
-            raise kind.not_allowed(verb, subresource)
-        return verb
-    verb = (_ON_OBJECTS if target.name else _ON_COLLECTIONS).get(request.method, "")
-    verb = "watch" if verb == "list" and request.is_watch else verb
-    if verb not in kind.verbs:
-        raise kind.not_allowed(verb) if verb else NOT_ALLOWED
-    return verb
+    else:
+        verb = (_ON_OBJECTS if target.name else _ON_COLLECTIONS).get(request.method, "")
+    if not verb:
+        raise NOT_ALLOWED
+    return "watch" if verb == "list" and request.is_watch else verb
+
+
+def require_taken(verb: str, target: Target[Any]) -> None:
+    """Raises MethodNotAllowed where the kind does not take the verb. Asked after the caller's rights, as a real server does."""
+    kind, subresource = target.kind, target.subresource
+    if subresource and verb not in discovery.subresource_verbs(kind.shown, subresource):
+        raise kind.not_allowed(verb, subresource)
+    if not subresource and verb not in kind.verbs:
+        raise kind.not_allowed(verb)
 
 
 def delete_options(request: Request) -> Object:

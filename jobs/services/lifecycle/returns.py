@@ -79,8 +79,8 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     work = copy_of(job, job.attempt, succeeded=succeeded)
     if work is None or not (succeeded or may_stay(job, work.cluster, now)):
         return False
-    ended = Attempt.objects.filter(job=job, number=job.attempt, ended_at__isnull=False)
-    attempt = (ended if succeeded else ended.filter(outcome=Outcome.LOST)).first()
+    current = Attempt.objects.filter(job=job, number=job.attempt)
+    attempt = (current if succeeded else current.filter(ended_at__isnull=False, outcome=Outcome.LOST)).first()
     if attempt is None:
         return False
     left = Job.objects.filter(pk=job.pk, attempt=job.attempt, deleting_at__isnull=True)

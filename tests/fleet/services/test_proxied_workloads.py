@@ -89,7 +89,7 @@ REFUSED = {
     ),
     "a replacement": ("PUT", f"{PATH}/a", pod(hostPID=True), JSON, "spec.hostPID"),
     "a field twice": ("POST", PATH, b'{"spec": {"hostPID": true, "hostPID": false}}', JSON, "stands twice"),
-    "protobuf": ("POST", PATH, b"k8s\x00\x0a\x00", "application/vnd.kubernetes.protobuf", "as JSON or YAML"),
+    "protobuf": ("POST", PATH, b"k8s\x00\x0a\x00", "application/vnd.kubernetes.protobuf", "write a manifest"),
     "a token": (
         "POST",
         "/api/v1/namespaces/team/secrets",

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -91,8 +91,10 @@ def test_it_stops_at_once_whatever_goes_on(tmp_path: Path, capfd, caplog) -> Non
     hears = threading.Thread(target=hear_out, args=(client,))
     waits = threading.Thread(target=call_in_vain, args=(client,))
     hears.start()
+    until(lambda: requests_under_way(server) == 1)
     server.faults.slow_s = 10.0
     waits.start()
+    until(lambda: requests_under_way(server) == 2)
     started = time.monotonic()
     server.stop()
     hears.join(5)
@@ -100,6 +102,18 @@ def test_it_stops_at_once_whatever_goes_on(tmp_path: Path, capfd, caplog) -> Non
     assert time.monotonic() - started < 2.0 and not hears.is_alive() and not waits.is_alive()
     assert not caplog.records and capfd.readouterr().err == ""
     client.close()
+
+
+def requests_under_way(server: ApiServer) -> int:
+    assert server._server is not None
+    return len(server._server.server_state.tasks)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def hear_out(client: MemberClient) -> None:
