@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.durations import over_budget, slowdown, summed
+from tests.support.durations import merged, over_budget, slowdown, summed
 
 BUDGETS = {f"tests/test_x.py::test_{n}": 5.0 for n in range(12)}
 FIRST = "tests/test_x.py::test_0"
@@ -37,3 +37,10 @@ def test_a_few_tests_alone_are_not_judged() -> None:
 def test_it_sums_files_and_keeps_budgets_of_slow_tests_only() -> None:
     spent = {"tests/a.py::test_1": 1.04, "tests/a.py::test_2": 6.0}
     assert summed(spent) == {"files": {"tests/a.py": 7.0}, "tests": {"tests/a.py::test_2": 6.0}}
+
+
+def test_a_file_that_was_skipped_keeps_what_was_known_of_it() -> None:
+    kept = {"files": {"tests/a.py": 9.0, "tests/b.py": 8.0, "tests/gone.py": 7.0}, "tests": {"tests/b.py::slow": 6.0}}
+    spent = {"tests/a.py::one": 2.0, "tests/b.py::slow": 0.0}
+    new = merged(kept, spent, skipped={"tests/b.py::slow"})
+    assert new == {"files": {"tests/a.py": 2.0, "tests/b.py": 8.0}, "tests": {"tests/b.py::slow": 6.0}}

@@ -68,11 +68,28 @@ def summed(spent: dict[str, float]) -> dict[str, dict[str, float]]:
     }
 
 
+def merged(
+    kept: dict[str, dict[str, float]], spent: dict[str, float], skipped: set[str]
+) -> dict[str, dict[str, float]]:
+    """What a run took; a file of which every test was skipped keeps the seconds and budgets that it had."""
+    ran = {name for name in spent if name not in skipped}
+    files = {name.partition("::")[0] for name in ran}
+    new = summed({name: spent[name] for name in ran})
+    here = {name.partition("::")[0] for name in spent}
+    for part, rows in new.items():
+        rows |= {
+            name: s for name, s in kept[part].items() if (file := name.partition("::")[0]) in here and file not in files
+        }
+        new[part] = dict(sorted(rows.items()))
+    return new
+
+
 class Durations:
     def __init__(self, config: pytest.Config, kept: dict[str, dict[str, float]]) -> None:
         self.config, self.kept = config, kept
         self.spent: dict[str, float] = defaultdict(float)
         self.over: list[str] = []
+        self.skipped: set[str] = set()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """The longest files first, so that no process is left with one at the end; within a file nothing changes."""
@@ -80,6 +97,8 @@ class Durations:
         items.sort(key=lambda item: -files.get(item.nodeid.partition("::")[0], UNKNOWN_S))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:
+            self.skipped.add(report.nodeid.partition("@")[0])
         self.spent[report.nodeid.partition("@")[0]] += report.duration
 
     @pytest.hookimpl(trylast=True)
@@ -87,7 +106,7 @@ class Durations:
         if hasattr(self.config, "workerinput"):
             return
         if self.config.getoption("--write-durations"):
-            FILE.write_text(json.dumps(summed(self.spent), indent=1) + "\n")
+            FILE.write_text(json.dumps(merged(self.kept, self.spent, self.skipped), indent=1) + "\n")
             return
         self.over = over_budget(self.spent, self.kept["tests"])
         held = self.config.getoption("--hold-durations")
