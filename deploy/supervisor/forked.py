@@ -76,16 +76,16 @@ def ask(
         "supervisor": os.getpid(),
     }
     libc = ctypes.CDLL(None)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+    # Connected only in its turn: the one that forks answers in the order of connections, and would wait for one that waits.
+    with _adopting, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.settimeout(PATIENCE_S)
         line.connect(str(door))
-        with _adopting:
-            libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
-            try:
-                socket.send_fds(line, [json.dumps(request).encode()], list(outputs))
-                said = line.recv(32)
-            finally:
-                libc.prctl(PR_SET_CHILD_SUBREAPER, 0)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+        try:
+            socket.send_fds(line, [json.dumps(request).encode()], list(outputs))
+            said = line.recv(32)
+        finally:
+            libc.prctl(PR_SET_CHILD_SUBREAPER, 0)
     if not said:
         raise OSError(f"{door} ended without an answer")
     return int(said)

@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,3 +102,30 @@ def test_it_ends_with_the_supervisor(running: Running) -> None:
     pids = [running.pid("a"), running.pid("preload")]
     os.kill(running.process.pid, signal.SIGKILL)
     wait(lambda: not any(processes.born(pid) for pid in pids))
+
+
+def test_a_caller_that_waits_its_turn_is_not_connected_yet(tmp_path: Path) -> None:
+    """Connected, it would keep the one whose turn it is from being heard: they are answered in the order in which they came."""
+    door, asked = tmp_path / "d", list[int]()
+
+    def ask() -> None:
+        asked.append(forked.ask(door, "a", ("-c", ""), {}, signal.SIGTERM, (1, 2)))
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(door))
+        listening.listen()
+        caller = threading.Thread(target=ask)
+        with forked._adopting:
+            caller.start()
+            listening.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                listening.accept()
+        listening.settimeout(10)
+        line, _ = listening.accept()
+        with line:
+            _, files, _, _ = socket.recv_fds(line, 64 * 1024, 2)
+            line.sendall(b"7")
+        caller.join(10)
+    for each in files:
+        os.close(each)
+    assert asked == [7]
