@@ -39,9 +39,11 @@ def _grouped(message: bytes) -> dict[int, list[Value]]:
 
 
 def _message(fields: Fields) -> Reader:
-    """An object; what is empty is left out, as JSON would."""
+    """An object; what is empty is left out, as JSON would. One that stands twice is refused: a server would merge both."""
 
     def read(values: list[Value]) -> dict[str, Any]:
+        if len(values) > 1:
+            raise KubeError(400, "a part of the object stands twice")
         found: dict[str, Any] = {}
         for number, inner in _grouped(bytes(_bytes(values[-1]))).items():
             if number in fields:

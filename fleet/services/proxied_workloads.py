@@ -52,10 +52,8 @@ def _documents(call: Call, raw: bytes, content_type: str) -> list[Any]:
     if "cbor" in content_type:
         raise InvalidInput("send workloads as JSON or YAML: the fleet looks at what they ask for")
     if raw.startswith(protobuf.MAGIC) and call.resource in _WITHOUT_PODS:
-        return []  # kinds of Kubernetes itself, which alone are sent so
+        return []  # only kinds of Kubernetes itself are sent so
     try:
-        if raw.startswith(protobuf.MAGIC):
-            return [protobuf.document(raw)]
         body = bodies.read(raw, content_type)
     except KubeError as e:
         raise MalformedInput(e.message) from e

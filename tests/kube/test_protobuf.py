@@ -6,15 +6,7 @@ from hypothesis import strategies as st
 
 from fleet.kube import protobuf
 from fleet.kube.status import KubeError
-
-
-def field(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | 2, len(content)]) + content
-
-
-def enveloped(api_version: str, kind: str, message: bytes) -> bytes:
-    head = field(1, api_version.encode()) + field(2, kind.encode())
-    return protobuf.MAGIC + field(1, head) + field(2, message)
+from tests.support.protobuf import enveloped, field
 
 
 def test_it_reads_a_config_map():
@@ -32,6 +24,24 @@ def test_it_refuses_what_it_would_drop(kind, message):
     with pytest.raises(KubeError) as refusal:
         protobuf.document(enveloped("v1", kind, message))
     assert refusal.value.code == 415
+
+
+def test_it_refuses_a_part_that_stands_twice_since_a_server_would_merge_both():
+    template = field(3, field(2, field(10, b"gpu-0"))) + field(3, field(2, field(3, b"Never")))
+    with pytest.raises(KubeError, match="stands twice"):
+        protobuf.document(enveloped("apps/v1", "Deployment", field(2, template)))
+
+
+def test_it_reads_what_kubectl_creates_of_a_deployment_and_a_cron_job():
+    pods = field(1, b"") + field(2, field(2, field(1, b"web") + field(2, b"example.com/web") + field(8, b"")))
+    spec = {"containers": [{"name": "web", "image": "example.com/web"}]}
+    deployment = protobuf.document(
+        enveloped("apps/v1", "Deployment", field(2, field(3, pods) + field(4, b"")) + field(3, b""))
+    )
+    assert deployment["spec"] == {"template": {"spec": spec}}
+    job = field(5, field(2, field(6, pods)))
+    cron = protobuf.document(enveloped("batch/v1", "CronJob", field(2, field(1, b"@daily") + job)))
+    assert cron["spec"] == {"schedule": "@daily", "jobTemplate": {"spec": {"template": {"spec": spec}}}}
 
 
 @given(st.binary(max_size=60), st.sampled_from(["ConfigMap", "Secret", "SelfSubjectAccessReview"]))

@@ -14,17 +14,23 @@ from fleet.models import AuditEntry, Grant
 from fleet.services import namespace_policies
 from tests.support.members import PROXY, api, through
 from tests.support.people import person
+from tests.support.protobuf import enveloped, field
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/api/v1/namespaces/team/pods"
 JSON, JSON_PATCH = "application/json", "application/json-patch+json"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 def pod(name="a", container=None, **spec):
     body = {"containers": [{"name": "c", "image": "x", **(container or {})}], **spec}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": body}
+
+
+def deployment(spec: bytes) -> bytes:
+    return enveloped("apps/v1", "Deployment", field(1, field(1, b"a")) + field(2, spec))
 
 
 @pytest.fixture
@@ -89,7 +95,21 @@ REFUSED = {
     ),
     "a replacement": ("PUT", f"{PATH}/a", pod(hostPID=True), JSON, "spec.hostPID"),
     "a field twice": ("POST", PATH, b'{"spec": {"hostPID": true, "hostPID": false}}', JSON, "stands twice"),
-    "protobuf": ("POST", PATH, b"k8s\x00\x0a\x00", "application/vnd.kubernetes.protobuf", "write a manifest"),
+    "protobuf": ("POST", PATH, b"k8s\x00\x0a\x00", PROTOBUF, "write a manifest"),
+    "a part of it twice": (
+        "POST",
+        "/apis/apps/v1/namespaces/team/deployments",
+        deployment(field(3, field(2, field(11, 1))) + field(3, field(2, b""))),
+        PROTOBUF,
+        "stands twice",
+    ),
+    "a field of it that is not read": (
+        "POST",
+        "/apis/apps/v1/namespaces/team/deployments",
+        deployment(field(3, field(2, field(11, 1)))),
+        PROTOBUF,
+        "write a manifest",
+    ),
     "a token": (
         "POST",
         "/api/v1/namespaces/team/secrets",
