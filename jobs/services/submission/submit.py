@@ -3,15 +3,14 @@
 All or nothing: one fault in one document and no document is applied. Applying the same file twice changes nothing.
 """
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from structlog import get_logger
 
 from fleet import events, journal
 from fleet.db import bulk
@@ -31,15 +30,17 @@ from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import derived_names, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.kinds.pods import references
-from jobs.models import Dependent, Job, Policy, Work
+from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import cycle_requests, volume_claims, workload_policy
 from jobs.services.scheduling import entitlements, queueing
-from jobs.services.submission import actions, policy_claims
+from jobs.services.submission import actions, policy_claims, spec_changes
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
 from quotas.core.tree import Tree
 from quotas.models import QuotaTree
 from quotas.services import trees
+
+log = get_logger(__name__)
 
 _METADATA = ("name", "namespace", "labels", "annotations")
 _SERVER_FILLED = frozenset(
@@ -110,6 +111,7 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
     try:
         return _write(read, by, now)
     except IntegrityError as e:
+        log.warning("write conflict", error=str(e).partition("\n")[0])
         raise Conflict("Another request has just created an object of the same name: apply it again.") from e
 
 
@@ -347,7 +349,7 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
     if job.api_version != document.manifest["apiVersion"]:
         detail = f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew"
         raise InvalidInput(detail, (FieldFault("apiVersion", detail),))
-    _refuse_changes(job, document)
+    spec_changes.require_allowed(job, document.manifest, suspended=document.reading.suspended)
     was = job.suspended
     _fill(job, document, snapshot.tree_in_force())
     job.generation += 1
@@ -359,68 +361,6 @@ def _update_job(job: Job, document: _Document, now: datetime) -> None:
         actions.suspend(job, by="apply", now=now)
     elif was and not document.reading.suspended:
         actions.resume(job, by="apply", now=now)
-
-
-def _refuse_changes(job: Job, document: _Document) -> None:
-    """What can never succeed is invalid, not a conflict: clients try a conflict again."""
-    if job.finished and document.reading.suspended != job.suspended:
-        detail = f"the job has ended ({job.state}): it is neither suspended nor resumed any more"
-        raise InvalidInput(f"{job}: {detail}", (FieldFault("spec", detail),))
-    if job.attempt == 0:
-        return
-    before, after = _essence(job.manifest, job), _essence(document.manifest, job)
-    paths = list(islice(_changed(before, after), _SHOWN_CHANGES))
-    if paths and (detail := _why_fixed(job)):
-        raise InvalidInput(f"{job}: {', '.join(paths)} {detail}", tuple(FieldFault(path, detail) for path in paths))
-
-
-def _why_fixed(job: Job) -> str:
-    """Why the spec of a job that has been placed cannot change; empty: no copy of it can run.
-
-    Raises `Conflict` where waiting is enough: its last copy is being stopped.
-    """
-    if job.finished:
-        return f"cannot change any more, for the job has ended ({job.state}): delete it and apply it anew"
-    if job.shares:
-        return "cannot change any more, for shares of the job have run: delete it and apply it anew"
-    copies = Work.objects.filter(job_uid=job.uid).exclude(state__in=_AT_REST).select_related("cluster").order_by("pk")
-    running = next((work.cluster.name for work in copies if work.state not in _ENDING), "")
-    if running or job.state in (*Job.ON_MEMBER, Job.State.RECLAIMING):
-        where = f"while the job has a copy{running and f' on {running}'} that may run"
-        return f"cannot change {where}: suspend the job, apply the change when it is suspended, and resume it"
-    if copies or job.charge is not None:
-        where = f" on {copies[0].cluster.name}" if copies else ""
-        raise Conflict(f"{job}: its last copy{where} is still being stopped; apply the change again when it is gone")
-    return ""
-
-
-_ENDING = (Work.State.SUSPENDING, Work.State.WITHDRAWING)
-_AT_REST = (Work.State.SUSPENDED, Work.State.GONE, Work.State.KEPT)
-"""States of works whose copy does not run and will not: it is suspended, gone, or has failed and is left to look at."""
-
-
-def _changed(before: object, after: object, path: str = "") -> Iterator[str]:
-    """The paths of the fields that differ."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in sorted(before.keys() | after.keys()):
-            yield from _changed(before.get(key), after.get(key), f"{path}.{key}" if path else key)
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for index, pair in enumerate(zip(before, after, strict=True)):
-            yield from _changed(*pair, f"{path}[{index}]")
-    elif before != after:
-        yield path
-
-
-_SHOWN_CHANGES = 5
-
-
-def _essence(manifest: Manifest, job: Job) -> Manifest:
-    """The manifest's spec, without what may change at any time: its suspend switch, and how long it is kept after its end."""
-    body = {"spec": copy.deepcopy(manifest["spec"])}
-    kind = registry.kind_of(job.api_version, job.kind)
-    kind.suspend(body, False)
-    kind.drop_ttl(body)
-    return body
 
 
 def _write_tree(document: _Document, by: str, now: datetime) -> Applied:
