@@ -52,8 +52,8 @@ class StandSerializer(serializers.Serializer[Any]):
     reason = serializers.SerializerMethodField()
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
-    def get_reason(self, stand: whatif.Stand) -> Any:
-        return ReasonSerializer(stand.reason.as_json()).data if stand.reason else None
+    def get_reason(self, outcome: whatif.JobOutcome) -> Any:
+        return ReasonSerializer(outcome.reason.as_json()).data if outcome.reason else None
 
 
 class StandsOtherwiseSerializer(serializers.Serializer[Any]):

@@ -58,25 +58,25 @@ def _show(run: Session, answer: Item, output: str) -> None:
 
 
 def print_differences(run: Session, answer: Item) -> None:
-    """Who would stand otherwise, as a table."""
+    """The jobs whose outcome would change, as a table."""
     rows = [
-        [each["namespace"], each["name"], _stand(each["before"]), _stand(each["after"]), _why(each["after"])]
+        [each["namespace"], each["name"], _outcome(each["before"]), _outcome(each["after"]), _why(each["after"])]
         for each in answer["differences"]
     ]
     if rows:
         run.screen.table(["NAMESPACE", "NAME", "NOW", "THEN", "WHY"], rows)
     else:
-        run.screen.line("No job would stand otherwise.")
+        run.screen.line("The outcome of no job would change.")
     now = f"{answer['starts_before']} start and {answer['waits_before']} wait"
     run.screen.note(f"now {now}; then {answer['starts_after']} start and {answer['waits_after']} wait")
 
 
-def _stand(stand: Mapping[str, Any]) -> str:
-    return f"{stand['outcome']} on {stand['cluster']}" if stand["cluster"] else str(stand["outcome"])
+def _outcome(outcome: Mapping[str, Any]) -> str:
+    return f"{outcome['outcome']} on {outcome['cluster']}" if outcome["cluster"] else str(outcome["outcome"])
 
 
-def _why(stand: Mapping[str, Any]) -> str:
-    return (stand["reason"] or {}).get("message") or human.NONE
+def _why(outcome: Mapping[str, Any]) -> str:
+    return (outcome["reason"] or {}).get("message") or human.NONE
 
 
 def _nodes(text: str) -> dict[str, Any]:

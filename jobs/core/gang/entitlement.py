@@ -1,4 +1,4 @@
-"""Which leaf of the quota tree a job belongs to, how urgent it is, and whether it may be taken back from.
+"""Which leaf of the quota tree a job belongs to, what its priority is, and whether it may be preempted.
 
 A label beats the namespace, but only where that is safe: a leaf that lists namespaces is theirs, so a job of another
 namespace cannot use it; a leaf that lists none is open to every job that names it. A job that names a leaf it may not have
@@ -29,7 +29,7 @@ class Belonging:
 
 
 def find_leaf(tree: Tree | None, namespace: str, labels: Mapping[str, str], *, pinned: str = "") -> Belonging:
-    """``pinned``: the leaf a person moved it to, which counts while it stands."""
+    """``pinned``: the leaf that a user moved it to, which counts while the leaf exists."""
     if tree is None:
         return Belonging()
     if pinned in tree.by_path and pinned not in tree.children:
@@ -57,8 +57,8 @@ def no_leaf(namespace: str, fault: str, *, runs_if_stated: bool = True) -> str:
 
 def is_preemptible(labels: Mapping[str, str]) -> bool:
     """True unless a label says ``false``."""
-    said = [labels[label] for label in PREEMPTIBLE_LABELS if label in labels][:1]
-    return said != ["false"]
+    values = [labels[label] for label in PREEMPTIBLE_LABELS if label in labels][:1]
+    return values != ["false"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +74,23 @@ def priority_of(
     templates: Iterable[tuple[str, Mapping[str, Any]]],
     classes: Mapping[str, int],
 ) -> Priority:
-    """What the job says itself, else the class of its run policy, else the most that its pods say.
+    """The job's own annotation, else the class of its run policy, else the highest priority of its pods.
 
     ``classes``: what the quota tree says PriorityClasses are worth; objects of that kind live in the members, each its own.
     """
-    said = annotations.get(PRIORITY)
-    if said is not None and not priority_fault(said):
-        return Priority(int(said))
+    value = annotations.get(PRIORITY)
+    if value is not None and not priority_fault(value):
+        return Priority(int(value))
     worth = {**_CLASSES, **classes}
     if named := _class_of_run(spec):
         return Priority(worth.get(named, 0), () if named in worth else (named,))
     specs = [template.get("spec") or {} for _, template in templates]
     pods = [each.get("priority", worth.get(str(each.get("priorityClassName")), 0)) for each in specs]
-    unsaid = {
+    named_by_pods = {
         str(each["priorityClassName"]) for each in specs if each.get("priorityClassName") and "priority" not in each
     }
     most = max((each for each in pods if isinstance(each, int) and abs(each) <= _HIGHEST), default=0)
-    return Priority(most, tuple(sorted(unsaid - worth.keys())))
+    return Priority(most, tuple(sorted(named_by_pods - worth.keys())))
 
 
 def _class_of_run(spec: Mapping[str, Any]) -> str:
@@ -101,8 +101,8 @@ def _class_of_run(spec: Mapping[str, Any]) -> str:
     return named if isinstance(named, str) else ""
 
 
-def priority_fault(said: object) -> str:
+def priority_fault(value: object) -> str:
     """What is wrong with the annotation, as the end of a sentence; empty when nothing is."""
-    if isinstance(said, str) and re.fullmatch(r"-?[0-9]{1,10}", said, re.ASCII) and abs(int(said)) <= _HIGHEST:
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,10}", value, re.ASCII) and abs(int(value)) <= _HIGHEST:
         return ""
-    return f"must be a whole number from -{_HIGHEST} to {_HIGHEST}, in quotes, not {said!r}"
+    return f"must be a whole number from -{_HIGHEST} to {_HIGHEST}, in quotes, not {value!r}"

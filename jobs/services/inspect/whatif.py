@@ -1,7 +1,7 @@
 """What would start, wait or move if the fleet were another: the scheduler's own cycle on a changed picture.
 
 Nothing is touched: the picture is loaded, changed in memory and planned for twice, as it is and as it would be. Manifests of
-jobs are applied in a transaction that is taken back, so that they are refused as `submit.apply` refuses them.
+jobs are applied in a transaction that is rolled back, so that they are refused as `submit.apply` refuses them.
 """
 
 from collections import Counter
@@ -58,8 +58,8 @@ class Suppose:
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """How a job stands in one of the two worlds: Runs or Starts on a cluster, or Waits for a reason; New: not there."""
+class JobOutcome:
+    """What becomes of a job in one of the two cases: it Runs or Starts on a cluster, Waits for a reason, or is New."""
 
     outcome: str
     cluster: str = ""
@@ -69,12 +69,12 @@ class Stand:
 @dataclass(frozen=True, slots=True)
 class Difference:
     uid: str
-    """Empty for a job that is only supposed."""
+    """Empty for a hypothetical job."""
     kind: str
     namespace: str
     name: str
-    before: Stand
-    after: Stand
+    before: JobOutcome
+    after: JobOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,40 +87,41 @@ class Answer:
 
 
 def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
-    """Every job that stands otherwise than now; supposed ones always."""
+    """Every job whose outcome the change alters; hypothetical jobs always."""
     world = snapshot.load(now)
-    supposed = _hypothetical_jobs(suppose.add_jobs, by, now)
+    hypothetical = _hypothetical_jobs(suppose.add_jobs, by, now)
     displaced = _displaced(suppose.lose_cluster)
     changed = _changed(world, suppose)
-    changed = what_if.with_waiting(changed, [gang for gang, _ in displaced] + [gang for gang, _ in supposed])
+    changed = what_if.with_waiting(changed, [gang for gang, _ in displaced] + [gang for gang, _ in hypothetical])
     before = _outcomes_by_job(cycle.run_cycle(world, now, runtimes.load))
     after = _outcomes_by_job(cycle.run_cycle(changed, now, runtimes.load))
     for gang, job in displaced:
-        before[gang.job_id] = Stand("Runs", job.cluster.name if job.cluster else "")
+        before[gang.job_id] = JobOutcome("Runs", job.cluster.name if job.cluster else "")
     waiting = before.keys() - {gang.job_id for gang, _ in displaced}
     differences = [
-        Difference("", job.kind, job.namespace, job.name, Stand("New"), after[gang.job_id]) for gang, job in supposed
+        Difference("", job.kind, job.namespace, job.name, JobOutcome("New"), after[gang.job_id])
+        for gang, job in hypothetical
     ]
     differences += _compared(before, after)
     return Answer(
         differences,
         starts_before=sum(before[pk].outcome == "Starts" for pk in waiting),
-        starts_after=sum(stand.outcome == "Starts" for stand in after.values()),
+        starts_after=sum(outcome.outcome == "Starts" for outcome in after.values()),
         waits_before=sum(before[pk].outcome == "Waits" for pk in waiting),
-        waits_after=sum(stand.outcome == "Waits" for stand in after.values()),
+        waits_after=sum(outcome.outcome == "Waits" for outcome in after.values()),
     )
 
 
-def _outcomes_by_job(plan: Plan) -> dict[int, Stand]:
-    found = {each.gang.job_id: Stand("Starts", each.placement.where) for each in plan.placed}
-    return found | {each.gang.job_id: Stand("Waits", "", each.reason) for each in plan.waits}
+def _outcomes_by_job(plan: Plan) -> dict[int, JobOutcome]:
+    found = {each.gang.job_id: JobOutcome("Starts", each.placement.where) for each in plan.placed}
+    return found | {each.gang.job_id: JobOutcome("Waits", "", each.reason) for each in plan.waits}
 
 
-def _compared(before: Mapping[int, Stand], after: Mapping[int, Stand]) -> list[Difference]:
-    def essence(stand: Stand) -> object:
-        return stand.outcome, stand.cluster, stand.reason.code if stand.reason else ""
+def _compared(before: Mapping[int, JobOutcome], after: Mapping[int, JobOutcome]) -> list[Difference]:
+    def essence(outcome: JobOutcome) -> object:
+        return outcome.outcome, outcome.cluster, outcome.reason.code if outcome.reason else ""
 
-    other = [pk for pk, stand in before.items() if essence(stand) != essence(after.get(pk, stand))]
+    other = [pk for pk, outcome in before.items() if essence(outcome) != essence(after.get(pk, outcome))]
     rows = Job.objects.filter(pk__in=other).order_by("-priority", "queued_at", "pk")
     columns = rows.values_list("pk", "uid", "kind", "namespace", "name")
     return [Difference(str(uid), kind, space, name, before[pk], after[pk]) for pk, uid, kind, space, name in columns]
