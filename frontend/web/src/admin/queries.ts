@@ -2,6 +2,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api, type Query } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import type { AuditEntry, AuditLine, Health, JobEvent, Lead, Page, Token, User } from '../api/types.ts';
 
 const SWEEP_MS = 30_000;
@@ -34,7 +35,7 @@ export function useAccessChange<Given, Answer>(send: (given: Given) => Promise<A
   return useMutation({
     mutationFn: send,
     onSuccess: (answer) => {
-      for (const key of ['users', 'leads', 'tokens', 'quotas']) void client.invalidateQueries({ queryKey: [key] });
+      void refetch(client, 'users', 'leads', 'tokens', 'quotas');
       onDone(answer);
     },
   });

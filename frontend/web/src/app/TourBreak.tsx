@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { api } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import { useMay } from '../api/me.ts';
 import type { Cluster, Job, Page } from '../api/types.ts';
 import { isReachable } from '../fleet/totals.ts';
@@ -23,7 +24,7 @@ export function TourBreak({ cluster }: { cluster: Cluster }) {
   const may = useMay('cordon');
   const [followed, setFollowed] = useState(broken);
   const path = `clusters/${encodeURIComponent(followed?.cluster ?? cluster.name)}`;
-  const again = () => void client.invalidateQueries({ queryKey: ['clusters'] });
+  const again = () => void refetch(client, 'clusters');
   const silence = useMutation({
     mutationFn: async () => {
       const there = await api.get<Page<Job>>('jobs/', { query: { cluster: cluster.name, state: 'Running', page_size: 100 } });

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { api } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import { useMay } from '../api/me.ts';
 import type { Cluster } from '../api/types.ts';
 import { ActionButton } from '../ui/ActionButton.tsx';
@@ -44,7 +45,7 @@ function Ask({ action, cluster, onClose }: { action: Steering; cluster: Cluster;
   const act = useMutation({
     mutationFn: () => api.post(`clusters/${encodeURIComponent(cluster.name)}/${action}/`),
     onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ['clusters'] });
+      void refetch(client, 'clusters');
       onClose();
     },
   });

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { api } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import { useMay } from '../api/me.ts';
 import type { Checks, Cluster } from '../api/types.ts';
 import { useGo } from '../scope/useScope.ts';
@@ -31,7 +32,7 @@ export default function JoinPage() {
   const join = useMutation({
     mutationFn: (given: Wanted) => api.post<Cluster>('clusters/', given),
     onSuccess: ({ name }) => {
-      void client.invalidateQueries({ queryKey: ['clusters'] });
+      void refetch(client, 'clusters');
       go(`/fleet/${encodeURIComponent(name)}`);
     },
   });

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { stringify } from 'yaml';
 
 import { api } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import type { ApplyPreview, JobDetail } from '../api/types.ts';
 import { useGo } from '../scope/useScope.ts';
 import { curlFile, kubectl } from '../ui/commands.ts';
@@ -31,7 +32,7 @@ export function ApplyDialog({ step, job, onClose }: { step: Step; job: JobDetail
   const apply = useMutation({
     mutationFn: () => api.postYaml('apply/', text),
     onSuccess: () => {
-      for (const key of ['jobs', 'policies', 'quotas']) void client.invalidateQueries({ queryKey: [key] });
+      void refetch(client, 'jobs', 'policies', 'quotas');
       onClose();
     },
   });

@@ -3,6 +3,7 @@ import { Button, Group, Modal, Skeleton, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 
+import { refetch } from '../api/refetch.ts';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Refusal } from '../ui/Refusal.tsx';
@@ -25,7 +26,7 @@ export function BulkDialog({ action, ids, onClose }: Props) {
   const preview = useQuery({ queryKey: ['bulk', action, ids], queryFn: () => actOnMany(action, ids, true), gcTime: 0 });
   const act = useMutation({
     mutationFn: () => actOnMany(action, ids, false),
-    onSuccess: () => void client.invalidateQueries({ queryKey: ['jobs'] }),
+    onSuccess: () => void refetch(client, 'jobs'),
   });
   const result = act.data ?? preview.data;
   const close = () => onClose(act.isSuccess);

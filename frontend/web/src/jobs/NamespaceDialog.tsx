@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { QuotaTree } from '../api/types.ts';
+import { refetch } from '../api/refetch.ts';
 import { EffectList } from '../quotas/EffectList.tsx';
 import { previewQuery, treeQuery, useSave } from '../quotas/queries.ts';
 import { commandsToSave } from '../quotas/commands.ts';
@@ -35,7 +36,7 @@ function Chosen({ tree, namespace, onClose }: { tree: QuotaTree; namespace: stri
   const preview = useQuery(previewQuery(tree.generation, changes));
   const saving = { generation: tree.generation, changes, comment: t('help.listNamespace', { namespace }) };
   const save = useSave(() => {
-    void client.invalidateQueries({ queryKey: ['jobs'] });
+    void refetch(client, 'jobs');
     onClose();
   });
   return (

@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 
 import { api } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import type { JobDetail } from '../api/types.ts';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { actionWords, helpWords } from './help.ts';
@@ -29,7 +30,7 @@ export function RemedyDialog({ step, job, onClose }: Props) {
   const act = useMutation({
     mutationFn: () => api.post(paths[kind], kind === 'OpenQueue' ? { comment: t('help.openedFor', { job: job.name }) } : undefined),
     onSuccess: () => {
-      for (const key of ['jobs', 'clusters', 'quotas']) void client.invalidateQueries({ queryKey: [key] });
+      void refetch(client, 'jobs', 'clusters', 'quotas');
       onClose();
     },
   });

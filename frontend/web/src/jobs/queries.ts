@@ -2,6 +2,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import type { Job, JobDetail, JobEvent, Page, Pod } from '../api/types.ts';
 import { type JobFilters, queryOf, searchOf } from './filters.ts';
 import type { Action } from './states.ts';
@@ -81,7 +82,7 @@ export function useJobAction(action: Action, job: Pick<Job, 'id'>, onDone: () =>
     mutationFn: () =>
       action === 'delete' ? api.delete(`jobs/${job.id}/`) : api.post(`jobs/${job.id}/${action}/`),
     onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ['jobs'] });
+      void refetch(client, 'jobs');
       onDone();
     },
   });

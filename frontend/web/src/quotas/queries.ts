@@ -2,6 +2,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import type {
   Page,
   QuotaChange,
@@ -51,7 +52,7 @@ function useQuotaMutation<Given, Answer>(run: (given: Given) => Promise<Answer>,
   return useMutation({
     mutationFn: run,
     onSuccess: async (answer) => {
-      await client.invalidateQueries({ queryKey: ['quotas'] });
+      await refetch(client, 'quotas');
       onDone(answer);
     },
   });

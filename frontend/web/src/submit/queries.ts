@@ -2,6 +2,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
+import { refetch } from '../api/refetch.ts';
 import type { Applied, ApplyPreview, KnownKinds, SchemaPlace } from '../api/types.ts';
 
 export function previewQuery(text: string) {
@@ -20,7 +21,7 @@ export function useApply(onDone: (applied: Applied[]) => void) {
   return useMutation({
     mutationFn: (text: string) => api.postYaml<{ results: Applied[] }>('apply/', text),
     onSuccess: ({ results }) => {
-      void client.invalidateQueries({ queryKey: ['jobs'] });
+      void refetch(client, 'jobs');
       onDone(results);
     },
   });
