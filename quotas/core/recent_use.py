@@ -19,6 +19,9 @@ HALF_LIFE = 86400.0
 REMEMBERED = 5000
 """Ended runs that count, the latest: as many as are read when a process starts."""
 
+LONGEST = 64
+"""Half-lives between the moment that counts are kept for and the newest run."""
+
 Key = tuple[bool, float, float, Place]
 
 
@@ -33,10 +36,9 @@ class RecentUse:
 
     def ended(self, run: Hashable, leaf: str, gpus: int, since: float, until: float) -> None:
         """Counts the run once, however often it is passed in."""
-        if self._origin is None:
-            self._origin = until
+        origin = self._origin_for(until)
         self._drop(run)
-        counts = faded(gpus, since, until, until) * 2 ** ((until - self._origin) / HALF_LIFE)
+        counts = faded(gpus, since, until, until) * remaining(origin - until)
         self._runs[run] = leaf, counts
         self._sums[leaf] += counts
         for oldest in list(islice(self._runs, max(len(self._runs) - REMEMBERED, 0))):
@@ -46,8 +48,19 @@ class RecentUse:
         """GPU-seconds by leaf, as they count now."""
         if self._origin is None:
             return {}
-        fading = 2 ** ((self._origin - now) / HALF_LIFE)
+        fading = remaining(max(now - self._origin, 0.0))
         return {leaf: counts * fading for leaf, counts in self._sums.items()}
+
+    def _origin_for(self, until: float) -> float:
+        """The moment that counts are kept for; moved on so that none outgrows a number, however late a run ends."""
+        if self._origin is not None and until <= self._origin + LONGEST * HALF_LIFE:
+            return self._origin
+        fading = 0.0 if self._origin is None else remaining(until - self._origin)
+        self._runs = {run: (leaf, counts * fading) for run, (leaf, counts) in self._runs.items()}
+        self._sums, self._origin = defaultdict(float), until
+        for leaf, counts in self._runs.values():
+            self._sums[leaf] += counts
+        return until
 
     def _drop(self, run: Hashable) -> None:
         if run in self._runs:
@@ -55,9 +68,14 @@ class RecentUse:
             self._sums[leaf] -= counts
 
 
+def remaining(seconds: float) -> float:
+    """The share of a use that still counts so much later."""
+    return float(2 ** -(seconds / HALF_LIFE))
+
+
 def faded(gpus: int, since: float, until: float, now: float) -> float:
-    """GPU-seconds of a run as they count now: each second fades by itself."""
-    lasting = 2 ** ((until - now) / HALF_LIFE) - 2 ** ((since - now) / HALF_LIFE)
+    """GPU-seconds of a run as they count now: each second fades by itself. Nothing where a clock was set back in between."""
+    lasting = remaining(now - until) - remaining(now - min(since, until))
     return gpus * lasting * HALF_LIFE / log(2)
 
 

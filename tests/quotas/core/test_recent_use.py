@@ -84,3 +84,21 @@ def test_it_orders_the_jobs_of_a_tree_that_is_one_queue():
         replace(unit(name, after_s=at), charge=Charge("root", {"cpu": 1})) for name, at in (("late", 1), ("early", 0))
     ]
     assert names(in_order(found, waiting, {}, {})) == ["early", "late"]
+
+
+def test_it_counts_runs_that_are_years_apart():
+    """As the latest 5,000 runs of a small fleet are: what is old counts nothing, what is new counts in full."""
+    use, years = RecentUse(), 10 * 366 * HALF_LIFE
+    use.ended("old", "root/a", 8, 0.0, 100.0)
+    use.ended("new", "root/a", 1, years, years + 100.0)
+    use.ended("late", "root/b", 1, 0.0, 100.0)
+    assert use.at(years + 100.0) == pytest.approx({"root/a": 100.0, "root/b": 0.0}, rel=1e-3)
+
+
+@pytest.mark.parametrize("now", [0.0, -20_000 * HALF_LIFE])
+def test_it_survives_a_clock_that_was_set_back(now):
+    use = RecentUse()
+    use.ended("run", "root/a", 1, 5000 * HALF_LIFE + 100.0, 5000 * HALF_LIFE)
+    use.ended("next", "root/b", 1, 5000 * HALF_LIFE, 5000 * HALF_LIFE + 100.0)
+    found = use.at(now)
+    assert found["root/a"] == 0.0 and found["root/b"] >= 100.0 * 0.99
