@@ -182,6 +182,7 @@ SPECTACULAR_SETTINGS = {
         "AuditOutcomeEnum": "fleet.models.audit.AuditEntry.Outcome",
         "StateEnum": "fleet.models.Cluster.State",
         "QueueStateEnum": "quotas.models.Queue.State",
+        "ExcessPolicyEnum": "quotas.core.tree.ExcessPolicy",
         "JobActionEnum": "jobs.core.failover.lifecycle.Action",
         "TypeEnum": "fleet.models.Event.Type",
         "SchemaTypeEnum": "fleet.kube.fields.TYPES",

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from quotas.core.tree import ExcessPolicy
 from quotas.models import Queue, QuotaRevision
 
 
@@ -125,8 +126,16 @@ class ExcessSerializer(serializers.Serializer[Any]):
     used = serializers.IntegerField()
     limit = serializers.IntegerField()
     bound = serializers.CharField(help_text="min or max")
+    policy = serializers.ChoiceField(
+        [(policy.value, policy.name) for policy in ExcessPolicy],
+        help_text="what follows, by the node's attribute excess: the change is refused; nothing starts there until enough"
+        " jobs have ended; or jobs are evicted",
+    )
     jobs = serializers.ListField(
-        child=serializers.CharField(), help_text="would have to go: the cheapest to stop first"
+        child=serializers.CharField(), help_text="would have to end, or are evicted: those that lose least"
+    )
+    lost_gpu_hours = serializers.FloatField(
+        help_text="of work that these jobs have not saved, where they are evicted; 0 otherwise"
     )
     message = serializers.CharField()
 
@@ -134,7 +143,7 @@ class ExcessSerializer(serializers.Serializer[Any]):
 class EffectSerializer(serializers.Serializer[Any]):
     starts = EffectLineSerializer(many=True, help_text="run then, and would not without the change")
     waits = EffectLineSerializer(many=True, help_text="wait then, and would start without the change")
-    reclaimed = EffectLineSerializer(many=True, help_text="run now, and are stopped for others because of the change")
+    reclaimed = EffectLineSerializer(many=True, help_text="run now, and are evicted because of the change")
     unbound = serializers.ListField(child=serializers.CharField(), help_text="have a leaf now, and none then")
     excess = ExcessSerializer(many=True, help_text="nodes that have more running than the change allows")
 

@@ -20,7 +20,8 @@ QUEUE_POLICY = "queue-policy"
 CLUSTER_AFFINITY = "cluster-affinity"
 PRIORITY_CLASSES = "priority-classes"
 OUTSIDE_JOBS = "outside-jobs"
-_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, OUTSIDE_JOBS)
+EXCESS = "excess"
+_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, OUTSIDE_JOBS, EXCESS)
 _HEAVIEST = 65535
 _WEIGHT = re.compile(r"\d{1,5}(\.\d{1,3})?", re.ASCII)
 _HIGHEST = 10**9
@@ -63,6 +64,7 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
         outside_jobs=None
         if stated.get(OUTSIDE_JOBS) is None
         else _choice(OUTSIDE_JOBS, stated, OutsideJobs.WAIT, faults),
+        excess=_choice(EXCESS, stated, inherited.excess, faults),
     )
     return Known(attributes, tuple(faults), tuple(sorted(stated.keys() - set(_KNOWN))))
 

@@ -4,20 +4,19 @@ Both trees are simulated with the same jobs and the same engine and compared: wh
 no effect of the change. A running job's place in its queue is taken to be its start time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
+from quotas.core import excess
 from quotas.core.admission import Bound
-from quotas.core.amounts import format_amount
 from quotas.core.candidates import Running
+from quotas.core.excess import Cause, Overrun, Surplus
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
 from quotas.core.simulation import Job, Places, Settled, place_anywhere, simulate_to_fixpoint
-from quotas.core.tree import Tree
+from quotas.core.tree import ExcessPolicy, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +42,19 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A node with more running than the new tree allows: nothing is stopped, and no job is admitted until enough have ended."""
+    """A node with more running than the new tree allows; what follows is stated by its policy."""
 
     path: str
     resource: str
     used: int
     limit: int
     bound: Bound
+    policy: ExcessPolicy
     jobs: tuple[str, ...]
-    """The jobs that would have to end until it is within its limit: the cheapest to stop first."""
-
-    @property
-    def message(self) -> str:
-        limit = f"{self.bound.value} {format_amount(self.resource, self.limit)}"
-        firm = " by jobs that may not be preempted" if self.bound is Bound.MIN else ""
-        return f"{self.path} has {limit}, with {format_amount(self.resource, self.used)} used{firm}"
+    """The jobs that would have to end until it is within its limit, or that are evicted: the cheapest to stop."""
+    lost_gpu_hours: float
+    """Of work that these jobs have not saved, when they are evicted; 0 where they are not."""
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class Effect:
     waits: tuple[Line, ...] = ()
     """Wait then, and would start without the change."""
     reclaimed: tuple[Line, ...] = ()
-    """Run now, and are stopped for others because of the change."""
+    """Run now, and are stopped because of the change: for others, or since they are above a limit that takes back."""
     unbound: tuple[str, ...] = ()
     """Had a leaf and have none any more."""
     excess: tuple[Excess, ...] = ()
@@ -77,7 +74,7 @@ class Effect:
         return bool(self.unbound or self.excess)
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "excess": [{**asdict(each), "message": each.message} for each in self.excess]}
+        return asdict(self)
 
 
 def compute_effect(before: Side | None, after: Side, now: datetime, places: Places = place_anywhere) -> Effect:
@@ -86,10 +83,11 @@ def compute_effect(before: Side | None, after: Side, now: datetime, places: Plac
     """
     new = _simulate_side(after, now, places)
     old = _simulate_side(before, now, places) if before else _Outcome(_all_waiting(after), {}, {})
+    stopped = {**(_left_without_leaf(before, after) if before else {}), **new.stopped}
     return Effect(
         starts=tuple(_started_line(new, key) for key in new.starts if key not in old.starts),
         waits=tuple(new.waits[key] for key in old.starts if key in new.waits),
-        reclaimed=tuple(line for key, line in new.stopped.items() if key not in old.stopped),
+        reclaimed=tuple(line for key, line in stopped.items() if key not in old.stopped),
         unbound=tuple(sorted(_job_keys(before) - _job_keys(after))) if before else (),
         excess=tuple(_find_excess(after)),
     )
@@ -103,21 +101,26 @@ class _Outcome:
 
 
 def _simulate_side(side: Side, now: datetime, places: Places) -> _Outcome:
-    jobs = [_as_running_job(each) for each in side.running] + [Job(unit) for unit in side.waiting]
-    made = simulate_to_fixpoint(
-        Ledger.from_charges(side.tree, (each.charge for each in side.running)), jobs, now, places
-    )
+    ledger = Ledger.from_charges(side.tree, (job.charge for job in side.running))
+    evicted = {surplus.job.key: surplus for surplus in excess.plan_evictions(ledger, side.running)}
+    for surplus in evicted.values():
+        ledger.release(surplus.job.charge)
+    jobs = [Job(_unit_of(job)) if job.key in evicted else _as_running_job(job) for job in side.running]
+    made = simulate_to_fixpoint(ledger, [*jobs, *(Job(unit) for unit in side.waiting)], now, places)
     waiting = {unit.id: unit for unit in side.waiting}
     return _Outcome(
         {key: waiting[key] for key in made.running if key in waiting},
         {unit.id: Line(unit.id, unit.leaf, answer.code, answer.message) for unit, answer in made.waits},
-        _reclaimed_lines(side, made),
+        {key: _evicted_line(surplus) for key, surplus in evicted.items()} | _reclaimed_lines(side, made),
     )
 
 
+def _unit_of(job: Running) -> Unit:
+    return Unit(job.key, job.key, job.charge, job.priority, job.started_at)
+
+
 def _as_running_job(job: Running) -> Job:
-    unit = Unit(job.key, job.key, job.charge, job.priority, job.started_at)
-    return Job(unit, job.started_at, job.elastic, job.checkpointed, job.lost_s)
+    return Job(_unit_of(job), job.started_at, job.elastic, job.checkpointed, job.lost_s)
 
 
 def _reclaimed_lines(side: Side, made: Settled) -> dict[str, Line]:
@@ -152,24 +155,47 @@ def _job_keys(side: Side) -> set[str]:
     return {each.key for each in side.running} | {each.id for each in side.waiting}
 
 
+def _evicted_line(surplus: Surplus) -> Line:
+    job = surplus.job
+    return _stopped_line(job, Cause.ABOVE_MAX, surplus.overrun.message)
+
+
+def _left_without_leaf(before: Side, after: Side) -> dict[str, Line]:
+    """The running jobs of removed leaves that the nearest node above takes back."""
+    known = _job_keys(after)
+    return {
+        job.key: _stopped_line(job, Cause.WITHOUT_LEAF, f"{job.leaf} is not in the tree any more")
+        for job in before.running
+        if job.key not in known and after.tree.nearest(job.leaf).attributes.excess is ExcessPolicy.TAKE_BACK
+    }
+
+
+def _stopped_line(job: Running, cause: str, message: str) -> Line:
+    lost = job.lost_gpu_hours
+    return Line(job.key, job.leaf, cause, f"{message}: is evicted{_loses(lost)}", round(lost, 2))
+
+
 def _find_excess(side: Side) -> Iterator[Excess]:
-    ledger = Ledger.from_charges(side.tree, (each.charge for each in side.running))
-    jobs = sorted(side.running, key=lambda job: job.cheap_first)
-    firm = [job for job in jobs if not job.charge.preemptible]
-    for bound, used, limits, among in (
-        (Bound.MAX, ledger.held.used, ledger.max, jobs),
-        (Bound.MIN, ledger.held.firm, np.where(ledger.guarded, ledger.min, ledger.held.firm), firm),
-    ):
-        for row, column in np.argwhere(used > limits).tolist():
-            path, resource = side.tree.nodes[row].path, ledger.resources[column]
-            has, limit = int(used[row, column]), int(limits[row, column])
-            inside = [job for job in among if job.leaf == path or job.leaf.startswith(f"{path}/")]
-            yield Excess(path, resource, has, limit, bound, tuple(_first_to_end(inside, resource, has - limit)))
+    ledger = Ledger.from_charges(side.tree, (job.charge for job in side.running))
+    for overrun in excess.find_overruns(ledger):
+        inside = [job for job in side.running if f"{job.leaf}/".startswith(f"{overrun.path}/")]
+        jobs = _first_to_end(ledger, overrun, inside)
+        yield Excess(
+            overrun.path, overrun.resource, overrun.used, overrun.limit, overrun.bound, overrun.policy,
+            tuple(job.key for job in jobs),
+            round(sum(job.lost_gpu_hours for job in jobs), 2) if overrun.policy is ExcessPolicy.TAKE_BACK else 0.0,
+            overrun.message,
+        )  # fmt: skip
 
 
-def _first_to_end(jobs: Iterable[Running], resource: str, too_much: int) -> Iterator[str]:
-    for job in jobs:
-        amount = job.charge.amounts.get(resource, 0)
+def _first_to_end(ledger: Ledger, overrun: Overrun, inside: Sequence[Running]) -> list[Running]:
+    if overrun.bound is Bound.MAX:
+        return [each.job for each in excess.plan_evictions(ledger, inside, [excess.cells_of(ledger, overrun)])]
+    firm = (job for job in sorted(inside, key=lambda job: job.cheap_first) if not job.charge.preemptible)
+    too_much, jobs = overrun.used - overrun.limit, []
+    for job in firm:
+        amount = job.charge.amounts.get(overrun.resource, 0)
         if too_much > 0 and amount:
             too_much -= amount
-            yield job.key
+            jobs.append(job)
+    return jobs

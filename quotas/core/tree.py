@@ -39,6 +39,17 @@ class OutsideJobs(StrEnum):
     """They start without quota, and no leaf is charged for them."""
 
 
+class ExcessPolicy(StrEnum):
+    """What follows when an edit of the tree leaves more in use than it allows."""
+
+    REFUSE = "Refuse"
+    """The edit is refused."""
+    WAIT = "Wait"
+    """Nothing is evicted, and nothing starts there until enough jobs have ended."""
+    TAKE_BACK = "TakeBack"
+    """What is above the limit is evicted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attributes:
     lendlimit: Amounts | None = None
@@ -54,6 +65,8 @@ class Attributes:
     """Priority by the name of a PriorityClass: its own, and those of its ancestors."""
     outside_jobs: OutsideJobs | None = None
     """Of the root alone. None: not stated, and they wait; an edit that leaves jobs outside the tree has to state it."""
+    excess: ExcessPolicy = ExcessPolicy.REFUSE
+    """Its own, or that of the nearest ancestor that states one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +126,12 @@ class Tree:
         """The node and its ancestors, the node first."""
         node = self.by_path[path]
         return (node, *self.to_root(node.parent)) if node.parent else (node,)
+
+    def nearest(self, path: str) -> Node:
+        """The node at this path; where it is gone, the nearest one above it that is left."""
+        while path not in self.by_path:
+            path = path.rpartition("/")[0] or ROOT
+        return self.by_path[path]
 
     def ceiling(self, path: str, resource: str) -> int:
         """The least max from the node up to the root."""

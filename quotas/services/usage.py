@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from quotas.core import excess
 from quotas.core.amounts import COUNTS, UNLIMITED, Amounts
 from quotas.core.ledger import Charge, Ledger
-from quotas.core.tree import Node, Tree
+from quotas.core.tree import ExcessPolicy, Node, Tree
 
 Charges = Callable[[], Iterable[Charge]]
 _admitted: list[Charges] = []
@@ -68,6 +69,25 @@ def outside_warnings(tree: Tree, found: Outside) -> tuple[str, ...]:
         f" {found.waiting} waiting jobs would wait (NoQuotaForNamespace): list their namespaces at a leaf, or state on the"
         " root the attribute outside-jobs: Run",
     )
+
+
+def excess_warnings(tree: Tree) -> tuple[str, ...]:
+    """The nodes that are above a limit although the tree was accepted, and what follows there."""
+    if all(node.attributes.excess is ExcessPolicy.REFUSE for node in tree.nodes):
+        return ()
+    leaves = {leaf.path for leaf in tree.leaves}
+    charges = (charge for source in _admitted for charge in source() if charge.leaf in leaves)
+    return tuple(
+        f"{overrun.message}: {_FOLLOWS[overrun.policy]} (excess: {overrun.policy})"
+        for overrun in excess.find_overruns(Ledger.from_charges(tree, charges))
+        if overrun.policy in _FOLLOWS
+    )
+
+
+_FOLLOWS = {
+    ExcessPolicy.WAIT: "nothing starts there until enough jobs have ended",
+    ExcessPolicy.TAKE_BACK: "jobs are evicted until it is within its limit",
+}
 
 
 def report(tree: Tree) -> dict[str, dict[str, Amount]]:

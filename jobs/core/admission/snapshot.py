@@ -7,18 +7,12 @@ whole units.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from jobs.core.placement.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.weights import Weights
 from jobs.core.settings import CycleSettings
 from quotas.core.ledger import Ledger
-
-Vector = NDArray[np.int64]
-"""Whole units, ``[resource]``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from jobs.models import Job
 from jobs.services.scheduling import runtimes
 from jobs.services.scheduling.preemption_candidates import PreemptionCandidates
 from quotas.core.ledger import Charge
+from quotas.core.tree import ExcessPolicy
 
 _MAX_LINES = 20_000
 """Journal lines beyond which everything is loaded anew."""
@@ -61,6 +62,10 @@ class SchedulerCache:
         self._candidates = PreemptionCandidates()
         self.has_stopped_queues = False
         """Whether a queue is stopped, so that its running jobs have to be evicted."""
+        self.has_removed_leaves = False
+        """Whether a running job has the charge of a leaf that was removed, so that it has to be evicted."""
+        self.takes_back_excess = False
+        """Whether some node of the quota tree evicts what is above its max."""
         self.has_stale_entitlements = False
         """Whether the quota leaf of some job may have been resolved under a tree that is no longer in force."""
         self._set_aside: dict[int, datetime] = {}
@@ -146,6 +151,9 @@ class SchedulerCache:
         self._runs, self._candidates = None, PreemptionCandidates()
         self.scheduler, self._tree = scheduler, found.version if found else 0
         self.has_stopped_queues = bool(snapshot.stopped_leaves())
+        self.has_removed_leaves = any(not charge.leaf for charge in charges.values())
+        nodes = found.ledger.tree.nodes if found else ()
+        self.takes_back_excess = any(node.attributes.excess is ExcessPolicy.TAKE_BACK for node in nodes)
         self._clusters = {str(uid): name for uid, name in Cluster.objects.values_list("uid", "name")}
         self._enqueue(list(snapshot.waiting_jobs().filter(tree_version=self._tree).values(*_COLUMNS).order_by()))
         if found:
@@ -227,6 +235,7 @@ class SchedulerCache:
             pk, charge = job["pk"], job["charge"]
             self._pks[str(job["uid"])] = pk
             self.has_stale_entitlements |= job["tree_version"] != self._tree and job["state"] not in Job.FINISHED
+            self.has_removed_leaves |= charge is not None and not job["leaf"]
             self.scheduler.drop(pk)
             self.scheduler.evicting.pop(pk, None)
             self.scheduler.evicted.pop(pk, None)

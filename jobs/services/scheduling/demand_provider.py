@@ -1,6 +1,7 @@
 """What `quotas` reads of demand without importing it: charges, waiting jobs, and the leaf of each job under any tree."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -46,6 +47,17 @@ def load_demand(tree: Tree, now: datetime) -> impact.Population:
     return running, waiting
 
 
+def load_evictable(tree: Tree, now: datetime) -> list[Running]:
+    """Running jobs of leaves of the tree, by primary key as text."""
+    rows = snapshot.running_jobs().filter(state__in=Job.ON_MEMBER)
+    lost, leaves = losses_of(rows), {leaf.path for leaf in tree.leaves}
+    return [
+        replace(_running(job, _charge_of(job, job["leaf"]), lost[job["pk"]], now), key=str(job["pk"]))
+        for job in rows.values(*_COLUMNS)
+        if job["leaf"] in leaves and job["pk"] in lost
+    ]
+
+
 def losses_of(rows: QuerySet[Job]) -> dict[int, Loss]:
     """What stopping each of them would cost, by primary key."""
     return {pk: _loss(kind, *said) for pk, kind, *said in rows.values_list(*_SAYS)}
@@ -67,7 +79,11 @@ def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], 
     for job in rows.values(*_COLUMNS):
         leaf = find_leaf(tree, job["namespace"], job["labels"], pinned=job["leaf"] if job["pinned"] else "").leaf
         if leaf:
-            yield job, Charge(leaf, job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
+            yield job, _charge_of(job, leaf)
+
+
+def _charge_of(job: Mapping[str, Any], leaf: str) -> Charge:
+    return Charge(leaf, job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
 
 
 def key(kind: str, namespace: str, name: str) -> str:
@@ -88,7 +104,8 @@ def _waiting() -> Iterator[Charge]:
 
 
 def _outside() -> usage.Outside:
-    runs = Q(state__in=Job.ON_MEMBER)
+    # What still has a charge is about to be evicted, since its leaf was removed.
+    runs = Q(state__in=Job.ON_MEMBER, charge__isnull=True)
     found = Job.objects.filter(leaf="", state__in=(*Job.ON_MEMBER, *Job.WAITING)).aggregate(
         running=Count("pk", filter=runs),
         waiting=Count("pk", filter=Q(state__in=Job.WAITING, suspended=False, deleting_at__isnull=True)),

@@ -9,20 +9,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from django.db import transaction
 from django.db.models import QuerySet
 
 from jobs import snapshot
-from jobs.core.admission.snapshot import Vector
 from jobs.core.gang.entitlement import PRIORITY, Belonging, find_leaf, is_preemptible, no_leaf, priority_of
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services.lifecycle.locks import lock_jobs
-from quotas.core import amounts
+from quotas.core import amounts, excess
 from quotas.core.attributes import OUTSIDE_JOBS, PRIORITY_CLASSES
+from quotas.core.excess import Overrun
 from quotas.core.ledger import Charge, Ledger
-from quotas.core.tree import OutsideJobs, Tree
+from quotas.core.tree import ExcessPolicy, OutsideJobs, Tree
 
 _CHUNK = 500
 _COLUMNS = (
@@ -89,30 +88,57 @@ def tree_changing(before: Tree | None, after: Tree | None) -> str:
     """Gives every live job its leaf in the tree that is to be; a sentence when jobs would be stranded by it.
 
     Jobs that wait may be left without a leaf only where a tree states what becomes of them: the new one, or when the tree
-    goes, the old one. Called in the transaction of the change, which the sentence ends.
+    goes, the old one. Running jobs may be above a limit or without a leaf only where the node, or the nearest one above that
+    is left, states so (``excess``). Called in the transaction of the change, which the sentence ends.
     """
     jobs = list(_live().values(*_COLUMNS))
     bound = after is None and before is not None and before.outside_jobs_wait
     queued = {job["pk"] for job in jobs if (job["leaf"] or bound) and job["charge"] is None and not _runs(job)}
+    leaves = {job["pk"]: job["leaf"] for job in jobs if job["leaf"]}
     _refit(jobs, after, may_be_charged=[job["pk"] for job in jobs if job["charge"] is None and _runs(job)])
     holding = [job for job in jobs if job["charge"] is not None or (after and job["leaf"] and _runs(job))]
     if after is None and holding:
         return f"{len(holding)} jobs run by it: let them end or suspend them first"
-    lost = [job for job in holding if not job["leaf"]]
-    if lost:
-        return f"{len(lost)} running jobs would belong to no leaf: {_names(lost)}"
+    lost = [job for job in holding if not job["leaf"] and job["pk"] in leaves]
+    if after is not None and (refusal := _leave_without_leaf(lost, leaves, after)):
+        return refusal
     stranded = [job for job in jobs if job["pk"] in queued and not job["leaf"]]
     stating = after or before
     if stranded and (stating is None or not _stated(stating, gone=after is None)):
         return f"{len(stranded)} waiting jobs would belong to no leaf: {_names(stranded)}; {_CHOICE}"
-    if after is None:
-        return ""
+    return _charge_running([job for job in holding if job["leaf"]], after) if after is not None else ""
+
+
+def _charge_running(holding: Sequence[Mapping[str, Any]], after: Tree) -> str:
+    """Charges running jobs that had no leaf before; a sentence when a limit does not allow what is in use."""
     ledger = Ledger.from_charges(after, (_charge(job) for job in holding))
-    if violation := _above(ledger, ledger.held.used, ledger.max, "max") or _above_min(ledger):
-        return violation
+    refused = [overrun for overrun in excess.find_overruns(ledger) if overrun.is_refused]
+    if refused:
+        return f"{'; '.join(_refusal(overrun) for overrun in refused[:_NAMED])}{_more(refused)}"
     for job in holding:
         if job["charge"] is None:
             Job.objects.filter(pk=job["pk"]).update(charge=_charge(job).amounts)
+    return ""
+
+
+def _leave_without_leaf(lost: Sequence[Mapping[str, Any]], leaves: Mapping[int, str], after: Tree) -> str:
+    """Running jobs whose leaf is removed: a sentence when that is refused.
+
+    Those that stay run on outside the tree, uncharged. Those that are evicted keep their charge, by which the next cycle
+    finds them (`jobs.services.scheduling.preemption`).
+    """
+    policies = {job["pk"]: after.nearest(leaves[job["pk"]]).attributes.excess for job in lost}
+    refused = [job for job in lost if policies[job["pk"]] is ExcessPolicy.REFUSE]
+    if refused:
+        return f"{len(refused)} running jobs would belong to no leaf: {_names(refused)}"
+    firm = [job for job in lost if policies[job["pk"]] is ExcessPolicy.TAKE_BACK and not job["preemptible"]]
+    if firm:
+        return f"{len(firm)} running jobs that may not be preempted would belong to no leaf: {_names(firm)}"
+    # A job that is being evicted already keeps its charge until its pods are gone.
+    leaving = [job["pk"] for job in lost if job["state"] == Job.State.RECLAIMING]
+    staying = [pk for pk, policy in policies.items() if policy is ExcessPolicy.WAIT and pk not in leaving]
+    for start in range(0, len(staying), _CHUNK):
+        Job.objects.filter(pk__in=staying[start : start + _CHUNK]).update(charge=None)
     return ""
 
 
@@ -128,29 +154,23 @@ def _stated(tree: Tree, *, gone: bool) -> bool:
     return stated is OutsideJobs.RUN if gone else stated is not None
 
 
+_NAMED = 3
+"""How many of those in the way a refusal names."""
+
+
 def _names(jobs: Sequence[Mapping[str, Any]]) -> str:
-    more = f" and {len(jobs) - 3} more" if len(jobs) > 3 else ""
-    return ", ".join(f"{job['namespace']}/{job['name']}" for job in jobs[:3]) + more
+    return ", ".join(f"{job['namespace']}/{job['name']}" for job in jobs[:_NAMED]) + _more(jobs)
 
 
-def _above(ledger: Ledger, used: Vector, limit: Vector, bound: str) -> str:
-    """The first node, parents before children, that would be above its limit with what runs; empty: none."""
-    over = np.argwhere(used > limit)
-    if not len(over):
-        return ""
-    row, column = over[0]
-    resource, path = ledger.resources[column], ledger.tree.nodes[row].path
-    have, allowed = (
-        amounts.format_amount(resource, int(used[row, column])),
-        amounts.format_amount(resource, int(limit[row, column])),
-    )
-    return f"{path} would have {bound} {allowed} while its jobs use {have}"
+def _more(items: Sequence[object]) -> str:
+    return f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
 
 
-def _above_min(ledger: Ledger) -> str:
-    """What may not be preempted has to stay within min, or the min of others could not be had back."""
-    firm = np.where(ledger.guarded, ledger.held.firm, 0)
-    return _above(ledger, firm, ledger.min, "min")
+def _refusal(overrun: Overrun) -> str:
+    limit, used = (amounts.format_amount(overrun.resource, amount) for amount in (overrun.limit, overrun.used))
+    if overrun.policy is ExcessPolicy.TAKE_BACK:
+        return f"{overrun.path} would have {overrun.bound} {limit} while jobs that may not be preempted use {used}"
+    return f"{overrun.path} would have {overrun.bound} {limit} while its jobs use {used}"
 
 
 def _live() -> QuerySet[Job]:

@@ -88,8 +88,8 @@ class _Cycles:
         scheduler = _refreshed(cache, now)
         report.step("snapshot")
 
-        # 2. Evict jobs from stopped queues. The snapshot has to know them as leaving before anything is planned.
-        if cache.has_stopped_queues and preemption.evict_stopped(now):
+        # 2. Evict jobs from stopped queues and above limits. The snapshot has to know them as leaving before it plans.
+        if _evict_by_tree(cache, now):
             scheduler = _refreshed(cache, now)
         report.step("stopped_queues")
 
@@ -141,6 +141,19 @@ class _Cycles:
         )
         self._postponed = self._postponed + 1 if postpone else 0
         return partial(_postpone if postpone else _find_targets, cache, now)
+
+
+def _evict_by_tree(cache: SchedulerCache, now: datetime) -> int:
+    """Evictions that the quota tree and its queues ask for by themselves, whether or not another job waits."""
+    evicted, scheduler = 0, cache.scheduler
+    if cache.has_stopped_queues:
+        evicted += preemption.evict_stopped(now)
+    if cache.has_removed_leaves:
+        evicted += preemption.evict_without_leaf(now)
+        cache.has_removed_leaves = False
+    if cache.takes_back_excess and scheduler.quota:
+        evicted += preemption.evict_excess(scheduler.quota, scheduler.evicting.values(), now)
+    return evicted
 
 
 def _postpone(cache: SchedulerCache, now: datetime, plan: Plan) -> PreemptionPlan:

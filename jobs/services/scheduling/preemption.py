@@ -22,9 +22,11 @@ from fleet import events
 from fleet.models import Cluster, Pod
 from jobs import metrics, snapshot
 from jobs.core.admission.plans import Waits
+from jobs.core.admission.snapshot import Quota
 from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
 from jobs.core.failover.rules import Outcome
+from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption.cost import Loss
 from jobs.core.preemption.planner import Eviction, PreemptionPlan
 from jobs.core.reasons import Code, QuotaVerdict, Reason
@@ -33,6 +35,10 @@ from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services.lifecycle import works
 from jobs.services.scheduling import demand_provider
+from quotas.core import excess
+from quotas.core.excess import Cause, Surplus
+from quotas.core.ledger import Charge
+from quotas.models import QuotaTree
 
 log = get_logger(__name__)
 
@@ -98,6 +104,54 @@ def evict_stopped(now: datetime) -> int:
         reclaim = {"job": 0, "by": f"queue {closed.path}", "to": "", "cause": "Stopped", "path": closed.path}
         while count := _evict_some(leaf, {**reclaim, "message": why}, now):
             evicted += count
+    return evicted
+
+
+def evict_excess(quota: Quota, leaving: Iterable[AdmittedGang], now: datetime) -> int:
+    """Evicts jobs of nodes that are above their max and take back; returns how many evictions it began."""
+    with quota.ledger.released([gang.charge for gang in leaving]):
+        is_above = excess.takes_back(quota.ledger)
+    return _evict_surplus(quota, now) if is_above else 0
+
+
+@transaction.atomic
+def _evict_surplus(quota: Quota, now: datetime) -> int:
+    """Chooses by fresh rows. An edit at the same moment is waited for, and then nothing is evicted by the former tree."""
+    row = QuotaTree.objects.select_for_update(no_key=True).only("resource_version").first()
+    if row is None or row.resource_version != quota.version:
+        return 0
+    tree = quota.ledger.tree
+    staying = snapshot.charged_jobs().exclude(state=Job.State.RECLAIMING)
+    charges = staying.filter(deleting_at__isnull=True).values_list("leaf", "charge", "preemptible")
+    ledger = snapshot.ledger_of(tree, (Charge(leaf, amounts or {}, soft) for leaf, amounts, soft in charges))
+    surplus = {
+        int(one.job.key): one for one in excess.plan_evictions(ledger, demand_provider.load_evictable(tree, now))
+    }
+    rows = snapshot.running_jobs().filter(pk__in=surplus, state__in=Job.ON_MEMBER)
+    jobs = rows.order_by("pk").select_for_update(no_key=True)
+    return len(_evict([(job, _surplus_reclaim(surplus[job.pk])) for job in jobs], now))
+
+
+def _surplus_reclaim(surplus: Surplus) -> dict[str, Any]:
+    path = surplus.overrun.path
+    about = {"job": 0, "by": f"quota {path}", "to": "", "cause": Cause.ABOVE_MAX.value, "path": path}
+    return {**about, "message": f"{surplus.overrun.message}, and takes back what is above it"}
+
+
+def evict_without_leaf(now: datetime) -> int:
+    """Evicts the jobs that still have the charge of a leaf that was removed; returns how many evictions it began."""
+    message = "its quota was removed from the tree, and takes back what it had"
+    reclaim = {
+        "job": 0,
+        "by": "the quota tree",
+        "to": "",
+        "cause": Cause.WITHOUT_LEAF.value,
+        "path": "",
+        "message": message,
+    }
+    evicted = 0
+    while count := _evict_some("", reclaim, now):
+        evicted += count
     return evicted
 
 

@@ -88,3 +88,15 @@ def test_it_says_what_would_be_outside_the_tree_and_so_does_the_tree(as_admin, t
     assert shown["outside"] == found and shown["outside_jobs"] == "Wait"
     runs = preview(as_admin, edit("root", attributes={"outside-jobs": "Run"}))
     assert runs["outside"] == found and runs["warnings"] == []
+
+
+def test_it_says_what_follows_where_more_runs_than_the_change_allows(as_admin, tree, crowd):
+    crowd(1)
+    lowered = edit("root/b", max={"cpu": 6}, attributes={"excess": "TakeBack"})
+    told = preview(as_admin, lowered)
+    [excess] = told["effect"]["excess"]
+    assert (excess["path"], excess["policy"], excess["jobs"]) == ("root/b", "TakeBack", ["b-4"])
+    [victim] = told["effect"]["reclaimed"]
+    assert (victim["job"], victim["code"]) == ("b-4", "AboveMax") and "root/b has max 6 cpu" in victim["message"]
+    wrong = preview(as_admin, edit("root/b", attributes={"excess": "Perhaps"}))
+    assert wrong["faults"][0]["detail"] == "root/b: must be one of Refuse, Wait, TakeBack, not 'Perhaps'"

@@ -1835,7 +1835,7 @@ export interface components {
             starts: components["schemas"]["EffectLine"][];
             /** @description wait then, and would start without the change */
             waits: components["schemas"]["EffectLine"][];
-            /** @description run now, and are stopped for others because of the change */
+            /** @description run now, and are evicted because of the change */
             reclaimed: components["schemas"]["EffectLine"][];
             /** @description have a leaf now, and none then */
             unbound: string[];
@@ -1887,10 +1887,30 @@ export interface components {
             limit: number;
             /** @description min or max */
             bound: string;
-            /** @description would have to go: the cheapest to stop first */
+            /**
+             * @description what follows, by the node's attribute excess: the change is refused; nothing starts there until enough jobs have ended; or jobs are evicted
+             *
+             *     * `Refuse` - REFUSE
+             *     * `Wait` - WAIT
+             *     * `TakeBack` - TAKE_BACK
+             */
+            policy: components["schemas"]["ExcessPolicyEnum"];
+            /** @description would have to end, or are evicted: those that lose least */
             jobs: string[];
+            /**
+             * Format: double
+             * @description of work that these jobs have not saved, where they are evicted; 0 otherwise
+             */
+            lost_gpu_hours: number;
             message: string;
         };
+        /**
+         * @description * `Refuse` - REFUSE
+         *     * `Wait` - WAIT
+         *     * `TakeBack` - TAKE_BACK
+         * @enum {string}
+         */
+        ExcessPolicyEnum: "Refuse" | "Wait" | "TakeBack";
         Explanation: {
             /** Format: uuid */
             id: string;

@@ -40,7 +40,7 @@ export function EffectList({ preview }: { preview: QuotaPreview }) {
         </section>
       ))}
       <Lines lines={effect.unbound.map((job) => [`${job} ${t('quotas.unbound')}`, ''])} />
-      <Lines lines={effect.excess.map(({ path, message }) => [path, message])} />
+      <Lines lines={effect.excess.map(({ path, policy, message }) => [`${path}: ${t(`quotas.follows.${policy}`)}`, message])} />
       <Lines lines={warnings.map((text) => ['', text])} />
     </>
   );

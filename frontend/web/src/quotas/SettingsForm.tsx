@@ -19,6 +19,7 @@ const TEXTS = [
 const CHOICES = [
   ['queuePolicy', 'queue-policy', ['', 'Priority', 'Block', 'Round']],
   ['preemptPolicy', 'preempt-policy', ['', 'Never', 'PreemptLowerPriority']],
+  ['excess', 'excess', ['', 'Refuse', 'Wait', 'TakeBack']],
 ] as const;
 
 export function SettingsForm({ quota, onDone, onClose }: Props) {
