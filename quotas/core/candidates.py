@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 
 from quotas.core.amounts import COUNTS
 from quotas.core.ledger import Charge, Ledger
 
+Shape = tuple[tuple[str, int], ...]
 RESTART_S = 600.0
 """What each GPU of a stopped gang loses beside the work: until all pods are placed, have their image and their checkpoint."""
 
@@ -48,7 +50,7 @@ class Running:
         return self.priority, not self.elastic, not self.checkpointed, -self.started_at.timestamp(), self.key
 
     @cached_property
-    def shape(self) -> tuple[tuple[str, int], ...]:
+    def shape(self) -> Shape:
         return tuple(self.charge.amounts.items())
 
 
@@ -56,11 +58,11 @@ class Candidates:
     """Jobs that may be preempted, by their position here."""
 
     def __init__(self, ledger: Ledger, running: Iterable[Running]) -> None:
-        self.jobs = sorted((job for job in running if job.charge.preemptible), key=lambda job: job.cheap_first)
-        shapes = {job.shape: job.charge.amounts for job in self.jobs}
-        numbers = {shape: i for i, shape in enumerate(shapes)}
-        vectors = [ledger.vector(amounts) for amounts in shapes.values()] or [ledger.vector({})]
-        self.sizes = np.array(vectors)[[numbers[job.shape] for job in self.jobs]]  # [job, resource]
+        self.jobs = sorted([job for job in running if job.charge.preemptible], key=attrgetter("cheap_first"))
+        numbers: dict[Shape, int] = {}
+        shapes = [numbers.setdefault(job.shape, len(numbers)) for job in self.jobs]
+        vectors = [ledger.vector(dict(shape)) for shape in numbers] or [ledger.vector({})]
+        self.sizes = np.array(vectors)[shapes]  # [job, resource]
         self.leaf = np.array([ledger.row[job.charge.leaf] for job in self.jobs], dtype=np.int64)
         self.priority = np.array([job.priority for job in self.jobs], dtype=np.int64)
         self.started = np.array([job.started for job in self.jobs], dtype=np.bool_)
