@@ -16,7 +16,7 @@ from itertools import count
 
 from quotas.core import admission
 from quotas.core.admission import Refused
-from quotas.core.ledger import Ledger
+from quotas.core.ledger import Ask, Ledger
 from quotas.core.order import HIDES, FairShareKey, FairShareKeys, Head, Unit
 from quotas.core.tree import QueuePolicy
 
@@ -70,6 +70,7 @@ class FairShareIterator:
         self._shapes: dict[object, Unit] = {}
         """One unit of each shape, of queues that do not block."""
         self._offered: set[str] = set()
+        self._asks: dict[str, Ask] = {}
         self._hiding: Counter[int] = Counter()
         """For each node, how many of its children hide a job within min behind their best one."""
         each_once = {unit.id: unit for unit in waiting}
@@ -152,18 +153,26 @@ class FairShareIterator:
     def _renew(self, leaf: str) -> None:
         """Compute the offers of all nodes on the path from the leaf to the root again."""
         head = self._unknown(self._queues[leaf])
-        best = None if head is None else Head(head, self._ledger.ask(head.charge.amounts))
-        for row in self._ledger.path_rows[leaf].tolist():
+        best = None if head is None else Head(head, self._ask(head))
+        for row in self._ledger.rows[self._ledger.row[leaf]]:
             if row in self._heaps:
                 best = self._best(row)
-            offer, before = None, self._latest.get(row)
+            offer, before, parent = None, self._latest.get(row), self._ledger.parent[row]
             if best is not None:
                 claim = self._keys.compute_key(row, best, self._first_within)
                 offer = (claim, row, next(self._serial), best)
                 if row:
-                    heappush(self._heaps[self._ledger.parent[row]], offer)
-            self._hiding[self._ledger.parent[row]] += _is_hiding(offer) - _is_hiding(before)
+                    heappush(self._heaps[parent], offer)
+            if (hides := _is_hiding(offer)) is not _is_hiding(before):
+                self._hiding[parent] += 1 if hides else -1
             self._latest[row] = offer
+
+    def _ask(self, unit: Unit) -> Ask:
+        """What the unit asks; computed once for each unit of the pass, which is asked for it again and again."""
+        asked = self._asks.get(unit.id)
+        if asked is None:
+            asked = self._asks[unit.id] = self._ledger.ask(unit.charge.amounts)
+        return asked
 
     def _first_within(self, row: int) -> Unit | None:
         """The first job below the node that stays within its min. One that exceeds it now does so for the rest of the pass,
@@ -173,7 +182,7 @@ class FairShareIterator:
         while candidates:
             unit = candidates[0]
             waits = unit.id not in self._offered and unit.shape not in self._known
-            if waits and self._keys.stays_within_min(row, self._ledger.ask(unit.charge.amounts)):
+            if waits and self._keys.stays_within_min(row, self._ask(unit)):
                 return unit
             candidates.popleft()
         return None

@@ -69,8 +69,7 @@ class FairShareKeys:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._min = ledger.min.tolist()
-        self._guarded = ledger.guarded.tolist()
+        self._floor = ledger.floor.tolist()
         self._promised = ledger.promised.tolist()
         self._claimed = [p and name not in COUNTS for p, name in zip(self._promised, ledger.resources, strict=True)]
         self._lendable = _lendable(ledger)
@@ -98,14 +97,15 @@ class FairShareKeys:
 
         A job that asks for a guaranteed resource is judged by guaranteed resources alone.
         """
-        low, guarded, lendable = self._min[row], self._guarded[row], self._lendable[row]
+        low, lendable, claimed, promised = self._floor[row], self._lendable[row], self._claimed, self._promised
         share, claims, over = 0.0, False, False
         for column, amount in asked:
-            claims |= self._claimed[column]
+            claims = claims or claimed[column]
             borrowed = used[column] + amount - low[column]
-            if borrowed > 0 and guarded[column]:
-                share = max(share, borrowed / lendable[column])
-                over |= self._promised[column]
+            if borrowed > 0:
+                part = borrowed / lendable[column]
+                share = part if part > share else share
+                over = over or promised[column]
         within = not over and (claims or share == 0)
         if within:
             return True, 0.0
