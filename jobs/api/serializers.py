@@ -8,6 +8,7 @@ from rest_framework import serializers
 from fleet.models import Pod
 from jobs.api.placement import PlacementSerializer, placement_of
 from jobs.core.division.shares import ShareState
+from jobs.core.failover.causes import Cause
 from jobs.core.failover.lifecycle import Action
 from jobs.kinds import registry
 from jobs.kinds.base import without_resolved
@@ -49,12 +50,18 @@ class QuotaVerdictSerializer(serializers.Serializer[Any]):
     until = serializers.DateTimeField(required=False, allow_null=True, help_text="when they are gone at the latest")
 
 
+@extend_schema_field({"allOf": [{"type": "string", "enum": [cause.value for cause in Cause]}]})
+class FailureCauseField(serializers.CharField):
+    """As `StateField`: what stands in the way of a placement has causes too."""
+
+
 class ReasonSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
     clusters = ShortSerializer(many=True, required=False)
     quota = QuotaVerdictSerializer(required=False, help_text="what the quota says, beside the clusters")
     at = serializers.DateTimeField(required=False, help_text="when the scheduler last looked")
+    cause = FailureCauseField(required=False, help_text="of a failure: the program, its memory, its node ...")
 
 
 class GangRoleSerializer(serializers.Serializer[Any]):
@@ -164,14 +171,41 @@ class JobDetailSerializer(JobSerializer):
         return None if binding is None else dict(JobBindingSerializer(binding).data)
 
 
+class PodEndSerializer(serializers.Serializer[Any]):
+    """A pod as it was when its attempt failed; what is not known is left out."""
+
+    pod = serializers.CharField()
+    phase = serializers.CharField(required=False)
+    reason = serializers.CharField(required=False)
+    exit_code = serializers.IntegerField(required=False)
+    disruption = serializers.CharField(required=False, help_text="why the cluster took the pod away")
+    node = serializers.CharField(required=False)
+    node_ready = serializers.BooleanField(required=False)
+    restarts = serializers.IntegerField(required=False)
+    message = serializers.CharField(required=False)
+
+
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
     cluster = serializers.CharField(source="cluster_name", read_only=True)
+    cause = serializers.SerializerMethodField(help_text="why it failed; null: it did not, or that is not known yet")
+    evidence = serializers.SerializerMethodField(help_text="the pods that show the cause, at most 20")
     explanation = ShortSerializer(many=True, read_only=True, help_text="what it was placed by: clusters, best first")
 
     class Meta:
         model = Attempt
-        fields = ("number", "cluster", "placed_at", "started_at", "ended_at", "outcome", "message", "explanation")
+        fields = (
+            "number", "cluster", "placed_at", "started_at", "ended_at", "outcome", "message", "cause", "evidence",
+            "explanation",
+        )  # fmt: skip
         read_only_fields = fields
+
+    @extend_schema_field(PodEndSerializer(many=True))
+    def get_evidence(self, attempt: Attempt) -> list[dict[str, Any]]:
+        return attempt.evidence or []
+
+    @extend_schema_field(FailureCauseField(allow_null=True))
+    def get_cause(self, attempt: Attempt) -> str | None:
+        return attempt.cause or None
 
 
 class PodSerializer(serializers.ModelSerializer[Pod]):

@@ -130,6 +130,8 @@ class Reason:
     message: str
     clusters: tuple[Verdict, ...] = ()
     quota: QuotaVerdict | None = None
+    cause: str = ""
+    """Of a failure, as `jobs.core.failover.causes.Cause`; empty: none is known."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -137,6 +139,7 @@ class Reason:
             "message": self.message,
             "clusters": [verdict.as_json() for verdict in self.clusters],
             **({"quota": self.quota.as_json()} if self.quota else {}),
+            **({"cause": self.cause} if self.cause else {}),
         }
 
 

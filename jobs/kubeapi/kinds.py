@@ -114,7 +114,9 @@ def _status(row: Any, cluster: str | None) -> Object:
         ]
     if final and final not in true_types and not (final == "Succeeded" and "Complete" in true_types):
         since = row.finished_at or row.created_at
-        conditions = [*conditions, _condition(final, (row.reason or {}).get("message", ""), stamp(since))]
+        reason = row.reason or {}
+        said = _condition(final, reason.get("message", ""), stamp(since))
+        conditions = [*conditions, {**said, "reason": reason.get("cause") or said["reason"]}]
     convoy = {
         "state": row.state,
         "cluster": cluster,

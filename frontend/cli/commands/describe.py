@@ -110,11 +110,12 @@ def _attempts(run: Session, item: Item) -> None:
             human.age(each.get("placed_at"), now),
             human.between(each.get("started_at"), each.get("ended_at"), now) or human.NONE,
             each.get("outcome") or "current",
+            each.get("cause") or human.NONE,
             each.get("message") or "",
         ]
         for each in attempts
     ]
-    run.screen.table(["NUMBER", "CLUSTER", "PLACED", "RAN FOR", "OUTCOME", "MESSAGE"], rows, indent=2)
+    run.screen.table(["NUMBER", "CLUSTER", "PLACED", "RAN FOR", "OUTCOME", "CAUSE", "MESSAGE"], rows, indent=2)
 
 
 def _pods(run: Session, item: Item) -> None:

@@ -61,7 +61,7 @@ class PodEnd:
         return self.phase == "Failed" or bool(self.exit_code) or bool(self.disruption) or self.node_ready is False
 
     def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value not in (None, "", 0)}
+        return {name: value for name, value in asdict(self).items() if value or value is False}
 
     def __str__(self) -> str:
         facts = [self.disruption or self.reason]

@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     DELETED = "Deleted"
     RECLAIMED = "Reclaimed"
     SUPERSEDED = "Superseded"
-    """A newer attempt is in a member, which a restored database had forgotten."""
+    """Another attempt counts: a newer one that a restored database had forgotten, or an earlier one that had succeeded."""
 
 
 BLAMED = frozenset({Outcome.FAILED, Outcome.REFUSED})

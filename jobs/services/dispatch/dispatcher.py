@@ -18,7 +18,7 @@ from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
-from fleet.services import member_clients, namespace_policies, pictures
+from fleet.services import event_handlers, member_clients, namespace_policies, pictures
 from jobs import metrics, tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
@@ -27,7 +27,7 @@ from jobs.core.policies.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, record_event
 from jobs.kinds import gangs, registry
-from jobs.kinds.base import Kind, Role
+from jobs.kinds.base import Kind, Manifest, Phase, Role
 from jobs.models import Job, Work
 from jobs.services.dispatch import (
     dependents,
@@ -40,7 +40,7 @@ from jobs.services.dispatch import (
     stopping,
     topology,
 )
-from jobs.services.dispatch.member_objects import NotYet, Superseded
+from jobs.services.dispatch.member_objects import NotYet, Observer, Superseded
 from jobs.services.dispatch.member_queues import QueueClosed
 from jobs.services.dispatch.reservations import CannotReserve
 from jobs.services.dispatch.service_accounts import AccountLacksRights
@@ -271,12 +271,19 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
     kind, client = registry.kind_of(work.api_version, work.kind), _client(work, clock)
     try:
         there = member_objects.suspend(
-            client, kind.resource, kind, work.namespace, work.name, str(work.job_uid), work.attempt
+            client,
+            kind.resource,
+            kind,
+            work.namespace,
+            work.name,
+            str(work.job_uid),
+            work.attempt,
+            _success_reporter(work, job, kind, clock),
         )
     except MemberRefused as e:
         raise NotYet(member_objects.refused(e)) from e
     if there and not kind.ends_pods:
-        if _waits_for_pods(client, kind, work, job, clock()):
+        if _waits_for_pods(client, kind, work, job, clock):
             return
         there = False
     if not there:
@@ -298,8 +305,9 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
             works.give_back(work, clock(), wait_s=0)
 
 
-def _waits_for_pods(client: MemberClient, kind: Kind, work: Work, job: Job, now: datetime) -> bool:
+def _waits_for_pods(client: MemberClient, kind: Kind, work: Work, job: Job, clock: Clock) -> bool:
     """Ends the pods of a suspended copy whose operator does not; True while some of them still save their work."""
+    now = clock()
     grace = grace_s(job.manifest, kind.templates(job.manifest))
     progress = stopping.stop(client, kind, work, grace, now)
     with transaction.atomic():
@@ -311,16 +319,36 @@ def _waits_for_pods(client: MemberClient, kind: Kind, work: Work, job: Job, now:
         if progress.left:
             works.give_back(work, now, message=f"{progress.left} pods still save their work", wait_s=stopping.AGAIN_S)
             return True
-    member_objects.remove(client, kind.resource, work.namespace, work.name, str(work.job_uid), work.attempt)
+    report = _success_reporter(work, job, kind, clock)
+    member_objects.remove(client, kind.resource, work.namespace, work.name, str(work.job_uid), work.attempt, report)
     stopping.end_the_last(client, kind, work)
     return False
+
+
+def _success_reporter(work: Work, job: Job | None, kind: Kind, clock: Clock) -> Observer:
+    """Reports a copy that has succeeded as the watcher would, which may see it later or only after its removal.
+
+    Stopped unreported, the job would run a second time. A work that has nothing to stop any more has another state after
+    the report, and its claimant writes nothing to the member (`works.renew`).
+    """
+
+    if job is None or job.finished or job.deleting_at is not None:
+        return member_objects.ignore
+
+    def report(copy: Manifest) -> None:
+        if kind.read_status(copy.get("status") or {}, 0).phase is Phase.SUCCEEDED:
+            for handler in event_handlers.registered():
+                handler.on_update(work.cluster_id, kind.resource, [copy], clock())
+
+    return report
 
 
 def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
     kind = registry.kind_of(work.api_version, work.kind)
     client, uid = _client(work, clock), str(work.job_uid)
     try:
-        gone = member_objects.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt)
+        report = _success_reporter(work, job, kind, clock)
+        gone = member_objects.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt, report)
         if not gone:
             raise NotYet(f"{work.cluster.name} is still removing it")
         if work.cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind):

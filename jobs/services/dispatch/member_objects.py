@@ -6,7 +6,7 @@ means that the work is superseded. Each delete and patch names the uid and versi
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -99,7 +99,23 @@ def create(
     return found
 
 
-def remove(client: MemberClient, resource: Resource, namespace: str, name: str, job_uid: str, attempt: int) -> bool:
+Observer = Callable[[Manifest], None]
+"""Gets a copy exactly as it is about to be stopped: what it reports would be lost with it."""
+
+
+def ignore(_: Manifest) -> None:
+    """The observer of objects whose status says nothing."""
+
+
+def remove(
+    client: MemberClient,
+    resource: Resource,
+    namespace: str,
+    name: str,
+    job_uid: str,
+    attempt: int,
+    observe: Observer = ignore,
+) -> bool:
     """Deletes the job's object with all that belongs to it, unless it is of a newer attempt than ``attempt``.
 
     True when no such object is left, False while the member is removing it. In the foreground: the object stays until its
@@ -110,6 +126,8 @@ def remove(client: MemberClient, resource: Resource, namespace: str, name: str, 
         found = client.get(path)
         if owner(found, job_uid, attempt) in (Owner.FOREIGN, Owner.NEWER):
             return True
+        # Before the deletion, which names this version: a status written since then is read and observed first.
+        observe(found)
         if not found["metadata"].get("deletionTimestamp"):
             _delete(client, path, found)
             client.get(path)
@@ -127,7 +145,14 @@ def _delete(client: MemberClient, path: str, found: Mapping[str, Any]) -> None:
 
 
 def suspend(
-    client: MemberClient, resource: Resource, kind: Kind, namespace: str, name: str, job_uid: str, attempt: int
+    client: MemberClient,
+    resource: Resource,
+    kind: Kind,
+    namespace: str,
+    name: str,
+    job_uid: str,
+    attempt: int,
+    observe: Observer = ignore,
 ) -> bool:
     """Sets the suspend switch of the attempt's copy; False when the member has no copy of this attempt."""
     path = resource.path(namespace, name)
@@ -136,6 +161,7 @@ def suspend(
             found = client.get(path)
             if owner(found, job_uid, attempt) is not Owner.OURS:
                 return False
+            observe(found)
             _switch_off(client, kind, path, found)
             return True
         except MemberMissing:

@@ -5,9 +5,8 @@ only if it is of the job's current attempt; a copy of any other attempt, or of a
 of it is idempotent: the same report twice changes nothing.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -20,21 +19,19 @@ from fleet.core.observed import Mark
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Pod
 from fleet.services import event_handlers
-from jobs import tracing
 from jobs.core.division import shares as parts
-from jobs.core.failover.causes import Failure
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, job_event
+from jobs.events import job_event
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services.dispatch import service_accounts
 from jobs.services.follow import health, member_copies
+from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.lifecycle import (
     charges,
     crash_loops,
-    cycle_requests,
     division,
     evidence,
     failover,
@@ -45,61 +42,11 @@ from jobs.services.lifecycle import (
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.scheduling import loop
 
-Key = tuple[UUID, int]
-"""A job's uid and the number of an attempt."""
 _CLOCKS_APART = timedelta(seconds=2)
 """How far the clocks of a worker and a watcher may differ."""
 _STOPPING = (Job.State.RECLAIMING, Job.State.SUSPENDED)
 """States in which nothing a copy reports counts, but that it has succeeded before it was stopped."""
 _FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, *_STOPPING)
-
-
-@dataclass
-class StatusBatch:
-    """The changes from one batch of reports, collected and then written in a fixed number of statements."""
-
-    now: datetime
-    failures: dict[Key, Failure] = field(default_factory=dict)
-    """Why attempts failed that are reported as failed."""
-    restarting: list[Pod] = field(default_factory=list)
-    """Pods that have restarted too often."""
-    failed: list[tuple[Job, Failure]] = field(default_factory=list)
-    changed: list[Job] = field(default_factory=list)
-    started: list[Job] = field(default_factory=list)
-    ended_attempts: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
-    """By outcome of the attempt and its message."""
-    timeline: list[events.Line] = field(default_factory=list)
-    final_timeline: list[events.Line] = field(default_factory=list)
-    """Recorded once for a job, when it ends."""
-
-    def failure_of(self, job: Job) -> Failure:
-        """Why the current attempt failed; kept with it."""
-        key = (job.uid, job.attempt)
-        failure = self.failures.get(key) or evidence.failures([key])[key]
-        self.failed.append((job, failure))
-        return failure
-
-    def record(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
-        self.timeline.append(job_event(job, reason, message, warning=warning))
-
-    def write(self) -> None:
-        """Writes everything; the jobs are locked by the caller."""
-        # The journal comes last: other writers hold their rows while they wait for it.
-        if self.started:
-            works.start_attempts(self.started, self.now)
-            tracing.started(self.started, self.now)
-        for (outcome, message), jobs in self.ended_attempts.items():
-            works.end_attempts(jobs, outcome, message, self.now)
-        for job, failure in self.failed:
-            evidence.record(job, job.attempt, failure)
-        if self.timeline:
-            events.record_all(self.timeline, self.now)
-        announce_jobs(self.changed, self.now, _REPORTED, self.final_timeline)
-        if self.ended_attempts:
-            cycle_requests.request()
-
-
-_REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "finished_at", "charge", "reclaim")
 
 
 class JobEventHandler:
@@ -132,6 +79,7 @@ class JobEventHandler:
             if job is not None and division.has_share(job, attempt):
                 division.report(job, attempt, copy.get("status") or {}, running[job.uid, attempt], now)
             elif job is None or job.shares or job.attempt != attempt or not _is_expected(job, attempt, cluster_id):
+                _apply_earlier_success(job, attempt, cluster_id, copy, batch)
                 member_copies.remove(cluster_id, resource, copy, uid, attempt, now)
             else:
                 _apply_status(job, copy.get("status") or {}, running[job.uid, attempt], batch)
@@ -140,7 +88,7 @@ class JobEventHandler:
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         """Objects deleted in the member, by Convoy or others. An end they had reported counts before their deletion."""
         copies, _ = member_copies.judge(cluster_id, resource, objects, now)
-        _apply_final_reports(copies, now)
+        _apply_final_reports(cluster_id, copies, now)
         for key, _ in copies:
             _handle_missing_copy(cluster_id, key, now)
 
@@ -291,6 +239,19 @@ def _has_come_back(job: Job, state: State, now: datetime) -> bool:
     return (succeeded or state.phase is Phase.RUNNING) and returns.come_back(job, now, succeeded=succeeded)
 
 
+def _apply_earlier_success(job: Job | None, attempt: int, cluster_id: int, copy: Manifest, batch: StatusBatch) -> None:
+    """Ends a job by the success of an attempt that it had left, unless a later attempt was sent since."""
+    if job is None or job.shares or attempt >= job.attempt or not _has_succeeded(job, copy):
+        return
+    if not returns.retract_later(job, attempt, cluster_id, batch.now):
+        return
+    job.status = copy["status"]
+    state = registry.kind_of(job.api_version, job.kind).read_status(job.status, 0)
+    works.correct_outcome(job, attempt, Outcome.SUCCEEDED, state.message, batch.now)
+    _mark_finished(job, Job.State.SUCCEEDED, Outcome.SUPERSEDED, f"attempt {attempt} had succeeded", batch)
+    batch.changed.append(job)
+
+
 def _advance_state(job: Job, state: State, running: int, batch: StatusBatch) -> None:
     if state.phase is Phase.SUCCEEDED:
         _mark_finished(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, batch)
@@ -342,17 +303,18 @@ def _mark_failed(job: Job, state: State, batch: StatusBatch) -> None:
     """Ends the job, unless its policy has application failover: then it waits out its toleration and moves."""
     tolerance = health.tolerance(job)
     if tolerance is None:
-        failure = batch.failure_of(job).summary
+        failure = batch.failure_of(job)
         _mark_finished(job, Job.State.FAILED, Outcome.FAILED, state.message, batch)
-        message = "; ".join(part for part in (state.message or "the job failed in its member", failure) if part)
-        job.reason = Reason(Code.FAILED, message).as_json()
+        message = "; ".join(filter(None, (state.message or "the job failed in its member", failure.summary)))
+        job.reason = Reason(Code.FAILED, message, cause=failure.cause).as_json()
         return
     if job.unhealthy_since is None or job.state != Job.State.BACKOFF:
         job.unhealthy_since = job.unhealthy_since or batch.now
         job.state = Job.State.BACKOFF
-        causes = [part for part in (state.message, batch.failure_of(job).summary) if part]
-        message = f"failed on {job.cluster}: {'; '.join(causes) or 'no message'}; moves after {tolerance:g} s"
-        job.reason = Reason(Code.APPLICATION_UNHEALTHY, message).as_json()
+        failure = batch.failure_of(job)
+        known = "; ".join(filter(None, (state.message, failure.summary))) or "no message"
+        message = f"failed on {job.cluster}: {known}; moves after {tolerance:g} s"
+        job.reason = Reason(Code.APPLICATION_UNHEALTHY, message, cause=failure.cause).as_json()
         batch.record(job, "InterpretHealth", message, warning=True)
         health.check_later(job, batch.now)
 
@@ -368,7 +330,7 @@ def _mark_finished(job: Job, state: Job.State, outcome: Outcome, message: str, b
 
 
 @transaction.atomic
-def _apply_final_reports(copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
+def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
     """Apply the last status of copies that had ended before they were deleted: such jobs end, and do not fail over."""
     jobs = {job.uid: job for job in _lock_jobs(uid for (uid, _), _ in copies)}
     _prefetch_related(jobs.values())
@@ -381,6 +343,8 @@ def _apply_final_reports(copies: Sequence[tuple[Key, Manifest]], now: datetime) 
             division.report(job, attempt, status, 0, now)
         elif not job.shares and job.attempt == attempt:
             _apply_status(job, status, 0, batch)
+        else:
+            _apply_earlier_success(job, attempt, cluster_id, copy, batch)
     batch.write()
 
 

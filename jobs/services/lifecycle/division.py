@@ -67,7 +67,8 @@ def report(job: Job, attempt: int, status: Manifest | None, running: int, now: d
         share = parts.regained(share)
         record_event(job, "StaysOnCluster", f"{share.cluster} is back before another place was found", now)
     if state.phase is Phase.FAILED and spec_of(job).application_toleration_s is None:
-        reason = Reason(Code.FAILED, state.message or f"its share on {share.cluster} failed")
+        message = _with_cause(job, share, state.message or f"its share on {share.cluster} failed")
+        reason = Reason(Code.FAILED, message)
         _fail(job, replace(share, status=status), reason, now, copy_ended=True)
         return
     _write(job, replace(_advanced(job, share, state, now), status=status), now)
@@ -84,7 +85,7 @@ def _reopened(job: Job, attempt: int, phase: Phase, now: datetime) -> bool:
     if work is None or not (phase is Phase.SUCCEEDED or returns.may_stay(job, work.cluster, now)):
         return False
     ended = Attempt.objects.filter(job=job, number=attempt, outcome=Outcome.LOST)
-    return ended.update(ended_at=None, outcome="", message="") > 0
+    return ended.update(ended_at=None, outcome="", message="", cause="", evidence=None) > 0
 
 
 def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
@@ -93,9 +94,8 @@ def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
         return replace(share, state=ShareState.SUCCEEDED, unhealthy_since="")
     if state.phase is Phase.FAILED:
         if share.state is not ShareState.BACKOFF:
-            message = (
-                f"failed on {share.cluster}: {state.message or 'no message'}; its share moves when the policy says"
-            )
+            failure = _with_cause(job, share, state.message or "no message")
+            message = f"failed on {share.cluster}: {failure}; its share moves when the policy says"
             record_event(job, "InterpretHealth", message, now, warning=True)
             wait = spec_of(job).application_toleration_s or 0.0
             events.enqueue("jobs.check_health", countdown_s=wait + 0.05)
@@ -104,6 +104,13 @@ def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
         Attempt.objects.filter(job=job, number=share.attempt, started_at__isnull=True).update(started_at=now)
         return replace(share, state=ShareState.RUNNING, unhealthy_since="")
     return replace(share, state=ShareState.DISPATCHED) if share.state is ShareState.PLACED else share
+
+
+def _with_cause(job: Job, share: Share, message: str) -> str:
+    """The member's message with the cause of the share's failure, which is recorded while its pods are there."""
+    failure = evidence.failures([(job.uid, share.attempt)])[job.uid, share.attempt]
+    evidence.record(job, share.attempt, failure)
+    return "; ".join(part for part in (message, failure.summary) if part)
 
 
 @transaction.atomic
@@ -115,7 +122,7 @@ def leave(
     share = share_of(fresh, attempt) if fresh else None
     if fresh is None or share is None or fresh.state not in _MAY_LEAVE or fresh.suspended or fresh.deleting_at:
         return False
-    evidence.note(fresh, attempt, outcome)
+    reason = replace(reason, cause=evidence.note(fresh, attempt, outcome))
     _end(fresh, [attempt], outcome, reason.message, now, holds=False)
     if spent := failover.budget_spent(fresh):
         _fail(fresh, share, failover.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
@@ -151,7 +158,7 @@ def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: 
     others = [n for n in parts.counting(job.shares, job.attempt) if n != share.attempt]
     ended = [each.attempt for each in stored if each.state in (ShareState.SUCCEEDED, ShareState.BACKOFF)]
     ended = [n for n in ended if n != share.attempt] + ([share.attempt] if copy_ended else [])
-    evidence.note(job, share.attempt, Outcome.FAILED)
+    reason = replace(reason, cause=evidence.note(job, share.attempt, Outcome.FAILED))
     _end(job, [share.attempt], Outcome.FAILED, reason.message, now, holds=False)
     _end(job, others, Outcome.FAILED, f"the share on {share.cluster} failed", now, holds=False)
     works.withdraw_live(job, now, ended=ended)

@@ -54,9 +54,15 @@ def record(job: Job, attempt: int, failure: Failure) -> None:
     mine.filter(cause__in=replaced).update(cause=failure.cause, evidence=failure.evidence_as_json() or None)
 
 
-def note(job: Job, attempt: int, outcome: Outcome) -> None:
-    """Records why an attempt ends with this outcome; nothing for one that has not failed."""
+def note(job: Job, attempt: int, outcome: Outcome) -> str:
+    """Records why an attempt ends with this outcome, and returns the cause; empty for one that has not failed.
+
+    The cause of a failure may have been recorded when it was reported: its pods may be gone since.
+    """
     if outcome is Outcome.FAILED:
         record(job, attempt, failures([(job.uid, attempt)])[job.uid, attempt])
-    elif outcome in _OF_OUTCOME:
-        record(job, attempt, Failure(_OF_OUTCOME[outcome]))
+        return Attempt.objects.values_list("cause", flat=True).get(job=job, number=attempt)
+    if outcome not in _OF_OUTCOME:
+        return ""
+    record(job, attempt, Failure(_OF_OUTCOME[outcome]))
+    return _OF_OUTCOME[outcome]

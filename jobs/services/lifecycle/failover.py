@@ -7,6 +7,7 @@ withdrawn, unless the policy purges directly (invariant I5). A copy that runs ag
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -48,8 +49,8 @@ def leave(
     if state is None:
         return False
     copy_ended = state == Job.State.BACKOFF
+    reason = replace(reason, cause=evidence.note(job, job.attempt, outcome))
     standing.update(state=Job.State.MOVING, reason=reason.as_json(), cluster=None, unhealthy_since=None)
-    evidence.note(job, job.attempt, outcome)
     works.end_attempt(job, outcome, reason.message, now)
     job.refresh_from_db()
     if spent := budget_spent(job):
@@ -73,7 +74,7 @@ def fail(job: Job, reason: Reason, now: datetime) -> bool:
     standing = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
     if not lock_jobs(standing):
         return False
-    evidence.note(job, job.attempt, Outcome.FAILED)
+    reason = replace(reason, cause=evidence.note(job, job.attempt, Outcome.FAILED))
     works.end_attempt(job, Outcome.FAILED, reason.message, now)
     job.refresh_from_db()
     _give_up(job, reason, now, [], event="Failed")
@@ -112,7 +113,7 @@ def _give_up(job: Job, final: Reason, now: datetime, ended: Sequence[int], *, ev
 
 
 def exhausted(spent: str, last: Reason) -> Reason:
-    return Reason(Code.ATTEMPTS_EXHAUSTED, f"{spent}, the last time because {last.message}")
+    return Reason(Code.ATTEMPTS_EXHAUSTED, f"{spent}, the last time because {last.message}", cause=last.cause)
 
 
 def _queued_by_policy(job: Job) -> bool:

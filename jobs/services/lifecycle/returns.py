@@ -16,6 +16,7 @@ from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome, leaves_cluster_at
 from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job, Work
+from jobs.services.lifecycle import works
 from jobs.snapshot import spec_of, taints_of
 
 _LEFT = (*Job.WAITING, Job.State.SUSPENDED)
@@ -63,9 +64,12 @@ def _left_behind() -> QuerySet[Job]:
 
 
 def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
-    """The work of an attempt's copy that may go on, with its cluster; of one that has succeeded, whatever is asked of it."""
+    """The work of an attempt's copy that may go on, with its cluster; of one that has succeeded, in whatever state it is.
+
+    A copy's last report may come after it was removed.
+    """
     mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
-    sent = mine.exclude(state=Work.State.GONE) if succeeded else mine.filter(state=Work.State.APPLIED)
+    sent = mine if succeeded else mine.filter(state=Work.State.APPLIED)
     return sent.select_related("cluster").defer("cluster__access").first()
 
 
@@ -92,7 +96,7 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     state = Job.State.RUNNING if attempt.started_at else Job.State.DISPATCHED
     if not left.update(state=state, cluster_id=work.cluster_id, reason=None):
         return False
-    Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="")
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="", cause="", evidence=None)
     job.refresh_from_db()
     if succeeded:
         # There is nothing left to stop; the copy stays for its logs.
@@ -100,4 +104,22 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
         stopping.update(state=Work.State.APPLIED)
         return True
     record_event(job, "StaysOnCluster", f"{work.cluster.name} is back before another place was found", now)
+    return True
+
+
+@transaction.atomic
+def retract_later(job: Job, attempt: int, cluster_id: int, now: datetime) -> bool:
+    """Takes back the placements after ``attempt``, which has succeeded; False when one of them was sent: then that one counts.
+
+    A resumed job may be placed anew before the success of the copy it had left is known. The job's row is locked.
+    """
+    later = Work.objects.filter(job_uid=job.uid, attempt__gt=attempt).order_by("pk").select_for_update(no_key=True)
+    unsent = (Work.State.PENDING, Work.State.GONE)
+    numbers = list(later.values_list("attempt", "state"))
+    if job.state not in (*_LEFT, Job.State.PLACED, Job.State.RECLAIMING) or any(s not in unsent for _, s in numbers):
+        return False
+    Job.objects.filter(pk=job.pk).update(cluster_id=cluster_id)
+    Work.objects.filter(job_uid=job.uid, attempt__gt=attempt).update(state=Work.State.GONE)
+    for number, _ in numbers:
+        works.release_hold(job.uid, number, now)
     return True

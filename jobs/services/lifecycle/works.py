@@ -204,3 +204,9 @@ def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None
     numbers = shares.counting(job.shares, job.attempt)
     current = Attempt.objects.filter(job=job, number__in=numbers, ended_at__isnull=True)
     current.update(ended_at=now, outcome=outcome, message=message[:500])
+
+
+def correct_outcome(job: Job, attempt: int, outcome: Outcome, message: str, now: datetime) -> None:
+    """The attempt was closed before its end was known."""
+    mine = Attempt.objects.filter(job=job, number=attempt)
+    mine.update(ended_at=now, outcome=outcome, message=message[:500], cause="", evidence=None)

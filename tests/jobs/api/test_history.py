@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.models import Job
+from jobs.models import Attempt, Job
 from jobs.services.submission import actions
 from tests.jobs.api.builders import submitted, url
 from tests.support.fixtures import unswept, worker, world
@@ -35,6 +35,18 @@ def test_it_tells_a_suspension_and_its_end(as_admin):
 def test_it_has_no_copy_of_a_job_that_is_nowhere(as_admin):
     answer = as_admin.get(url(submitted("a"), "copy/"))
     assert answer.status_code == 404 and "no copy" in answer.json()["detail"]
+
+
+@pytest.mark.django_db
+def test_it_shows_why_an_attempt_failed_and_which_pods_show_it(as_admin):
+    job, now = submitted("a"), timezone.now()
+    pod = {"pod": "a-worker-0", "phase": "Failed", "reason": "OOMKilled", "exit_code": 137, "node_ready": False}
+    ended = {"cluster_name": "north", "placed_at": now, "ended_at": now, "outcome": "Failed"}
+    Attempt.objects.create(job=job, number=1, **ended, cause="OutOfMemory", evidence=[pod])
+    Attempt.objects.create(job=job, number=2, cluster_name="south", placed_at=now)
+    failed, running = as_admin.get(url(job, "attempts/")).json()["results"]
+    assert (failed["cause"], failed["evidence"]) == ("OutOfMemory", [pod])
+    assert (running["cause"], running["evidence"]) == (None, [])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -30,3 +30,18 @@ def test_it_shows_no_pods_of_a_job_that_has_left_its_place(kubectl, state, shown
     assert kubectl.says("get", "pytorchjobs", "--no-headers").split()[1] == shown
     status = json.loads(kubectl.says("get", "pytorchjob", "llama", "-o", "json"))["status"]
     assert ("replicaStatuses" in status) == (state == "Reclaiming")
+
+
+def test_it_gives_the_cause_of_a_failure_as_the_reason_of_the_condition(kubectl):
+    text = "\n---\n".join((POLICY, pytorch_job("llama")))
+    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+    reason = {
+        "code": "AttemptsExhausted",
+        "message": "failed by an error of its own program 2 times",
+        "cause": "CodeError",
+    }
+    Job.objects.update(state="Failed", reason=reason)
+    status = json.loads(kubectl.says("get", "pytorchjob", "llama", "-o", "json"))["status"]
+    (failed,) = [each for each in status["conditions"] if each["type"] == "Failed"]
+    assert (failed["reason"], failed["message"]) == ("CodeError", reason["message"])
+    assert status["convoy"]["reason"]["cause"] == "CodeError"

@@ -6,9 +6,13 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster
+from jobs.core.failover.rules import Outcome
+from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.follow import health
+from jobs.services.follow.status import JobEventHandler
+from jobs.services.lifecycle import failover
 from jobs.services.submission import actions
 from tests.jobs.services.lost_cluster import THROUGH_QUEUE, cycle, north, running
 from tests.support import books, laws
@@ -85,3 +89,25 @@ def test_nobody_is_blamed_for_a_copy_that_waits_until_an_older_one_is_gone(polic
     Work.objects.filter(attempt=2).update(state="Applied", applied_at=later)
     assert health.check(later + timedelta(seconds=1)) == 0
     assert health.check(later + timedelta(seconds=2 * settings.CONVOY_FAILOVER.start_timeout_s)) == 1
+
+
+def test_it_has_succeeded_though_its_last_report_comes_after_its_copy_was_removed(policy):
+    """By another client, so that no worker saw the copy before."""
+    running(policy)
+    suspend()
+    resume()
+    done = books.copy("llama", {"conditions": [{"type": "Succeeded", "status": "True"}]})
+    Work.objects.update(state="Gone")
+    JobEventHandler().on_delete(Cluster.objects.get().pk, books.resource("llama"), [done], timezone.now())
+    assert ended_once()
+
+
+def test_an_attempt_that_goes_on_has_no_cause_of_failure(policy):
+    running(policy)
+    north(Cluster.State.UNKNOWN)
+    failover.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "gone"), timezone.now())
+    assert Attempt.objects.get().cause == "Infrastructure"
+    north(Cluster.State.READY)
+    books.report("llama", "Running", on=Cluster.objects.get())
+    attempt = Attempt.objects.get()
+    assert (attempt.outcome, attempt.cause, attempt.evidence) == ("", "", None)

@@ -1429,6 +1429,10 @@ export interface components {
             readonly ended_at: string | null;
             readonly outcome: string;
             readonly message: string;
+            /** @description why it failed; null: it did not, or that is not known yet */
+            readonly cause: ("CodeError" | "OutOfMemory" | "Infrastructure" | "Evicted" | "MemberRefused" | "CopyRemoved" | "Unknown") | null;
+            /** @description the pods that show the cause, at most 20 */
+            readonly evidence: components["schemas"]["PodEnd"][];
             /** @description what it was placed by: clusters, best first */
             readonly explanation: components["schemas"]["Short"][];
         };
@@ -2818,6 +2822,19 @@ export interface components {
             /** Format: date-time */
             readonly started_at: string | null;
         };
+        /** @description A pod as it was when its attempt failed; what is not known is left out. */
+        PodEnd: {
+            pod: string;
+            phase?: string;
+            reason?: string;
+            exit_code?: number;
+            /** @description why the cluster took the pod away */
+            disruption?: string;
+            node?: string;
+            node_ready?: boolean;
+            restarts?: number;
+            message?: string;
+        };
         /** @description ``id`` and names are empty for a job of a namespace that the caller may not read. */
         PodOnNode: {
             /** @description of the job */
@@ -3070,6 +3087,8 @@ export interface components {
              * @description when the scheduler last looked
              */
             at?: string;
+            /** @description of a failure: the program, its memory, its node ... */
+            cause?: "CodeError" | "OutOfMemory" | "Infrastructure" | "Evicted" | "MemberRefused" | "CopyRemoved" | "Unknown";
         };
         Reclaimed: {
             /** @description empty when it is not the caller's to see */

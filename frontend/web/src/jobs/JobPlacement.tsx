@@ -46,8 +46,8 @@ export function JobPlacement({ id }: { id: string }) {
   );
 }
 
-function textOf({ outcome, message }: Attempt): string {
-  return [outcome, message].filter(Boolean).join(': ');
+function textOf({ outcome, cause, message }: Attempt): string {
+  return [cause ? `${outcome} (${cause})` : outcome, message].filter(Boolean).join(': ');
 }
 
 function replayed({ cluster: chosen, explanation }: Attempt): Candidate[] {

@@ -1,0 +1,64 @@
+"""The changes that one batch of reports makes to jobs, collected and then written in a fixed number of statements."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from fleet import events
+from fleet.models import Pod
+from jobs import tracing
+from jobs.core.failover.causes import Failure
+from jobs.core.failover.rules import Outcome
+from jobs.events import announce_jobs, job_event
+from jobs.models import Job
+from jobs.services.lifecycle import cycle_requests, evidence, works
+
+Key = tuple[UUID, int]
+"""A job's uid and the number of an attempt."""
+_REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "finished_at", "charge", "reclaim")
+
+
+@dataclass
+class StatusBatch:
+    """What is to be written for one batch."""
+
+    now: datetime
+    failures: dict[Key, Failure] = field(default_factory=dict)
+    """Why attempts failed that are reported as failed."""
+    restarting: list[Pod] = field(default_factory=list)
+    """Pods that have restarted too often."""
+    failed: list[tuple[Job, Failure]] = field(default_factory=list)
+    changed: list[Job] = field(default_factory=list)
+    started: list[Job] = field(default_factory=list)
+    ended_attempts: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
+    """By outcome of the attempt and its message."""
+    timeline: list[events.Line] = field(default_factory=list)
+    final_timeline: list[events.Line] = field(default_factory=list)
+    """Recorded once for a job, when it ends."""
+
+    def failure_of(self, job: Job) -> Failure:
+        """Why the current attempt failed; kept with it."""
+        key = (job.uid, job.attempt)
+        failure = self.failures.get(key) or evidence.failures([key])[key]
+        self.failed.append((job, failure))
+        return failure
+
+    def record(self, job: Job, reason: str, message: str, *, warning: bool = False) -> None:
+        self.timeline.append(job_event(job, reason, message, warning=warning))
+
+    def write(self) -> None:
+        """Writes everything; the jobs are locked by the caller."""
+        # The journal comes last: other writers hold their rows while they wait for it.
+        if self.started:
+            works.start_attempts(self.started, self.now)
+            tracing.started(self.started, self.now)
+        for (outcome, message), jobs in self.ended_attempts.items():
+            works.end_attempts(jobs, outcome, message, self.now)
+        for job, failure in self.failed:
+            evidence.record(job, job.attempt, failure)
+        if self.timeline:
+            events.record_all(self.timeline, self.now)
+        announce_jobs(self.changed, self.now, _REPORTED, self.final_timeline)
+        if self.ended_attempts:
+            cycle_requests.request()
