@@ -23,14 +23,16 @@ from fleet.kubeapi.app import Application  # noqa: E402
 from fleet.kubeapi.clusters import Clusters  # noqa: E402
 from fleet.kubeapi.fleet_kinds import Events, Namespaces, Services  # noqa: E402
 from fleet.kubeapi.limits import refusal, sort  # noqa: E402
+from fleet.kubeapi.nodes import Nodes  # noqa: E402
+from fleet.kubeapi.pods import Pods  # noqa: E402
 from fleet.limits import Limited  # noqa: E402
 from jobs.kubeapi.kinds import NAMESPACES_IN_USE, kinds  # noqa: E402
 from quotas.kubeapi import kinds as quotas  # noqa: E402
 
 
 def application() -> Application:
-    told_of = [*kinds(), *quotas.kinds(), Clusters()]
-    return Application([Namespaces((*NAMESPACES_IN_USE, quotas.namespaces)), Events(told_of), Services(), *told_of])
+    regarded = [*kinds(), *quotas.kinds(), Clusters(), Pods(), Nodes()]
+    return Application([Namespaces((*NAMESPACES_IN_USE, quotas.namespaces)), Events(regarded), Services(), *regarded])
 
 
 def server(port: int, host: str = "127.0.0.1") -> Server:

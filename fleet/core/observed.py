@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from fleet.core import marks, units
+from fleet.core import marks, pod_details, units
 from fleet.kube.quantities import QuantityError
 
 Manifest = Mapping[str, Any]
@@ -73,6 +73,8 @@ class OwnPod:
     exit_code: int | None = None
     disruption: str = ""
     running_since: datetime | None = None
+    details: str = ""
+    """The rest of what is shown of it, as JSON (`fleet.core.pod_details`): one text takes the least memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
         exit_code=_exit_code(containers),
         disruption=_disruption(status)[:64],
         running_since=_running_since(containers),
+        details=pod_details.read(manifest),
     )
 
 

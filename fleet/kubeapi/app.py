@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -24,7 +25,7 @@ from fleet.kube.server.paths import Catalog
 from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.watching import Frame, Opening, WatchOptions
 from fleet.kube.status import KubeError
-from fleet.kubeapi import auditing, proxy, refusals, reviews, watching
+from fleet.kubeapi import auditing, pod_logs, proxy, refusals, reviews, watching
 from fleet.kubeapi.feed import Feed
 from fleet.kubeapi.history import Journal
 from fleet.kubeapi.kinds import Kind, Target
@@ -96,10 +97,22 @@ class Application(Server[Kind]):
                 del self._watches[user.pk]
 
     async def forward(self, scope: Scope, request: Request, receive: Receive, send: Send) -> bool:
-        passes = bool(proxy.cluster_of(request.path))
-        if passes:
+        if proxy.cluster_of(request.path):
             await self._proxy.answer(scope, request, receive, send)
-        return passes
+            return True
+        if (pod := pod_logs.pod_of(request.method, request.path)) is not None:
+            await self._pass_log(scope, request, receive, send, *pod)
+            return True
+        return False
+
+    async def _pass_log(
+        self, scope: Scope, request: Request, receive: Receive, send: Send, namespace: str, name: str
+    ) -> None:
+        try:
+            admit = partial(pod_logs.admit, request, namespace, name, self.authenticate)
+            await self._proxy.pass_on(scope, request, receive, send, admit)
+        except ConvoyError as e:
+            raise KubeError(e.status, e.message, details={"name": name, "kind": "pods"}) from e
 
     async def watch(self, options: WatchOptions, frame: Frame) -> Opening:
         return await watching.begin(options, frame, self._feed, self.run)

@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl
 
 from fleet.kube.server.documents import OPEN
 from fleet.kube.status import KubeError
+from fleet.kubeapi import pod_logs
 from fleet.kubeapi.proxy import cluster_of
 from fleet.limits import Scope, Sort
 
@@ -15,7 +16,7 @@ def sort(scope: Scope) -> Sort:
     path = scope["path"]
     if path.rstrip("/") in OPEN:
         return Sort.PROBE
-    if cluster_of(path):
+    if cluster_of(path) or pod_logs.pod_of(scope["method"], path):
         return Sort.STREAM
     query = scope["query_string"]
     if scope["method"] == "GET" and b"watch" in query:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from fleet.kube.status import KubeError
 from fleet.kubeapi import auditing
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
+from fleet.models import Cluster
 from fleet.services import proxied_workloads, proxying
 
 log = logging.getLogger(__name__)
@@ -31,14 +33,23 @@ LARGEST = 256 * 1024 * 1024
 STREAMS = 128
 OF_ONE = 48
 """Answers open at once, in all and for one user: each has a thread waiting for its member."""
-LOOK_AGAIN_S = 30.0
-"""How often it is asked anew whether the reader of a silent stream may still read."""
+LOOK_AGAIN_S = 4.0
+"""How often it is asked anew whether the reader of a stream may still read."""
 
 
 def cluster_of(path: str) -> str:
     """The cluster whose API the path is about; empty for every other path."""
     name, _, rest = path.removeprefix(ROOT).partition("/") if path.startswith(ROOT) else ("", "", "")
     return name if rest == "proxy" or rest.startswith("proxy/") else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A request that may be passed on: whose it is, and what which member is asked."""
+
+    user: Any
+    cluster: Cluster
+    call: proxying.Call
 
 
 class Proxy:
@@ -48,29 +59,38 @@ class Proxy:
         self._open: dict[int, int] = {}
 
     async def answer(self, scope: Scope, asked: Request, receive: Receive, send: Send) -> None:
-        """Refusals before the answer began are raised; one that breaks off later is left without its end."""
+        """The answer of the cluster that the path names."""
         name = cluster_of(asked.path)
         try:
-            call = _call(scope, name)
-            user, cluster = await self.in_thread(self._admitted, asked, name, call)
-            leaving = asyncio.create_task(gone(receive))
-            stream = _Stream(self, asked, call, partial(auditing.begun, asked, name, call, user))
-            try:
-                with _Place(self._open, user.pk):
-                    if await stream.open(scope, cluster, leaving):
-                        await stream.pass_on(leaving, send)
-            finally:
-                leaving.cancel()
+            admit = partial(self._admitted, asked, name, _call(scope, name))
+            await self.pass_on(scope, asked, receive, send, admit)
         except ConvoyError as e:
             details = {"name": name, "group": "cluster.karmada.io", "kind": "clusters"}
             raise KubeError(e.status, e.message, details=details) from e
 
-    def _admitted(self, asked: Request, name: str, call: proxying.Call) -> tuple[Any, Any]:
+    async def pass_on(
+        self, scope: Scope, asked: Request, receive: Receive, send: Send, admit: Callable[[], Admitted]
+    ) -> None:
+        """Asks the member what ``admit``, in a thread, says the request means and lets the caller do.
+
+        Refusals before the answer began are raised; one that breaks off later is left without its end.
+        """
+        admitted = await self.in_thread(admit)
+        leaving = asyncio.create_task(gone(receive))
+        stream = _Stream(self, asked, admitted)
+        try:
+            with _Place(self._open, admitted.user.pk):
+                if await stream.open(scope, leaving):
+                    await stream.pass_on(leaving, send)
+        finally:
+            leaving.cancel()
+
+    def _admitted(self, asked: Request, name: str, call: proxying.Call) -> Admitted:
         user = self._user_of(asked)
         try:
             proxying.require(user, call)
             proxied_workloads.require(call, asked.raw, asked.content_type)
-            return user, proxying.find(name)
+            return Admitted(user, proxying.find(name), call)
         except ConvoyError as e:
             auditing.refused(asked, name, call, user, e.status, e.message)
             raise
@@ -92,20 +112,21 @@ class Proxy:
 class _Stream:
     """One request and its answer."""
 
-    def __init__(self, proxy: Proxy, asked: Request, call: proxying.Call, begin: Callable[[], Any]) -> None:
-        self._proxy, self._asked, self._call, self._begin = proxy, asked, call, begin
+    def __init__(self, proxy: Proxy, asked: Request, admitted: Admitted) -> None:
+        self._proxy, self._asked, self._admitted, self._call = proxy, asked, admitted, admitted.call
         self._audited: Any = None
-        self._lasting = asked.truth("watch") or call.subresource == "log"
+        self._lasting = asked.truth("watch") or admitted.call.subresource == "log"
         self._look_at = 0.0
 
     async def _note(self, status: int, message: str = "") -> None:
         if self._audited is not None:
             await self._proxy.in_thread(auditing.ended, self._audited, status, message)
 
-    async def open(self, scope: Scope, cluster: Any, leaving: asyncio.Task[None]) -> bool:
+    async def open(self, scope: Scope, leaving: asyncio.Task[None]) -> bool:
         """False when the reader left before the member answered."""
+        cluster, user = self._admitted.cluster, self._admitted.user
         if auditing.is_for_audit(self._call):
-            self._audited = await self._proxy.in_thread(self._begin)
+            self._audited = await self._proxy.in_thread(auditing.begun, self._asked, cluster.name, self._call, user)
         headers = {key.title(): self._asked.headers[key.encode()].decode("latin-1") for key in ASKED if self._has(key)}
         query = scope["query_string"].decode("latin-1")
         opening = partial(

@@ -32,11 +32,17 @@ class Pod(models.Model):
     """When the container started last that did; empty while one of them does not run."""
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
+    details = models.TextField(blank=True, default="", db_default="")
+    """JSON of `fleet.core.pod_details`; empty until a watcher that keeps it has listed the member."""
 
     class Meta:
         ordering = ["namespace", "name"]
         constraints = [
             models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pod_once_per_cluster"),
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "name", "cluster"], name="pod_in_order_of_lists"),
+            models.Index(fields=["uid"], name="pod_by_uid"),
         ]
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ A member is asked before anything is written; what is written is one transaction
 the timeline.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 
 from fleet import events, journal, signals
 from fleet.core import fits, health, prices, tags
+from fleet.core.hub_names import hub_name
 from fleet.errors import Conflict, FieldFault, InvalidInput, NotFound, invalid
 from fleet.member import addresses, kubeconfig
 from fleet.member.client import Access
@@ -109,9 +110,20 @@ def detach(cluster: Cluster, *, by: str, now: datetime, force: bool = False) -> 
         entry = change(row, journal.Action.DELETED)
         events.announce([entry], now)
         events.record(entry, "ClusterDetached", f"{by} detached {row.name}", now)
+        # Their rows go with the cluster's; nobody did this to each of them, so the audit has the cluster alone.
+        journal.append(_objects_in(row), now)
         pk = row.pk
         row.delete()
         transaction.on_commit(partial(signals.cluster_changed.send, sender=Cluster, cluster_id=pk), robust=True)
+
+
+def _objects_in(cluster: Cluster) -> Iterator[journal.Change]:
+    """The pods and nodes of a cluster as what is deleted with it."""
+    gone = journal.Action.DELETED
+    for namespace, name, uid in cluster.pods.values_list("namespace", "name", "uid"):
+        yield journal.Change("Pod", namespace, hub_name(name, cluster.name), uid, gone)
+    for name in cluster.nodes.values_list("name", flat=True):
+        yield journal.Change("Node", cluster.name, name, str(cluster.uid), gone)
 
 
 def cordon(cluster: Cluster, on: bool, *, by: str, now: datetime) -> Cluster:

@@ -87,6 +87,12 @@ def parse_call(method: str, raw_path: str) -> Call:
     return Call(method, path)
 
 
+def log_of(namespace: str, pod: str) -> Call:
+    """The call for the log of a pod; raises InvalidInput for a name that no pod has."""
+    words = (_word(quote(part, safe="")) for part in ("api", "v1", "namespaces", namespace, "pods", pod, "log"))
+    return Call("GET", "/" + "/".join(quote(word, safe=_SAFE) for word in words), "", "pods", namespace, pod, "log")
+
+
 def require(user: access.Someone, call: Call) -> None:
     """Raises `Forbidden` unless the caller's roles at the fleet allow this call at the member."""
     if not call.resource:

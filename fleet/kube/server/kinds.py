@@ -15,7 +15,7 @@ from fleet.kube import builtin, discovery, schemas
 from fleet.kube.discovery import Served
 from fleet.kube.schemas import Schema
 from fleet.kube.server.request import Request
-from fleet.kube.status import KubeError
+from fleet.kube.status import KubeError, unknown_path
 from fleet.kube.tables import AGE, NAME, Column
 
 Object = dict[str, Any]
@@ -86,6 +86,10 @@ class Kind(ABC):
             return NOT_ALLOWED
         remedy = self.remedies.get(verb)
         return KubeError(405, f"{NOT_ALLOWED.message}: {remedy}") if remedy else NOT_ALLOWED
+
+    def not_served(self, subresource: str) -> KubeError:
+        """The error of a subresource that the kind does not have."""
+        return unknown_path()
 
     def table_columns(self) -> Sequence[Column]:
         return (*((NAME,) if self.names_first else ()), *(self.columns or (AGE,)))

@@ -70,7 +70,7 @@ def parse(path: str, catalog: Catalog[K]) -> Target[K]:
         raise unknown_path()
     name, subresource = (*rest[1:], "", "")[:2]
     if subresource and subresource not in kind.shown.subresources:
-        raise unknown_path()
+        raise kind.not_served(subresource)
     if name and kind.served.resource.namespaced and not namespace:
         raise unknown_path()
     return Target(kind, namespace, name, subresource)

@@ -18,6 +18,7 @@ from django.db.models import Model
 
 from fleet import events, journal
 from fleet.core.capacity import Difference, Ledger, Stand
+from fleet.core.hub_names import hub_name
 from fleet.core.observed import Key, Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.models import Cluster, Hold, Node, Pod
 from fleet.services import clusters
@@ -25,7 +26,7 @@ from fleet.services import clusters
 _NODE_FIELDS = ("ready", "unschedulable", "address", "labels", "taints", "allocatable", "requested")
 _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
-    "message", "created_at", "started_at", "exit_code", "disruption", "running_since",
+    "message", "created_at", "started_at", "exit_code", "disruption", "running_since", "details",
 )  # fmt: skip
 _AT_ONCE = 200
 """Rows of one statement: SQLite bounds the number of its parameters."""
@@ -139,7 +140,7 @@ class NodePodSync:
     ) -> None:
         with transaction.atomic():
             cluster = self._lock_cluster()
-            changes = [*_write_nodes(cluster, nodes), *self._write_pods(pods, gone)]
+            changes = [*_write_nodes(cluster, nodes), *self._write_pods(cluster, pods, gone)]
             ended = _end_holds(self.cluster_id, None if self._listed_again else marks, now)
             if self._listed_again:
                 _synced(cluster, self.ledger, now)
@@ -154,7 +155,7 @@ class NodePodSync:
             raise ClusterGone
         return cluster
 
-    def _write_pods(self, pods: dict[Key, ObservedPod], gone: list[Key]) -> list[journal.Change]:
+    def _write_pods(self, cluster: Cluster, pods: dict[Key, ObservedPod], gone: list[Key]) -> list[journal.Change]:
         rows = [_pod_row(self.cluster_id, pod, pod.own) for pod in pods.values() if pod.own]
         Pod.objects.bulk_create(
             rows,
@@ -167,11 +168,12 @@ class NodePodSync:
             names = [name for of, name in gone if of == namespace]
             for some in _chunks(names):
                 Pod.objects.filter(cluster_id=self.cluster_id, namespace=namespace, name__in=some).delete()
-        action = journal.Action
-        seen = [
-            _pod_change(row, action.MODIFIED if key in self._written else action.ADDED) for key, row in pods.items()
+        action, name = journal.Action, cluster.name
+        changed = [
+            _pod_change(name, pod, action.MODIFIED if key in self._written else action.ADDED)
+            for key, pod in pods.items()
         ]
-        return seen + [_pod_change(self._written[key], action.DELETED) for key in gone]
+        return changed + [_pod_change(name, self._written[key], action.DELETED) for key in gone]
 
 
 def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
@@ -227,8 +229,10 @@ def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:
     return (names[i : i + _AT_ONCE] for i in range(0, len(names), _AT_ONCE))
 
 
-def _pod_change(pod: ObservedPod, action: journal.Action) -> journal.Change:
-    return journal.Change("Pod", pod.namespace, pod.name, pod.own.uid if pod.own else "", action)
+def _pod_change(cluster: str, pod: ObservedPod, action: journal.Action) -> journal.Change:
+    """Under its name at the fleet, which says of a pod that is gone where it was."""
+    uid = pod.own.uid if pod.own else ""
+    return journal.Change("Pod", pod.namespace, hub_name(pod.name, cluster), uid, action)
 
 
 def _can_be_written(model: type[Model], row: Model) -> bool:
@@ -280,6 +284,7 @@ def _pod_row(cluster_id: int, pod: ObservedPod, own: OwnPod) -> Pod:
         exit_code=own.exit_code,
         disruption=own.disruption,
         running_since=own.running_since,
+        details=own.details,
     )
 
 
@@ -300,6 +305,7 @@ def _pod_seen(row: Pod) -> ObservedPod:
         exit_code=row.exit_code,
         disruption=row.disruption,
         running_since=row.running_since,
+        details=row.details,
     )
     return ObservedPod(row.namespace, row.name, row.node, counts=False, request={}, own=own)
 

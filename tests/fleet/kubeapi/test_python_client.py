@@ -5,12 +5,13 @@ import time
 
 import pytest
 import yaml
-from kubernetes import client, config
+from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 from kubernetes.informer import ADDED, DELETED, MODIFIED, SharedInformer
 
 from jobs.models import Job
+from tests.fleet.kubeapi.builders import Member, a_pod
 from tests.support.kubectl import served
 from tests.support.world import pytorch_job
 
@@ -121,3 +122,23 @@ def test_it_answers_who_one_is_and_what_one_may(api):
     rules = client.V1SelfSubjectRulesReview(spec=client.V1SelfSubjectRulesReviewSpec(namespace="default"))
     assert rights.create_self_subject_rules_review(rules).status.resource_rules
     assert who.create_self_subject_review(client.V1SelfSubjectReview()).status.user_info.username == "ada"
+
+
+def test_it_lists_and_follows_the_pods_of_a_job(api):
+    north, core, seen = Member("north"), client.CoreV1Api(api), []
+    pod = a_pod("llama-worker-0", **{"training.kubeflow.org/job-name": "llama"})
+    north.node("n1")
+    north.pods(pod, a_pod("other-0"))
+    selected = {"label_selector": "training.kubeflow.org/job-name=llama"}
+    [shown] = core.list_namespaced_pod("default", **selected).items
+    assert (shown.metadata.name, shown.status.phase) == ("llama-worker-0.north", "Running")
+    assert shown.status.container_statuses[0].state.running.started_at and shown.spec.containers[0].image == "train:1"
+    assert core.read_namespaced_pod_status(shown.metadata.name, "default").status.conditions[-1].status == "True"
+    assert [node.metadata.name for node in core.list_node().items] == ["n1.north"]
+    stream = watch.Watch().stream(core.list_namespaced_pod, "default", timeout_seconds=10, **selected)
+    for event in stream:
+        seen.append((event["type"], event["object"].metadata.name))
+        if event["type"] == "DELETED":
+            break
+        north.lose_pod("llama-worker-0")
+    assert seen == [("ADDED", "llama-worker-0.north"), ("DELETED", "llama-worker-0.north")]
