@@ -23,6 +23,7 @@ from fleet.kubeapi.app import Application  # noqa: E402
 from fleet.kubeapi.clusters import Clusters  # noqa: E402
 from fleet.kubeapi.fleet_kinds import Events, Namespaces, Services  # noqa: E402
 from fleet.kubeapi.limits import refusal, sort  # noqa: E402
+from fleet.kubeapi.metrics import Metrics  # noqa: E402
 from fleet.kubeapi.nodes import Nodes  # noqa: E402
 from fleet.kubeapi.pods import Pods  # noqa: E402
 from fleet.limits import Limited  # noqa: E402
@@ -31,8 +32,10 @@ from quotas.kubeapi import kinds as quotas  # noqa: E402
 
 
 def application() -> Application:
-    regarded = [*kinds(), *quotas.kinds(), Clusters(), Pods(), Nodes()]
-    return Application([Namespaces((*NAMESPACES_IN_USE, quotas.namespaces)), Events(regarded), Services(), *regarded])
+    pods, nodes = Pods(), Nodes()
+    regarded = [*kinds(), *quotas.kinds(), Clusters(), pods, nodes]
+    others = [Namespaces((*NAMESPACES_IN_USE, quotas.namespaces)), Events(regarded), Services()]
+    return Application([*others, *regarded, Metrics(pods), Metrics(nodes)])
 
 
 def server(port: int, host: str = "127.0.0.1") -> Server:

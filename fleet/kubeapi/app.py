@@ -19,7 +19,7 @@ from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from fleet.errors import ConvoyError, Forbidden
-from fleet.kube.server.app import Server
+from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import Namespaces, Object
 from fleet.kube.server.paths import Catalog
 from fleet.kube.server.request import Receive, Request, Scope, Send
@@ -29,6 +29,7 @@ from fleet.kubeapi import auditing, pod_logs, proxy, refusals, reviews, watching
 from fleet.kubeapi.feed import Feed
 from fleet.kubeapi.history import Journal
 from fleet.kubeapi.kinds import Kind, Target
+from fleet.kubeapi.metrics import Metrics
 from fleet.kubeapi.proxy import Proxy
 from fleet.limits import USERS
 from fleet.services import access
@@ -95,6 +96,13 @@ class Application(Server[Kind]):
             self._watches[user.pk] -= 1
             if not self._watches[user.pk]:
                 del self._watches[user.pk]
+
+    def connect(self, request: Request, target: Target, user: Any) -> Answer | None:
+        """Metrics are no stored objects: the members are asked for them."""
+        if request.method != "GET" or not isinstance(target.kind, Metrics):
+            return None
+        namespaces = None if target.name else readable(target, user)
+        return 200, target.kind.answer(request, namespaces, target.namespace, target.name)
 
     async def forward(self, scope: Scope, request: Request, receive: Receive, send: Send) -> bool:
         if proxy.cluster_of(request.path):

@@ -38,6 +38,7 @@ FLEET_WIDE = frozenset(
     {
         "Cluster",
         "Node",
+        "NodeMetrics",
         "ClusterPropagationPolicy",
         "ClusterOverridePolicy",
         "ClusterTrainingRuntime",

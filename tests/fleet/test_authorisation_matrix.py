@@ -29,7 +29,7 @@ ROLES = {
     "quotas": (Grant.Role.QUOTA_ADMIN, ""),
     "admin": (Grant.Role.FLEET_ADMIN, ""),
 }
-WIDE = {"Cluster", "Node", "ClusterPropagationPolicy", "ClusterOverridePolicy", "ClusterTrainingRuntime"}
+WIDE = {"Cluster", "Node", "NodeMetrics", "ClusterPropagationPolicy", "ClusterOverridePolicy", "ClusterTrainingRuntime"}
 ENTITLEMENT = {"ElasticQuotaTree", "Queue"}
 HUSHED = {"Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim"}
 
