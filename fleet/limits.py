@@ -296,9 +296,18 @@ def _again(messages: list[dict[str, Any]], receive: Receive) -> Receive:
 class Limited:
     """``inner``, for those who keep within the limits."""
 
-    def __init__(self, inner: Application, limits: Limits, sort: Callable[[Scope], Sort], refusal: Refusal) -> None:
+    def __init__(
+        self,
+        inner: Application,
+        limits: Limits,
+        sort: Callable[[Scope], Sort],
+        refusal: Refusal,
+        sign_in_refused: Callable[[str], None] = lambda address: None,
+    ) -> None:
+        """``sign_in_refused`` gets the address of each attempt that is refused here; it must not block."""
         limits = limits.part
         self._inner, self._limits, self._sort, self._refusal = inner, limits, sort, refusal
+        self._sign_in_refused = sign_in_refused
         self._callers = Buckets(limits.per_s, limits.per_s * 4)
         self._addresses = Buckets(limits.per_s * 2, limits.per_s * 8)
         self._sign_ins = Buckets(limits.sign_ins_per_minute / 60, limits.sign_ins_per_minute)
@@ -321,6 +330,8 @@ class Limited:
         except TooMany as e:
             if begun:
                 raise
+            if scope["type"] == "http" and self._sort(scope) is Sort.SIGN_IN:
+                self._sign_in_refused(_address(scope))
             await self._refuse(scope, e, send)
 
     async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -328,7 +339,7 @@ class Limited:
         if sort is Sort.PROBE:
             return await self._inner(scope, receive, send)
         self._check_size(scope)
-        address = (scope.get("client") or ("",))[0]
+        address = _address(scope)
         caller = _caller(scope) or address
         self._check_rate(caller, address)
         if sort is Sort.STREAM:
@@ -378,6 +389,10 @@ class Limited:
         await send({"type": "http.response.start", "status": e.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
         return None
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 def _caller(scope: Scope) -> Hashable:

@@ -1,6 +1,7 @@
 """The cast: an admin, an editor of vision, a viewer of speech, and the REST clients they speak through."""
 
 import gc
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rest_framework.test import APIClient
 
 from fleet.api.signing_in import ATTEMPTS
 from fleet.models import Cluster, Grant
+from fleet.services import refused_sign_ins
 from tests.support import emptying, examples, template
 from tests.support.fixtures import resting_worker
 from tests.support.people import client_of, person
@@ -41,6 +43,14 @@ def django_db_keepdb(django_db_keepdb: bool, django_db_modify_db_settings: None)
 def emptied_tables() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", emptying.after_test)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def refused_sign_ins_are_not_written() -> Iterator[None]:
+    """A thread that wrote them would write into the database of another test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refused_sign_ins.Writer, "start", lambda writer: threading.current_thread())
         yield
 
 

@@ -5,6 +5,7 @@ not notice a client that disconnects, so logs, which may be followed for hours, 
 """
 
 import os
+from functools import partial
 from typing import Any, cast
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
@@ -23,6 +24,7 @@ from fleet import gc_tuning  # noqa: E402
 from fleet.api.limits import refusal, sort  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
 from fleet.limits import Limited, Sort  # noqa: E402
+from fleet.services import refused_sign_ins  # noqa: E402
 
 # Channels routes applications by Django's paths, whose types know views only.
 _streaming: Any = get_asgi_application()
@@ -45,7 +47,10 @@ _router: Any = ProtocolTypeRouter(
     }
 )
 
-application = behind(settings.CONVOY_TRUSTED_PROXIES, Limited(_router, settings.CONVOY_LIMITS, sort, refusal))
+_sign_in_refused = partial(refused_sign_ins.count, refusal=refused_sign_ins.Refusal.PASSWORDS)
+_limited = Limited(_router, settings.CONVOY_LIMITS, sort, refusal, _sign_in_refused)
+
+application = behind(settings.CONVOY_TRUSTED_PROXIES, _limited)
 
 _ = get_resolver().url_patterns  # every view is loaded now, not with the first request
 gc_tuning.shorten()

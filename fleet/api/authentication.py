@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from fleet.errors import Forbidden
 from fleet.limits import USERS
 from fleet.models import Token
-from fleet.services import access
+from fleet.services import access, refused_sign_ins
+from fleet.services.refused_sign_ins import Refusal
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -26,6 +27,7 @@ class TokenAuthentication(BaseAuthentication):
         try:
             token = access.verify(text.strip(), now=timezone.now())
         except Forbidden as e:
+            refused_sign_ins.count(str(request.META.get("REMOTE_ADDR", "")), Refusal.TOKENS_AT_REST)
             raise AuthenticationFailed(e.message) from e
         USERS.learn(header, token.user_id)
         return token.user, token

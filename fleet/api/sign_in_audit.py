@@ -1,7 +1,7 @@
 """Signing in and out in the audit, however it is done: a password, a link, the admin's page; done, refused or locked out.
 
-Names that nobody has are not written down: people type their passwords there. Attempts beyond the limits of
-`fleet.api.signing_in` are refused unseen, and logged there.
+Names that no user has are not written down: people type their passwords there. Attempts beyond the limits are refused without a
+look at the password, and counted by address (`fleet.services.refused_sign_ins`).
 """
 
 from typing import Any
@@ -12,9 +12,8 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from fleet.services import audit
-
-UNKNOWN = "(unknown)"
+from fleet.services import audit, refused_sign_ins
+from fleet.services.refused_sign_ins import UNKNOWN, Refusal
 
 
 @receiver(user_logged_in)
@@ -31,10 +30,13 @@ def signed_out(request: HttpRequest, user: Any, **_: Any) -> None:
 
 @receiver(user_login_failed)
 def sign_in_failed(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
-    if request is None or getattr(request, "wait_s", None):
-        return
+    if request is None:
+        return None
+    if getattr(request, "wait_s", None):
+        return refused_sign_ins.count(_address(request), Refusal.PASSWORDS)
     is_locked = getattr(request, "axes_locked_out", False)
     _note(request, "sign-in", _known(credentials), refused="locked out" if is_locked else "wrong user name or password")
+    return None
 
 
 @receiver(user_locked_out)
@@ -47,11 +49,15 @@ def _known(credentials: dict[str, Any]) -> str:
     return name if get_user_model().objects.filter(username=name).exists() else UNKNOWN
 
 
+def _address(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
 def _note(request: HttpRequest, verb: str, name: str, *, refused: str = "", message: str = "") -> None:
     audit.note(
         "" if refused else name,
         door="admin" if request.path.startswith("/admin/") else "console",
-        address=str(request.META.get("REMOTE_ADDR", "")),
+        address=_address(request),
         request=f"{request.method} {'/signin/' if request.path.startswith('/signin/') else request.path}",
         verb=verb,
         refused=refused,

@@ -104,8 +104,11 @@ _AS_IT_IS = frozenset({
 })  # fmt: skip
 
 
-def update(rows: Sequence[M], columns: Sequence[str]) -> None:
-    """Stores these fields of the rows, and those that follow them; rows that are gone stay gone."""
+def update(rows: Sequence[M], columns: Sequence[str], *, while_null: str = "") -> None:
+    """Stores these fields of the rows, and those that follow them; rows that are gone stay gone.
+
+    With ``while_null`` rows whose field of that name has a value by now stay as they are.
+    """
     if not rows:
         return
     meta = rows[0]._meta
@@ -113,15 +116,15 @@ def update(rows: Sequence[M], columns: Sequence[str]) -> None:
     fields = [meta.pk, *(meta.get_field(name) for name in names)]
     write = _update_from_json if connection.vendor == "postgresql" else _update_from_values
     for start in range(0, len(rows), _VARIABLES // len(fields)):
-        write(rows[start : start + _VARIABLES // len(fields)], fields)
+        write(rows[start : start + _VARIABLES // len(fields)], fields, while_null)
 
 
-def _update_from_json(rows: Sequence[M], fields: Sequence[Any]) -> None:
+def _update_from_json(rows: Sequence[M], fields: Sequence[Any], while_null: str) -> None:
     quote = connection.ops.quote_name
     given = [{field.column: getattr(row, field.attname) for field in fields} for row in rows]
     types = ", ".join(f"{quote(field.column)} {field.cast_db_type(connection)}" for field in fields)
     text = json.dumps(given, cls=_Exact)
-    _execute(rows, fields, f"SELECT * FROM jsonb_to_recordset(%s) AS r ({types})", [text])  # noqa: S608
+    _execute(rows, fields, f"SELECT * FROM jsonb_to_recordset(%s) AS r ({types})", [text], while_null)  # noqa: S608
 
 
 class _Exact(DjangoJSONEncoder):
@@ -131,17 +134,20 @@ class _Exact(DjangoJSONEncoder):
         return value.isoformat() if hasattr(value, "isoformat") else super().default(value)
 
 
-def _update_from_values(rows: Sequence[M], fields: Sequence[Any]) -> None:
+def _update_from_values(rows: Sequence[M], fields: Sequence[Any], while_null: str) -> None:
     values = ", ".join([f"({', '.join(['%s'] * len(fields))})"] * len(rows))
     parameters = ([field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows)
-    _execute(rows, fields, f"VALUES {values}", list(chain.from_iterable(parameters)))
+    _execute(rows, fields, f"VALUES {values}", list(chain.from_iterable(parameters)), while_null)
 
 
-def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, parameters: Sequence[Any]) -> None:
+def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, parameters: Sequence[Any], while_null: str) -> None:
     quote = connection.ops.quote_name
     table, names = quote(rows[0]._meta.db_table), [quote(field.column) for field in fields]
     sets = ", ".join(f"{name} = given.{name}" for name in names[1:])
     same = f"{table}.{names[0]} = given.{names[0]}"
+    if while_null:
+        field: Any = rows[0]._meta.get_field(while_null)
+        same += f" AND {table}.{quote(field.column)} IS NULL"
     with_ = f"WITH given ({', '.join(names)}) AS ({given})"
     with connection.cursor() as cursor:
         cursor.execute(f"{with_} UPDATE {table} SET {sets} FROM given WHERE {same}", parameters)  # noqa: S608

@@ -32,7 +32,8 @@ from fleet.kubeapi.kinds import Kind, Target
 from fleet.kubeapi.metrics import Metrics
 from fleet.kubeapi.proxy import Proxy
 from fleet.limits import USERS
-from fleet.services import access
+from fleet.services import access, refused_sign_ins
+from fleet.services.refused_sign_ins import Refusal
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,8 @@ class Application(Server[Kind]):
             USERS.learn(request.headers[b"authorization"], user.pk)
             return user
         except Forbidden as e:
+            if request.bearer:
+                refused_sign_ins.count(request.address, Refusal.TOKENS_AT_KUBE)
             raise KubeError(401, f"Unauthorized: {e.message}") from e
 
     def authorize(self, user: Any, verb: str, target: Target) -> Namespaces:

@@ -182,7 +182,8 @@ def _complete(this: Asking) -> None:
     for line in this.lines:
         line.before, line.after = map(_capped, difference(this.before.get(line.uid), now.get(line.uid)))
         line.complete = True
-    bulk.update(this.lines, ["before", "after", "complete"])
+    # A line that was given up meanwhile is in the chain as it was.
+    bulk.update(this.lines, ["before", "after", "complete"], while_null="seq")
 
 
 def _documents(uids: set[str]) -> dict[str, Document]:

@@ -2,13 +2,15 @@
 
 Lines are written in the transactions of what they are about, many at a time, so they are linked afterwards, in the order in
 which they are seen; what stands in the database for a few seconds is not protected yet. The chain begins anew where retention
-has deleted its beginning, at the digest of the last deleted line.
+has deleted its beginning, at the digest of the last deleted line. One process at a time links or deletes: it
+locks the chain's row.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from django.conf import settings
@@ -18,9 +20,12 @@ from django.db.models import Q, QuerySet
 from fleet.core.audit_chain import Chain
 from fleet.db import bulk
 from fleet.models import AuditChain, AuditEntry
+from fleet.repeatable_read import repeatable_read
 
 _AT_ONCE = 500
 _BATCHES = 20
+_BATCHES_FORGOTTEN = 400
+"""In one run of retention: what is left is deleted a minute later."""
 _SETTLED = timedelta(seconds=2)
 _GIVEN_UP = timedelta(minutes=10)
 """After which a line is linked as it is: the process that would have completed it has died."""
@@ -58,7 +63,9 @@ def link_new(now: datetime) -> int:
 def _link_batch(now: datetime) -> int:
     chain = _locked()
     done = Q(complete=True, at__lte=now - _SETTLED) | Q(at__lte=now - _GIVEN_UP)
-    rows = list(AuditEntry.objects.filter(done, seq=None).order_by("pk")[:_AT_ONCE])
+    # Locked, so that a line that is given up is not completed between its digest and the write of it.
+    free = AuditEntry.objects.select_for_update(no_key=True, skip_locked=True)
+    rows = list(free.filter(done, seq=None).order_by("pk")[:_AT_ONCE])
     for row in rows:
         chain.seq += 1
         row.seq = chain.seq
@@ -70,7 +77,12 @@ def _link_batch(now: datetime) -> int:
 
 
 def verify() -> Verification:
-    """Compares every line that is in the chain, from the oldest kept."""
+    """Compares every line that is in the chain, from the oldest kept, as all of them were at one moment."""
+    with repeatable_read():
+        return _verify()
+
+
+def _verify() -> Verification:
     chain = AuditChain.objects.first()
     unlinked = AuditEntry.objects.filter(seq=None).count()
     if chain is None:
@@ -94,20 +106,31 @@ def verify() -> Verification:
     return Verification(lines, seq, "", unlinked)
 
 
-@transaction.atomic
 def forget(until: datetime, delivered: int | None) -> int:
-    """Deletes the oldest lines of the chain, up to ``until`` and to the last that every sink has (None: there are none)."""
+    """Deletes the oldest lines of the chain, up to ``until`` and to the last that every sink has (None: there are no sinks).
+
+    A batch is a transaction: no writer waits long, and a process that stops in between leaves a chain that is whole.
+    """
+    deleted = 0
+    for _ in range(_BATCHES_FORGOTTEN):
+        number = _forget_batch(until, delivered)
+        deleted += number
+        if number < _AT_ONCE:
+            break
+    return deleted
+
+
+@transaction.atomic
+def _forget_batch(until: datetime, delivered: int | None) -> int:
     chain = _locked()
-    kept = AuditEntry.objects.filter(seq__gt=chain.forgotten_seq, at__gte=until).order_by("seq").first()
-    last = chain.seq if kept is None else (kept.seq or 0) - 1
-    if delivered is not None:
-        last = min(last, delivered)
-    row = AuditEntry.objects.filter(seq=last).first()
-    if row is None or last <= chain.forgotten_seq:
+    last = chain.seq if delivered is None else min(chain.seq, delivered)
+    oldest = AuditEntry.objects.filter(seq__gt=chain.forgotten_seq, seq__lte=last).order_by("seq")
+    old = list(takewhile(lambda row: row.at < until, oldest.only("at", "seq", "digest")[:_AT_ONCE]))
+    if not old:
         return 0
-    chain.forgotten_seq, chain.forgotten_digest = last, row.digest
+    chain.forgotten_seq, chain.forgotten_digest = old[-1].seq or 0, old[-1].digest
     _save(chain)
-    return AuditEntry.objects.filter(seq__lte=last).delete()[0]
+    return AuditEntry.objects.filter(pk__in=[row.pk for row in old]).delete()[0]
 
 
 def after(seq: int, number: int) -> Sequence[AuditEntry]:
