@@ -236,6 +236,10 @@ class _Check:
         if value and not self._profile.node_name:
             yield Violation(path, "must not be set: it goes past the scheduler, to any node")
 
+    def priority_class(self, value: Any, path: str) -> Iterator[Violation]:
+        if isinstance(value, str) and value.startswith("system-"):
+            yield Violation(path, f"must not be {value!r}: its pods evict those of all tenants of the cluster")
+
     def service_account(self, value: Any, path: str) -> Iterator[Violation]:
         accounts = self._profile.service_accounts
         if accounts and isinstance(value, str) and value not in ("", "default") and value not in accounts:
@@ -272,6 +276,8 @@ _RULES = {
     "tcpSocket": _Check.probe,
     "annotations": _Check.annotations,
     "nodeName": _Check.node_name,
+    "priorityClassName": _Check.priority_class,
+    "priorityClass": _Check.priority_class,
     "serviceAccountName": _Check.service_account,
     "serviceAccount": _Check.service_account,
     "runAsUser": _Check.user,

@@ -54,7 +54,7 @@ FOR_ADMINS = frozenset({"Process", "Grant", "Audit"})
 _CLOSED = frozenset({"convoy-system"})
 _CLOSED_PREFIX = "kube-"
 """Namespaces of the clusters themselves: what is written there acts on all tenants."""
-ENTITLEMENT = frozenset({"ElasticQuotaTree", "Queue"})
+ENTITLEMENT = frozenset({"ElasticQuotaTree", "Queue", "PriorityClass"})
 """Who reads the fleet reads them; a quota admin changes them, and whom `FURTHER` says."""
 FURTHER: dict[str, Callable[[Someone, str], bool]] = {}
 """Kind -> whether a user may change some objects of it for another reason than a role; their service knows which."""

@@ -125,6 +125,12 @@ class CycleSettings:
         least=1,
         most=366 * _DAY_S,
     )
+    max_priority: int = setting(
+        1_000_000_000,
+        "CONVOY_MAX_PRIORITY",
+        "highest priority that a job of any user but a fleet admin may have; the quota tree's `max-priority` lowers it",
+        most=2**31 - 1,
+    )
     reservation_linger_s: float = setting(
         60.0,
         "CONVOY_RESERVATION_LINGER_S",

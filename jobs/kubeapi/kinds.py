@@ -10,6 +10,7 @@ from fleet.kube.discovery import Served
 from fleet.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
     CONFIG_MAPS,
+    PRIORITY_CLASSES,
     SECRETS,
     SERVICE_ACCOUNTS,
     TRAINING_RUNTIMES,
@@ -188,7 +189,7 @@ class Dependents(ManifestKind):
 
 
 class Runtimes(Dependents):
-    """Training runtimes hold no secrets: who may read a namespace, or the fleet, may read them."""
+    """Training runtimes and PriorityClasses hold no secrets: who may read a namespace, or the fleet, may read them."""
 
     read_verb = ManifestKind.read_verb
 
@@ -203,6 +204,7 @@ def kinds() -> list[Kind]:
             Runtimes(Served(each, document=crds.document(each)))
             for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
         ),
+        Runtimes(Served(PRIORITY_CLASSES, ("pc",))),
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),
         QueueUnits(),

@@ -1,4 +1,4 @@
-"""Objects that jobs refer to: those that travel with a job (ConfigMap, Secret, ...), and the training runtimes of TrainJobs."""
+"""Objects that jobs refer to: those that travel with a job (ConfigMap, Secret, ...), training runtimes and PriorityClasses."""
 
 import uuid
 
@@ -14,7 +14,9 @@ class Dependent(models.Model):
     """Of the core group: sent as they are to the clusters of the jobs whose pods name them."""
     RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
     """Of Kubeflow Trainer: written into the TrainJobs that name them, and sent with them."""
-    CLUSTER_WIDE = frozenset({"ClusterTrainingRuntime"})
+    PRIORITY_CLASS = "PriorityClass"
+    """Says how urgent the jobs are that name it; sent to no cluster, whose own class of that name orders its pods."""
+    CLUSTER_WIDE = frozenset({"ClusterTrainingRuntime", PRIORITY_CLASS})
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     kind = models.CharField(max_length=63)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from fleet.kube import names
 from quotas.core import validation
 from quotas.core.amounts import format_amount
-from quotas.core.tree import Attributes, OutsideJobs, PreemptPolicy
+from quotas.core.tree import Attributes, OutsideJobs, PreemptPolicy, Submitter
 from quotas.core.validation import Fault, Limits
 
 LENDLIMIT = "alibabacloud.com/lendlimit"
@@ -19,13 +19,17 @@ PREEMPT_POLICY = "preempt-policy"
 QUEUE_POLICY = "queue-policy"
 CLUSTER_AFFINITY = "cluster-affinity"
 PRIORITY_CLASSES = "priority-classes"
+MAX_PRIORITY = "max-priority"
 OUTSIDE_JOBS = "outside-jobs"
 EXCESS = "excess"
-_KNOWN = (LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, OUTSIDE_JOBS, EXCESS)
+_KNOWN = (
+    LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, MAX_PRIORITY, OUTSIDE_JOBS, EXCESS,
+)  # fmt: skip
 _HEAVIEST = 65535
 _WEIGHT = re.compile(r"\d{1,5}(\.\d{1,3})?", re.ASCII)
 _HIGHEST = 10**9
 """What a PriorityClass of one's own may be worth; what is above is the system's."""
+_HIGHEST_OF_JOBS = 2**31 - 1
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -61,6 +65,7 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
         queue_policy=_choice(QUEUE_POLICY, stated, inherited.queue_policy, faults),
         cluster_affinity=_clusters(stated.get(CLUSTER_AFFINITY), inherited.cluster_affinity, faults),
         priority_classes=_classes(stated.get(PRIORITY_CLASSES), inherited.priority_classes, faults),
+        max_priority=_ceilings(stated.get(MAX_PRIORITY), inherited.max_priority, faults),
         outside_jobs=None
         if stated.get(OUTSIDE_JOBS) is None
         else _choice(OUTSIDE_JOBS, stated, OutsideJobs.WAIT, faults),
@@ -131,6 +136,29 @@ def _classes(value: object, inherited: Mapping[str, int], faults: list[Fault]) -
         elif type(worth) is not int or abs(worth) > _HIGHEST:
             faults.append((PRIORITY_CLASSES, f"{name} must be a whole number up to {_HIGHEST}, not {worth!r}"))
     return {**inherited, **body}
+
+
+def _ceilings(value: object, inherited: Mapping[Submitter, int], faults: list[Fault]) -> Mapping[Submitter, int]:
+    """The ceilings from above, lowered by the node's own: whoever edits below a node cannot lift its ceiling."""
+    if value is None:
+        return inherited
+    try:
+        body = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        body = None
+    own = dict.fromkeys(Submitter, body) if type(body) is int else body
+    if not isinstance(own, dict):
+        faults.append((MAX_PRIORITY, 'must be a whole number or JSON such as \'{"editor": 100, "team-lead": 1000}\''))
+        return inherited
+    lowered = dict(inherited)
+    for role, most in own.items():
+        if role not in list(Submitter):
+            faults.append((MAX_PRIORITY, f"{role!r} is no role; known are {', '.join(Submitter)}"))
+        elif type(most) is not int or abs(most) > _HIGHEST_OF_JOBS:
+            faults.append((MAX_PRIORITY, f"{role} must be a whole number up to {_HIGHEST_OF_JOBS}, not {most!r}"))
+        else:
+            lowered[Submitter(role)] = min(most, inherited.get(Submitter(role), most))
+    return lowered
 
 
 def _choice(key: str, stated: Mapping[str, Any], default: Choice, faults: list[Fault]) -> Choice:

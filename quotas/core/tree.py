@@ -50,6 +50,15 @@ class ExcessPolicy(StrEnum):
     """What is above the limit is evicted."""
 
 
+class Submitter(StrEnum):
+    """Of the roles of a user who submits to a queue, the one that allows most."""
+
+    EDITOR = "editor"
+    TEAM_LEAD = "team-lead"
+    """Of the queue's node or one above it, or a quota-admin."""
+    FLEET_ADMIN = "fleet-admin"
+
+
 @dataclass(frozen=True, slots=True)
 class Attributes:
     lendlimit: Amounts | None = None
@@ -63,6 +72,8 @@ class Attributes:
     """The only clusters its jobs may go to: those it names, less what an ancestor does not allow. Empty: any."""
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     """Priority by the name of a PriorityClass: its own, and those of its ancestors."""
+    max_priority: Mapping[Submitter, int] = field(default_factory=dict)
+    """The highest priority that a job may be submitted with: the lowest of its own and its ancestors'; by role, not of all."""
     outside_jobs: OutsideJobs | None = None
     """Of the root alone. None: not stated, and they wait; an edit that leaves jobs outside the tree has to state it."""
     excess: ExcessPolicy = ExcessPolicy.REFUSE

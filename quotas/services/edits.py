@@ -16,6 +16,8 @@ Manifest = dict[str, Any]
 Change = Mapping[str, Any]
 _MERGED = ("min", "max", "attributes")
 _REPLACED = ("namespaces",)
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_METADATA = ("name", "namespace", "labels", "annotations")
 _POINTER = re.compile(r"spec\.root((?:\.children\[\d+\])*)\.?(.*)", re.DOTALL)
 
 
@@ -31,6 +33,22 @@ def changed(manifest: Mapping[str, Any], changes: Sequence[Change]) -> Manifest:
         except InvalidInput as e:
             raise InvalidInput(f"changes[{i}].{e.message}", e.faults) from e
     return after
+
+
+def cleaned(manifest: Mapping[str, Any]) -> Manifest:
+    """The manifest without what servers fill in."""
+    metadata = _object(manifest.get("metadata"))
+    kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    return {**{key: value for key, value in manifest.items() if key != "status"}, "metadata": kept}
+
+
+def beside_nodes(manifest: Mapping[str, Any]) -> Manifest:
+    """All of a cleaned manifest that is not a node: its labels, annotations and whatever else is kept, but kubectl's notes."""
+    spec, metadata = _object(manifest.get("spec")), _object(manifest.get("metadata"))
+    annotations = {key: value for key, value in _object(metadata.get("annotations")).items() if key != _LAST_APPLIED}
+    kept = {key: value for key, value in metadata.items() if key != "annotations"}
+    rest = {key: value for key, value in spec.items() if key != "root"}
+    return {**manifest, "metadata": {**kept, "annotations": annotations}, "spec": rest}
 
 
 def walk(manifest: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -81,7 +81,7 @@ def _ask_receivers(old: Tree | None, new: Tree) -> tuple[list[str], usage.Outsid
 
 def _forbidden(by: str, row: QuotaTree | None, manifest: Mapping[str, Any]) -> list[str]:
     try:
-        scopes.require_edits(by, row.manifest if row else None, manifest)
+        scopes.require_edits(by, row.manifest if row else None, edits.cleaned(manifest))
     except Forbidden as e:
         return [e.message]
     return []

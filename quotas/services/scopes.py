@@ -13,7 +13,7 @@ from django.contrib.auth import get_user_model
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services import access
-from quotas.core.tree import Node
+from quotas.core.tree import Node, Submitter
 from quotas.models import QuotaGrant
 from quotas.services import edits
 
@@ -54,14 +54,56 @@ def leads_of(user: Any, verb: str) -> bool:
     return bool(getattr(user, "is_active", False)) and QuotaGrant.objects.filter(user_id=user.pk).exists()
 
 
+def submitter_of(name: str, path: str) -> Submitter:
+    """The role in which the user submits to the queue of that node; the product itself is bounded as little as an admin."""
+    user = get_user_model().objects.filter(username=name).first()
+    if user is None or access.is_fleet_admin(user):
+        return Submitter.FLEET_ADMIN
+    return Submitter.TEAM_LEAD if scope_of(user).may_run(path) else Submitter.EDITOR
+
+
 def require_edits(by: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
-    """Every node that is new, gone or different must be strictly below a node of the person's."""
+    """A lead changes nodes strictly below their own and nothing else of the tree; both manifests are cleaned ones.
+
+    Which namespaces the tree binds is the quota-admin's: a lead lists below their nodes those that were listed there, and all
+    of them. One more would capture another team's jobs, and one less would let the own jobs run outside their quota.
+    """
     scope = of_name(by)
     if scope.paths is None:
         return
-    above = [path for path in touched_paths(before or {}, after or {}) if not scope.may_edit(path)]
-    if above or before is None or after is None:
+    if before is None or after is None:
+        raise Forbidden(_refusal(by, "change", "the whole quota tree", scope))
+    above = [path for path in touched_paths(before, after) if not scope.may_edit(path)]
+    above += [path for path in _reordered(before, after) if not scope.may_run(path)]
+    if above or edits.beside_nodes(before) != edits.beside_nodes(after):
         raise Forbidden(_refusal(by, "change", ", ".join(above[:3]) or "the whole quota tree", scope))
+    old, new = _namespaces(before, scope), _namespaces(after, scope)
+    if differ := sorted(old ^ new):
+        verb = "list" if differ[0] in new else "take out"
+        raise Forbidden(
+            f"{by} may not {verb} namespace {differ[0]}: which namespaces the tree binds is changed with the role "
+            f"{Grant.Role.QUOTA_ADMIN.value}; those listed below {_listed(scope.paths)} may change places there"
+        )
+
+
+def _reordered(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The paths of nodes whose children are others, or stand in another order."""
+    old, new = _children(before), _children(after)
+    return sorted(path for path in {*old, *new} if old.get(path, []) != new.get(path, []))
+
+
+def _children(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
+    children: dict[str, list[str]] = {}
+    for path, _ in edits.walk(manifest):
+        parent, _, name = path.rpartition("/")
+        children.setdefault(parent, []).append(name)
+    return children
+
+
+def _namespaces(manifest: Mapping[str, Any], scope: Scope) -> set[str]:
+    """What is listed at nodes that the lead runs; an invalid list is refused where the tree is read."""
+    listed = [node.get("namespaces") for path, node in edits.walk(manifest) if scope.may_run(path)]
+    return {str(name) for names in listed if isinstance(names, list) for name in names}
 
 
 def require_queue(by: str, path: str) -> None:

@@ -26,7 +26,6 @@ from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
 from quotas.services import edits, scopes, usage
 
-_METADATA = ("name", "namespace", "labels", "annotations")
 GENERATIONS = 1000
 """How many are remembered, each whole: a large tree that is edited all day must not fill the database."""
 Action = journal.Action
@@ -62,7 +61,7 @@ def save(manifest: Mapping[str, Any], saving: Saving, rng: Random | None = None)
     read = valid(manifest)
     try:
         with transaction.atomic():
-            row, action = _write(_cleaned(manifest), read[0], saving)
+            row, action = _write(edits.cleaned(manifest), read[0], saving)
             if action != "unchanged":
                 _sync_queues(read[0], saving.now, rng or SystemRandom())
             beside = (*usage.outside_warnings(read[0], usage.total_outside()), *usage.excess_warnings(read[0]))
@@ -132,12 +131,6 @@ def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
 
 def change(row: QuotaTree | Queue, action: journal.Action = Action.MODIFIED) -> journal.Change:
     return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action)
-
-
-def _cleaned(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what servers fill in."""
-    metadata = {key: manifest["metadata"][key] for key in _METADATA if manifest["metadata"].get(key)}
-    return {**{key: value for key, value in manifest.items() if key != "status"}, "metadata": metadata}
 
 
 def _current() -> QuotaTree:

@@ -15,7 +15,6 @@ from simulator.apiserver.store import Store
 _NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 _ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints")
 _LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
-_PRIORITIES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 
 BUILT_IN: tuple[Served, ...] = (
     Served(resources.NAMESPACES, ("ns",), subresources=("status",)),
@@ -30,7 +29,7 @@ BUILT_IN: tuple[Served, ...] = (
     Served(_ENDPOINTS, ("ep",)),
     Served(resources.JOBS, (), ("all",), ("status",)),
     Served(_LEASES),
-    Served(_PRIORITIES, ("pc",)),
+    Served(resources.PRIORITY_CLASSES, ("pc",)),
     Served(resources.CRDS, ("crd", "crds"), subresources=("status",)),
 )
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")

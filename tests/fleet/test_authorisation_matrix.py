@@ -30,7 +30,7 @@ ROLES = {
     "admin": (Grant.Role.FLEET_ADMIN, ""),
 }
 WIDE = {"Cluster", "Node", "NodeMetrics", "ClusterPropagationPolicy", "ClusterOverridePolicy", "ClusterTrainingRuntime"}
-ENTITLEMENT = {"ElasticQuotaTree", "Queue"}
+ENTITLEMENT = {"ElasticQuotaTree", "Queue", "PriorityClass"}
 HUSHED = {"Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim"}
 
 

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.core.gang import priority_classes
 from quotas.core.tree import NAME_LABELS, NoQuota, Tree
 
 PREEMPTIBLE_LABELS = ("quota.scheduling.alibabacloud.com/preemptible", "quota.scheduling.koordinator.sh/preemptible")
 PRIORITY = "convoy.dev/priority"
 """Annotation of a job: a whole number, the higher the sooner."""
 _HIGHEST = 2**31 - 1
-_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""Those every cluster has; what others are worth only the members know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,9 @@ def is_preemptible(labels: Mapping[str, str]) -> bool:
 class Priority:
     value: int = 0
     unknown: tuple[str, ...] = ()
-    """The priority classes it names that have no value in the tree: they count as 0."""
+    """The priority classes it names that have no value."""
+    highest_class: int = 0
+    """What the classes it names are worth at the most, also where another value counts: members act on them."""
 
 
 def priority_of(
@@ -76,21 +77,21 @@ def priority_of(
 ) -> Priority:
     """The job's own annotation, else the class of its run policy, else the highest priority of its pods.
 
-    ``classes``: what the quota tree says PriorityClasses are worth; objects of that kind live in the members, each its own.
+    ``classes``: values by name, of the fleet's PriorityClasses and of the quota tree.
     """
-    value = annotations.get(PRIORITY)
-    if value is not None and not priority_fault(value):
-        return Priority(int(value))
-    worth = {**_CLASSES, **classes}
-    if named := _class_of_run(spec):
-        return Priority(worth.get(named, 0), () if named in worth else (named,))
-    specs = [template.get("spec") or {} for _, template in templates]
-    pods = [each.get("priority", worth.get(str(each.get("priorityClassName")), 0)) for each in specs]
-    named_by_pods = {
-        str(each["priorityClassName"]) for each in specs if each.get("priorityClassName") and "priority" not in each
-    }
-    most = max((each for each in pods if isinstance(each, int) and abs(each) <= _HIGHEST), default=0)
-    return Priority(most, tuple(sorted(named_by_pods - worth.keys())))
+    worth = {**priority_classes.SYSTEM, **classes}
+    of_run, pods = _class_of_run(spec), [template.get("spec") or {} for _, template in templates]
+    named = {of_run} | {str(pod.get("priorityClassName") or "") for pod in pods} - {""}
+    stated, value = annotations.get(PRIORITY), 0
+    if stated is not None and not priority_fault(stated):
+        value = int(stated)
+    elif of_run:
+        value = worth.get(of_run, 0)
+    else:
+        of_pods = [pod.get("priority", worth.get(str(pod.get("priorityClassName")), 0)) for pod in pods]
+        value = max((each for each in of_pods if isinstance(each, int) and abs(each) <= _HIGHEST), default=0)
+    highest = max((worth[name] for name in named if name in worth), default=0)
+    return Priority(value, tuple(sorted(named - worth.keys() - {""})), highest)
 
 
 def _class_of_run(spec: Mapping[str, Any]) -> str:

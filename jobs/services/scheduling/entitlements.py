@@ -1,5 +1,5 @@
-"""Which leaf of the quota tree each job belongs to, kept true as the tree changes, and how urgent it is there; and the
-jobs' veto against a tree that strands them.
+"""Which leaf of the quota tree each job belongs to, kept true as the tree changes; and the jobs' veto against a tree that
+strands them.
 
 A job's leaf is found when it is submitted and found again when the tree changes, in the transaction of the change. A job
 submitted at the same moment is noticed by the version of the tree it was read under, and read again before the next cycle.
@@ -13,12 +13,11 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from jobs import snapshot
-from jobs.core.gang.entitlement import PRIORITY, Belonging, find_leaf, is_preemptible, no_leaf, priority_of
-from jobs.kinds import registry
+from jobs.core.gang.entitlement import Belonging, find_leaf, is_preemptible, no_leaf
 from jobs.models import Job
 from jobs.services.lifecycle.locks import lock_jobs
 from quotas.core import amounts, excess
-from quotas.core.attributes import OUTSIDE_JOBS, PRIORITY_CLASSES
+from quotas.core.attributes import OUTSIDE_JOBS
 from quotas.core.excess import Overrun
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import ExcessPolicy, OutsideJobs, Tree
@@ -40,21 +39,13 @@ _COLUMNS = (
 
 
 def fill_entitlements(job: Job, tree: Tree | None, version: int) -> list[str]:
-    """Sets leaf and priority, under this tree, of a job about to be stored; returns warnings. A charged job keeps its leaf.
-
-    Like the priority of a pod it is resolved once: a waiting job is not reordered when the value of its class changes.
-    """
+    """Sets the leaf, under this tree, of a job about to be stored; returns warnings. A charged job keeps its leaf."""
     job.tree_version = version
     if job.charge is None:
         found = find_leaf(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
         job.leaf, job.leaf_fault = found.leaf, found.fault[:500]
         job.preemptible = is_preemptible(job.labels)
-    node = tree.by_path.get(job.leaf) or tree.nodes[0] if tree else None
-    annotations = job.manifest["metadata"].get("annotations") or {}
-    templates = registry.kind_of(job.api_version, job.kind).templates(job.manifest)
-    asked = priority_of(annotations, job.manifest["spec"], templates, node.attributes.priority_classes if node else {})
-    job.priority = asked.value
-    return [*_outside(job, tree), *(f"PriorityClass {name} counts as 0: {_UNKNOWN_CLASS}" for name in asked.unknown)]
+    return _outside(job, tree)
 
 
 def _outside(job: Job, tree: Tree | None) -> list[str]:
@@ -64,10 +55,7 @@ def _outside(job: Job, tree: Tree | None) -> list[str]:
     return [f"it waits (NoQuotaForNamespace): {no_leaf(job.namespace, job.leaf_fault)}"]
 
 
-FILLED = ("leaf", "leaf_fault", "preemptible", "tree_version", "priority")
-_UNKNOWN_CLASS = (
-    f"the quota tree does not say what it is worth (attribute {PRIORITY_CLASSES}); or annotate the job with {PRIORITY}"
-)
+FILLED = ("leaf", "leaf_fault", "preemptible", "tree_version")
 
 
 def refit_stale() -> int:

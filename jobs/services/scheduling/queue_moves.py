@@ -4,7 +4,7 @@ from datetime import datetime
 
 from fleet.errors import invalid
 from jobs.models import Job
-from jobs.services.scheduling import queueing
+from jobs.services.scheduling import priorities, queueing
 from quotas import queries
 from quotas.services import scopes
 
@@ -17,4 +17,5 @@ def move(job: Job, queue: str, *, by: str, now: datetime) -> Job:
     if tree is None or leaf is None or path in tree.children:
         raise invalid("queue", f"{queue} is no queue of a leaf of the quota tree")
     scopes.require_into(by, leaf, job.namespace)
+    priorities.require_below_ceiling(job, leaf, job.priority, by)
     return queueing.move(job, path, by=by, now=now)

@@ -11,7 +11,7 @@ from typing import Any
 
 from fleet.errors import FieldFault, NotFound
 from fleet.kube import builtin, crds, fields, openapi
-from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, PRIORITY_CLASSES, TRAINING_RUNTIMES
 from jobs.core.policies import overrides, propagation
 from jobs.kinds import registry, schemas
 from jobs.models import Dependent
@@ -52,14 +52,16 @@ def _known(api_version: str, kind: str, description: str) -> Known:
         names = job_kind.resource.plural, job_kind.short_names
         return Known(api_version, kind, *names, Category.JOB, description)
     category = Category.SUPPORT if kind in (*Dependent.KINDS, *Dependent.RUNTIMES) else Category.POLICY
-    if kind == parsing.KIND:
+    if kind in (parsing.KIND, PRIORITY_CLASSES.kind):
         category = Category.QUOTA
     return Known(api_version, kind, _plural(kind), (), category, description)
 
 
 def _plural(kind: str) -> str:
     word = kind.lower()
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith("ss") else f"{word}s"
 
 
 def place(api_version: str, kind: str, path: Sequence[str]) -> fields.Place:
@@ -86,6 +88,7 @@ def _described() -> Iterator[tuple[tuple[str, str], Document]]:
         yield ("v1", kind), _builtin(kind)
     for runtime in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES):
         yield (runtime.api_version, runtime.kind), crds.document(runtime) or {}
+    yield (PRIORITY_CLASSES.api_version, PRIORITY_CLASSES.kind), _builtin(PRIORITY_CLASSES.kind)
     yield (parsing.API_VERSION, parsing.KIND), quota_schemas.DOCUMENT
 
 

@@ -16,11 +16,11 @@ from fleet import events, journal
 from fleet.db import bulk
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
-from fleet.kube.resources import TRAINING_RUNTIMES
+from fleet.kube.resources import PRIORITY_CLASSES, TRAINING_RUNTIMES
 from fleet.services import audit
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.admission import backfill_policy
-from jobs.core.gang import entitlement, requirements, topology_constraints
+from jobs.core.gang import entitlement, priority_classes, requirements, topology_constraints
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement, overrides, preferences
 from jobs.core.policies import propagation as policies
@@ -32,7 +32,7 @@ from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.kinds.pods import references
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import cycle_requests, volume_claims, workload_policy
-from jobs.services.scheduling import entitlements, queueing
+from jobs.services.scheduling import entitlements, priorities, queueing
 from jobs.services.submission import actions, policy_claims, spec_changes
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
@@ -178,12 +178,15 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
         return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
     if kind in Dependent.RUNTIMES and api_version == TRAINING_RUNTIMES.api_version:
         return _Document(manifest, _write_dependent, warnings), faults + training_runtime.faults_of(manifest).found
+    if (api_version, kind) == (PRIORITY_CLASSES.api_version, PRIORITY_CLASSES.kind):
+        return _Document(manifest, _write_dependent, warnings), faults or priority_classes.faults_of(manifest)
     if (api_version, kind) == (quota_trees.API_VERSION, quota_trees.KIND):
         whole = dict(document)
         return _Document(whole, _write_tree), list(quota_trees.parse_tree(whole).faults)
     known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in _POLICIES)]
     known += [f"{TRAINING_RUNTIMES.api_version} {each}" for each in Dependent.RUNTIMES]
     known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
+    known.append(f"{PRIORITY_CLASSES.api_version} {PRIORITY_CLASSES.kind}")
     said = f"{api_version} {kind}".strip() or "nothing"
     return _Document(manifest, _write_job), [
         FieldFault("kind", f"{said} is not known here; known are {', '.join(known)}")
@@ -251,7 +254,7 @@ def _write_job(document: _Document, by: str, now: datetime) -> Applied:
     if job.manifest == document.manifest:
         return document.applied(job.uid, "unchanged")
     audit.remember_row(job)
-    _update_job(job, document, now)
+    _update_job(job, document, by, now)
     return document.applied(job.uid, "configured")
 
 
@@ -277,6 +280,7 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     tree, candidates = snapshot.tree_in_force(), policy_claims.load_candidates() if documents else []
     jobs = [_new_job(document, tree, now) for document in documents]
     for job in jobs:
+        priorities.fill(job, tree[0], by)
         job.policy = policy_claims.select_policy(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
     tracing.submitted(jobs, now)
@@ -344,18 +348,18 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 
-def _update_job(job: Job, document: _Document, now: datetime) -> None:
+def _update_job(job: Job, document: _Document, by: str, now: datetime) -> None:
     """Everything may change while no copy of the job can run; else its suspend switch, labels and time to live."""
     if job.api_version != document.manifest["apiVersion"]:
         detail = f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew"
         raise InvalidInput(detail, (FieldFault("apiVersion", detail),))
     spec_changes.require_allowed(job, document.manifest, suspended=document.reading.suspended)
-    was = job.suspended
-    _fill(job, document, snapshot.tree_in_force())
+    was, before, tree = job.suspended, priorities.former(job), snapshot.tree_in_force()
+    _fill(job, document, tree)
+    priorities.fill(job, tree[0], by, before)
     job.generation += 1
-    job.save(
-        update_fields=["manifest", "labels", "roles", "total", "gpus", "ttl_s", "generation", *entitlements.FILLED]
-    )
+    filled = (*entitlements.FILLED, *priorities.FILLED)
+    job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "ttl_s", "generation", *filled])
     announce_jobs([job], now)
     if document.reading.suspended and not was:
         actions.suspend(job, by="apply", now=now)

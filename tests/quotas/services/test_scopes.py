@@ -8,7 +8,7 @@ from fleet.errors import Forbidden
 from fleet.models import Grant
 from quotas import queries
 from quotas.models import QuotaGrant, QuotaRevision
-from quotas.services import trees
+from quotas.services import previews, trees
 from quotas.services.trees import Saving
 from tests.quotas.core.builders import manifest, quota
 from tests.support.people import person
@@ -20,9 +20,10 @@ LEAD = Saving("lea", NOW)
 
 @pytest.fixture(autouse=True)
 def tree(db):
-    """lea leads a, which has x and y; b is somebody else's."""
+    """lea leads a, which has x and y; b is another team's."""
     QuotaGrant.objects.create(user=person("lea"), path="root/a")
-    root = quota("root", 9, 9, quota("a", 4, 9, quota("x", 1, 4), quota("y", 1, 4)), quota("b", 2, 9))
+    x, y = quota("x", 1, 4, namespaces=["team-x"]), quota("y", 1, 4)
+    root = quota("root", 9, 9, quota("a", 4, 9, x, y), quota("b", 2, 9))
     trees.apply(manifest(root), by="test", now=NOW)
 
 
@@ -35,9 +36,10 @@ def edit(path, **fields):
     [
         edit("root/a/x", min={"cpu": 2}),
         {"op": "add", "parent": "root/a", "node": {"name": "z"}},
-        {"op": "remove", "path": "root/a/x"},
+        {"op": "remove", "path": "root/a/y"},
         {"op": "rename", "path": "root/a/x", "name": "z"},
         {"op": "move", "path": "root/a/x", "parent": "root/a/y"},
+        {"op": "move", "path": "root/a/x", "parent": "root/a", "index": 1},
     ],
     ids=lambda change: change["op"],
 )
@@ -80,3 +82,68 @@ def test_it_counts_a_role_in_one_namespace_for_nothing():
 def test_it_lets_a_quota_admin_change_everything():
     person("quinn", (Grant.Role.QUOTA_ADMIN, ""))
     assert trees.edit([edit("root/b", max={"cpu": 2})], Saving("quinn", NOW)).row.changed_by == "quinn"
+
+
+def test_it_lets_a_lead_move_a_namespace_between_leaves_below():
+    changes = [edit("root/a/x", namespaces=[]), edit("root/a/y", namespaces=["team-x"])]
+    assert trees.edit(changes, LEAD).action == "configured"
+
+
+@pytest.mark.parametrize(
+    ("changes", "namespace"),
+    [
+        ([edit("root/a/y", namespaces=["default"])], "list namespace default"),
+        ([{"op": "add", "parent": "root/a", "node": {"name": "z", "namespaces": ["team-z"]}}], "list namespace team-z"),
+        ([edit("root/a/x", namespaces=["team-x", "default"])], "list namespace default"),
+        ([edit("root/a/x", namespaces=[])], "take out namespace team-x"),
+        ([{"op": "remove", "path": "root/a/x"}], "take out namespace team-x"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_it_lets_a_lead_neither_list_a_namespace_nor_take_one_out(changes, namespace):
+    with pytest.raises(Forbidden, match=f"lea may not {namespace}: .* role quota-admin"):
+        trees.edit(changes, LEAD)
+    by_admin = Saving("test", NOW)
+    assert trees.edit(changes, by_admin).action == "configured"
+
+
+def tampered(**changes):
+    document = trees.edits.deepcopy(queries.tree_row().manifest)
+    for path, value in changes.items():
+        at, keys = document, path.split("__")
+        for key in keys[:-1]:
+            at = at.setdefault(key, {})
+        at[keys[-1]] = value
+    return document
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"metadata__labels": {"a": "b"}},
+        {"metadata__annotations": {"a": "b"}},
+        {"spec__extra": {"a": "b"}},
+        {"extra": 1},
+    ],
+    ids=str,
+)
+def test_it_lets_a_lead_change_nothing_beside_the_nodes(changes):
+    with pytest.raises(Forbidden, match="lea leads what is below root/a only"):
+        trees.save(tampered(**changes), LEAD)
+    assert previews.of_manifest(tampered(**changes), by="lea", now=None).refusals
+
+
+def test_it_lets_a_lead_not_change_the_order_of_the_teams():
+    document = tampered()
+    document["spec"]["root"]["children"].reverse()
+    with pytest.raises(Forbidden, match="may not change root: lea leads"):
+        trees.save(document, LEAD)
+    with pytest.raises(Forbidden):
+        trees.edit([{"op": "move", "path": "root/b", "parent": "root", "index": 0}], LEAD)
+
+
+def test_what_servers_fill_in_is_no_change_of_a_lead():
+    document = tampered(metadata__uid="1", metadata__resourceVersion="7", status={"a": "b"})
+    document["spec"]["root"]["children"][0]["children"][1]["max"] = {"cpu": 3}
+    assert not previews.of_manifest(document, by="lea", now=None).refusals
+    assert trees.save(document, LEAD).action == "configured"

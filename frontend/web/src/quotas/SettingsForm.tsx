@@ -15,6 +15,8 @@ const TEXTS = [
   ['weight', 'weight'],
   ['lend', 'alibabacloud.com/lendlimit'],
   ['affinity', 'cluster-affinity'],
+  ['priorityClasses', 'priority-classes'],
+  ['maxPriority', 'max-priority'],
 ] as const;
 const CHOICES = [
   ['queuePolicy', 'queue-policy', ['', 'Priority', 'Block', 'Round']],

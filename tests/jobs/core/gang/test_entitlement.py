@@ -65,19 +65,22 @@ def run_class(name: object) -> dict:
 
 @pytest.mark.parametrize("spec", [run_class("high"), {"priorityClassName": "high"}])
 def test_it_takes_the_class_of_the_gang_before_those_of_its_pods(spec):
-    assert worth({}, spec, pod(priorityClassName="low"), high=10, low=99) == Priority(10)
+    assert worth({}, spec, pod(priorityClassName="low"), high=10, low=99) == Priority(10, highest_class=99)
 
 
 def test_it_takes_the_most_that_the_classes_of_its_pods_are_worth():
-    assert worth({}, {}, pod(priorityClassName="low"), pod(priorityClassName="high"), high=10, low=1) == Priority(10)
+    assert worth({}, {}, pod(priorityClassName="low"), pod(priorityClassName="high"), high=10, low=1) == Priority(
+        10, (), 10
+    )
 
 
-def test_it_says_which_classes_nobody_knows_and_counts_them_as_nothing():
+def test_it_names_every_class_without_a_value_whatever_else_the_job_states():
     assert worth({}, run_class("best")) == Priority(0, ("best",))
     assert worth({}, {}, pod(priorityClassName="best"), pod(priority=3, priorityClassName="odd")) == Priority(
-        3, ("best",)
+        3, ("best", "odd")
     )
-    assert worth({PRIORITY: "1"}, run_class("best")) == Priority(1)
+    assert worth({PRIORITY: "1"}, run_class("best")) == Priority(1, ("best",))
+    assert worth({PRIORITY: "1"}, run_class("high"), high=10) == Priority(1, (), 10)
 
 
 @pytest.mark.parametrize("spec", [{"runPolicy": "x"}, {"runPolicy": {"schedulingPolicy": 3}}, run_class(7)])

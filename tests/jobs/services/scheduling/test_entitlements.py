@@ -6,7 +6,6 @@ from django.utils import timezone
 
 from fleet.errors import Conflict
 from jobs.models import Job
-from jobs.services.submission import manifests, submit
 from quotas.models import Queue, QuotaTree
 from quotas.services import queues, trees
 from tests.quotas.core.builders import manifest, quota
@@ -108,18 +107,3 @@ def test_it_takes_no_job_into_a_queue_that_drains(running):
     with pytest.raises(Conflict, match="root/a .* drains and takes no more jobs"):
         books.apply(pytorch_job("more"))
     assert not Job.objects.filter(name="more").exists() and books.job("llama").state == Job.State.PLACED
-
-
-def of_class(called: str, name: str) -> str:
-    body = yaml.safe_load(pytorch_job(called))
-    body["spec"]["runPolicy"] = {"schedulingPolicy": {"priorityClass": name}}
-    return yaml.safe_dump(body)
-
-
-def test_it_finds_what_a_priority_class_is_worth_in_the_tree_and_warns_of_one_that_nobody_knows():
-    apply_tree(team("a", namespaces=["default"], attributes={"priority-classes": '{"high": 1000}'}))
-    text = of_class("urgent", "high") + "---\n" + of_class("odd", "best")
-    applied = submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
-    assert (books.job("urgent").priority, books.job("odd").priority) == (1000, 0)
-    assert [each.warnings for each in applied][0] == []
-    assert "PriorityClass best counts as 0: the quota tree does not say what it is worth" in applied[1].warnings[0]
