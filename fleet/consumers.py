@@ -177,7 +177,8 @@ def _tailer() -> Tailer:
 
 def _user(scope: Mapping[str, Any]) -> tuple[Any, frozenset[str] | None]:
     user = _by_token(scope) if _token(scope) else _by_session(scope)
-    if user is None or not access.roles(user):
+    # Changes of every kind are sent, so a token that is for some kinds only is not for this.
+    if user is None or not access.roles(user) or access.scope_of(user).kinds is not None:
         return None, frozenset()
     return user, access.visible_namespaces(user)
 

@@ -11,7 +11,9 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         from fleet.api.system import CHECKS
         from fleet.queries import ABOUT
+        from fleet.services import access
         from jobs import queries, receivers
+        from jobs.kinds import registry
         from jobs.models import Job
         from jobs.services.follow import status
         from jobs.services.lifecycle import restored
@@ -20,6 +22,7 @@ class JobsConfig(AppConfig):
         status.register()
         demand_provider.register()
         receivers.connect()
+        access.GENERAL.update({kind.resource.kind: "Job" for kind in registry.everything()})
         CHECKS["placements"] = rejections.problem
         CHECKS["copies"] = restored.problem
         ABOUT["cluster"] = lambda name: queries.event_of(Job.objects.filter(cluster__name=name))

@@ -10,6 +10,7 @@ class QuotasConfig(AppConfig):
 
     def ready(self) -> None:
         from fleet.services import access
+        from quotas.models import Queue, QuotaTree
         from quotas.services import scopes
 
-        access.FURTHER.update(dict.fromkeys(access.ENTITLEMENT, scopes.leads_of))
+        access.FURTHER.update(dict.fromkeys((QuotaTree.kind, Queue.kind), scopes.leads_of))

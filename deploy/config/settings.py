@@ -258,6 +258,7 @@ CONVOY_WEIGHTS = _operator.weights
 CONVOY_DISPATCH = _operator.dispatch
 CONVOY_FAILOVER = _operator.failover
 CONVOY_MEMBERS = _operator.members
+CONVOY_ACCESS = _operator.access
 CONVOY_RETENTION = _operator.retention
 CONVOY_AUDIT_SINKS = Sinks(
     file=env.str("CONVOY_AUDIT_FILE", default=""),

@@ -1,7 +1,6 @@
 """Who may what, over REST: users with their roles, grants, and the tokens of others. For fleet admins."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 from django.db.models import QuerySet
@@ -13,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.api.permissions import ByRole, Guarded
-from fleet.api.serializers import MintedTokenSerializer, NewTokenSerializer, TokenSerializer
+from fleet.api.serializers import MintedTokenSerializer, NewTokenSerializer, TokenSerializer, new_token
 from fleet.models import Grant, Token
 from fleet.services import grants, users
 
@@ -149,11 +148,7 @@ class UserTokenViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSe
 
     @extend_schema(request=NewTokenSerializer, responses={201: MintedTokenSerializer})
     def create(self, request: Request, username: str) -> Response:
-        given = NewTokenSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        seconds = given.validated_data.get("expires_in_s")
-        life = None if seconds is None else timedelta(seconds=min(seconds, 10**10))
-        row, text = grants.mint(username, given.validated_data["name"], life=life, now=timezone.now())
+        row, text = grants.mint(username, **new_token(request), now=timezone.now())
         row.token = text  # type: ignore[attr-defined]  # for the serializer
         return Response(MintedTokenSerializer(row).data, status=201)
 

@@ -37,6 +37,18 @@ class SignedIn(BasePermission):
         return bool(request.user.is_authenticated)
 
 
+class OfOneself(SignedIn):
+    """It takes no role; but a token that is limited must be for it."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not super().has_permission(request, view):
+            return False
+        verb = _verb(request, view)
+        if not access.in_scope_somewhere(request.user, verb, view.kind):
+            raise access.refusal(request.user, verb, view.kind)
+        return True
+
+
 class Guarded:
     """What `ByRole` asks of a view."""
 

@@ -1,10 +1,15 @@
 """How supply looks in JSON. Credentials are in no shape here, and none may be added."""
 
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.request import Request
 
+from fleet.core import token_scopes
+from fleet.errors import FieldFault, InvalidInput
 from fleet.models import Cluster, Event, Node, Token
 
 
@@ -141,16 +146,54 @@ class EventSerializer(serializers.ModelSerializer[Event]):
         read_only_fields = fields
 
 
+class ScopeSerializer(serializers.Serializer[Any]):
+    """What a token may be used for at the most; what is left out is not limited."""
+
+    verbs = serializers.ListField(child=serializers.CharField(), required=False, help_text="such as read")
+    kinds = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="as roles name them: Job for every kind of job, Metrics",
+    )
+    namespaces = serializers.ListField(child=serializers.CharField(), required=False)
+
+
 class TokenSerializer(serializers.ModelSerializer[Token]):
+    expires_at = serializers.DateTimeField(source="ends_at", read_only=True)
+    scope = ScopeSerializer(read_only=True, allow_null=True, help_text="null: everything its user may do")
+
     class Meta:
         model = Token
-        fields: tuple[str, ...] = ("id", "name", "created_at", "expires_at", "revoked_at", "last_used_at")
+        fields: tuple[str, ...] = ("id", "name", "created_at", "expires_at", "revoked_at", "last_used_at", "scope")
         read_only_fields: tuple[str, ...] = fields
 
 
 class NewTokenSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=63)
-    expires_in_s = serializers.IntegerField(required=False, allow_null=True, min_value=1)
+    expires_in_s = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, help_text="else as long as CONVOY_TOKEN_MAX_S allows"
+    )
+    scope = ScopeSerializer(required=False, allow_null=True, help_text="else everything its user may do")
+
+    def to_internal_value(self, data: Any) -> Any:
+        """A limit that is not understood is refused, never left out: the token would be wider than it was meant."""
+        scope = data.get("scope") if isinstance(data, Mapping) else None
+        if found := [FieldFault(*fault) for fault in token_scopes.faults(scope)] if isinstance(scope, Mapping) else []:
+            raise InvalidInput("; ".join(f"{fault.field} {fault.detail}" for fault in found), tuple(found))
+        return super().to_internal_value(data)
+
+
+def new_token(request: Request) -> dict[str, Any]:
+    """What is asked for, as `fleet.services.access.mint` takes it, with the token by which it is asked."""
+    body = NewTokenSerializer(data=request.data)
+    body.is_valid(raise_exception=True)
+    seconds, scope = body.validated_data.get("expires_in_s"), body.validated_data.get("scope")
+    return {
+        "name": body.validated_data["name"],
+        "life": None if seconds is None else timedelta(seconds=min(seconds, 10**10)),
+        "scope": None if scope is None else token_scopes.from_json(scope),
+        "by": request.auth,
+    }
 
 
 class MintedTokenSerializer(TokenSerializer):

@@ -1,6 +1,5 @@
 """Signing in and out, and who one is: the console's session, one's own tokens, the one-time link."""
 
-from datetime import timedelta
 from typing import Any, cast
 
 from django.contrib.auth import authenticate, login, logout
@@ -20,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import SignedIn
+from fleet.api.permissions import OfOneself, SignedIn
 from fleet.api.serializers import (
     MeSerializer,
     MintedTokenSerializer,
@@ -28,6 +27,7 @@ from fleet.api.serializers import (
     SessionSerializer,
     SignInSerializer,
     TokenSerializer,
+    new_token,
 )
 from fleet.errors import InvalidInput
 from fleet.models import Token
@@ -86,7 +86,9 @@ class MeView(APIView):
 class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
     """Bearer tokens of the signed-in user. The text of a token is shown once, when it is created."""
 
-    permission_classes = [SignedIn]
+    kind = "Token"
+    verbs = {"create": "mint", "destroy": "revoke"}
+    permission_classes = [OfOneself]
     serializer_class = TokenSerializer
     ordering_fields = ["created_at", "name"]
     ordering = ["-created_at"]
@@ -94,7 +96,7 @@ class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
 
     @property
     def user(self) -> User:
-        """Signed in: `SignedIn` lets no other pass."""
+        """Signed in: `OfOneself` lets no other pass."""
         return cast(User, self.request.user)
 
     def get_queryset(self) -> QuerySet[Token]:
@@ -102,11 +104,7 @@ class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
 
     @extend_schema(request=NewTokenSerializer, responses={201: MintedTokenSerializer})
     def create(self, request: Request) -> Response:
-        given = NewTokenSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        seconds = given.validated_data.get("expires_in_s")
-        life = None if seconds is None else timedelta(seconds=min(seconds, 10**10))
-        row, text = access.mint(self.user, given.validated_data["name"], life=life, now=timezone.now())
+        row, text = access.mint(self.user, **new_token(request), now=timezone.now())
         row.token = text  # type: ignore[attr-defined]  # for the serializer
         return Response(MintedTokenSerializer(row).data, status=201)
 

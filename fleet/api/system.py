@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api import probes
-from fleet.api.permissions import SignedIn
+from fleet.api.permissions import OfOneself
 from fleet.core import health
 from fleet.models import Cluster
 from fleet.services import audit_sinks
@@ -35,7 +35,9 @@ class SystemSerializer(serializers.Serializer[Any]):
 
 
 class SystemView(APIView):
-    permission_classes = [SignedIn]
+    kind = "Process"
+    verbs: dict[str, str] = {}
+    permission_classes = [OfOneself]
 
     @extend_schema(responses=SystemSerializer)
     def get(self, request: Request) -> Response:

@@ -75,6 +75,19 @@ class MemberSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessSettings:
+    """How users and scripts are let in."""
+
+    token_max_s: float = setting(
+        365 * 86400.0,
+        "CONVOY_TOKEN_MAX_S",
+        "seconds after which a token ends at the latest, also an older one; without a life of its own it lasts as long",
+        least=60,
+        most=20 * _YEAR_S,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RetentionSettings:
     """How much history is kept; a minute's housekeeping deletes the rest in batches."""
 

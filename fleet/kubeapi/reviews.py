@@ -42,7 +42,7 @@ def _rules(namespace: str, user: Any, catalog: Catalog[Kind]) -> Object:
 def _may(attributes: dict[str, str], user: Any, catalog: Catalog[Kind]) -> tuple[bool, str]:
     verb, namespace = attributes.get("verb", ""), attributes.get("namespace", "")
     if attributes.get("resource") == "*" or verb == "*":
-        whole = any(held.role == access.Role.FLEET_ADMIN and not held.namespace for held in access.roles(user))
+        whole = access.is_fleet_admin(user) and access.scope_of(user).verbs is None
         return whole, "" if whole else "it takes the role fleet-admin"
     kind = catalog.named(attributes.get("group", ""), attributes.get("resource", ""))
     subresource = attributes.get("subresource", "")

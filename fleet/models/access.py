@@ -1,5 +1,7 @@
 """Who may knock: bearer tokens, one-time sign-in links, and grants of roles."""
 
+from datetime import datetime, timedelta
+
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -15,9 +17,17 @@ class Token(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    scope = models.JSONField(null=True, blank=True)
+    """`fleet.core.token_scopes.Scope` as JSON; null: everything its user may do."""
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def ends_at(self) -> datetime:
+        """When it expires: no later than the longest life that is set now, so that lowering it ends older tokens as well."""
+        last = self.created_at + timedelta(seconds=settings.CONVOY_ACCESS.token_max_s)
+        return last if self.expires_at is None else min(self.expires_at, last)
 
 
 class SigninLink(models.Model):

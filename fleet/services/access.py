@@ -20,6 +20,8 @@ from django.db.models import Q
 from django.utils.crypto import constant_time_compare
 
 from fleet.audit_context import current
+from fleet.core import token_scopes
+from fleet.core.token_scopes import Scope
 from fleet.errors import Forbidden, InvalidInput, NotFound, invalid
 from fleet.models import Grant, SigninLink, Token
 from fleet.services import audit
@@ -31,9 +33,10 @@ TOKEN_PREFIX = "cvy_"  # noqa: S105  (how tokens are recognised, not one of them
 TOKEN_LENGTH = len(TOKEN_PREFIX) + 43
 USE_WRITTEN_EVERY = timedelta(minutes=1)
 LINK_LIFE = timedelta(minutes=15)
-LONGEST_LIFE = timedelta(days=365)
 
-READ = "read"
+READ = token_scopes.READ
+SCOPE = "_convoy_scope"
+"""Attribute of a user who came in by a token that is limited."""
 FLEET_WIDE = frozenset(
     {
         "Cluster",
@@ -45,11 +48,12 @@ FLEET_WIDE = frozenset(
         "Process",
         "Grant",
         "Audit",
+        "Metrics",
         "NamespacePolicy",
     }
 )
 """Kinds that live in no namespace. Any role reads them; a fleet admin changes them."""
-FOR_ADMINS = frozenset({"Process", "Grant", "Audit"})
+FOR_ADMINS = frozenset({"Process", "Grant", "Audit", "Metrics"})
 """Of those, what a fleet admin alone reads: how Convoy itself runs, who may what, and who did what."""
 _CLOSED = frozenset({"convoy-system"})
 _CLOSED_PREFIX = "kube-"
@@ -58,6 +62,8 @@ ENTITLEMENT = frozenset({"ElasticQuotaTree", "Queue", "PriorityClass"})
 """Who reads the fleet reads them; a quota admin changes them, and whom `FURTHER` says."""
 FURTHER: dict[str, Callable[[Someone, str], bool]] = {}
 """Kind -> whether a user may change some objects of it for another reason than a role; their service knows which."""
+GENERAL: dict[str, str] = {}
+"""Kind -> the kind that REST calls it and its like: a token for that one is one for all of them."""
 ACTIONS: dict[str, tuple[str, str]] = {
     "apply": ("apply", "Job"),
     "delete": ("delete", "Job"),
@@ -101,18 +107,41 @@ def may(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:
         _allows(held, verb, kind) and held.namespace in ("", namespace) and _reaches(held, verb, kind, namespace)
         for held in _of_use(user, kind)
     )
-    return by_role or _further(user, verb, kind)
+    return (by_role or _further(user, verb, kind)) and in_scope(user, verb, kind, namespace)
+
+
+def scope_of(user: Someone) -> Scope:
+    """That of the token by which the user came in."""
+    return user.__dict__.get(SCOPE, token_scopes.WHOLE)
+
+
+def in_scope(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:
+    """Whether the user's token may be used for it, if they came in by one; their roles are another question."""
+    if not in_scope_somewhere(user, verb, kind):
+        return False
+    return kind in FLEET_WIDE | ENTITLEMENT or scope_of(user).reaches(namespace)
+
+
+def in_scope_somewhere(user: Someone, verb: str, kind: str) -> bool:
+    """A token for some namespaces still reads what is everybody's, and changes none of it, as a role in one does."""
+    scope, shared = scope_of(user), kind in FLEET_WIDE | ENTITLEMENT
+    if shared and scope.namespaces is not None and (verb != READ or kind in FOR_ADMINS):
+        return False
+    return scope.allows(verb, (kind, GENERAL.get(kind, kind)))
 
 
 def may_write(user: Someone) -> bool:
     """Whether there is anything at all this user may change."""
+    if scope_of(user).verbs == {READ}:
+        return False
     by_role = any(held.role != Role.VIEWER for held in roles(user))
     return by_role or any(_further(user, "apply", kind) for kind in FURTHER)
 
 
 def may_somewhere(user: Someone, verb: str, kind: str) -> bool:
     """Whether there is any namespace for which the answer is yes."""
-    return any(_allows(held, verb, kind) for held in _of_use(user, kind)) or _further(user, verb, kind)
+    is_allowed = any(_allows(held, verb, kind) for held in _of_use(user, kind)) or _further(user, verb, kind)
+    return is_allowed and in_scope_somewhere(user, verb, kind)
 
 
 def is_closed(namespace: str) -> bool:
@@ -121,8 +150,9 @@ def is_closed(namespace: str) -> bool:
 
 
 def is_fleet_admin(user: Someone) -> bool:
-    """Of the whole fleet."""
-    return Held(Role.FLEET_ADMIN, "") in roles(user)
+    """Of the whole fleet; by a token only if it is limited to no kinds and namespaces."""
+    scope = scope_of(user)
+    return Held(Role.FLEET_ADMIN, "") in roles(user) and scope.kinds is None and scope.namespaces is None
 
 
 def require(user: Someone, verb: str, kind: str, namespace: str = "") -> None:
@@ -131,7 +161,9 @@ def require(user: Someone, verb: str, kind: str, namespace: str = "") -> None:
 
 
 def refusal(user: Someone, verb: str, kind: str, namespace: str = "") -> Forbidden:
-    """Says which role would do."""
+    """Says which role would do, or that the token is not for it."""
+    if not in_scope(user, verb, kind, namespace):
+        return Forbidden(f"the token of {user.get_username()} is not for {verb} {kind}: its scope is {scope_of(user)}")
     where = f" in namespace {namespace}" if namespace else ""
     whose = "" if kind in FLEET_WIDE | ENTITLEMENT else where
     is_admins = verb != READ and kind not in ENTITLEMENT and is_closed(namespace)
@@ -141,7 +173,7 @@ def refusal(user: Someone, verb: str, kind: str, namespace: str = "") -> Forbidd
 
 def wanted(verb: str, kind: str) -> str:
     """The least role that allows it."""
-    if verb == READ and kind != "Process":
+    if verb == READ and kind not in FOR_ADMINS:
         return Role.VIEWER.value
     if kind in ENTITLEMENT:
         return Role.QUOTA_ADMIN.value
@@ -150,27 +182,63 @@ def wanted(verb: str, kind: str) -> str:
 
 def visible_namespaces(user: Someone) -> frozenset[str] | None:
     """The namespaces this user may read; None for all of them."""
-    held = {each.namespace for each in roles(user)}
-    return None if "" in held else frozenset(held)
+    held, scope = {each.namespace for each in roles(user)}, scope_of(user)
+    if scope.verbs is not None and READ not in scope.verbs:
+        return frozenset()
+    if "" in held:
+        return scope.namespaces
+    return frozenset(held) if scope.namespaces is None else frozenset(held) & scope.namespaces
 
 
 def can(user: Someone) -> dict[str, bool]:
     return {name: may_somewhere(user, verb, kind) for name, (verb, kind) in ACTIONS.items()}
 
 
-def mint(user: AbstractBaseUser, name: str, *, life: timedelta | None, now: datetime) -> tuple[Token, str]:
-    """A new token and its text, which is kept nowhere and cannot be had again."""
+def mint(
+    user: AbstractBaseUser,
+    name: str,
+    *,
+    life: timedelta | None,
+    now: datetime,
+    scope: Scope | None = None,
+    by: Any = None,
+) -> tuple[Token, str]:
+    """A new token and its text, which is kept nowhere and cannot be had again.
+
+    ``by`` is the token that the caller came in with, if any: what it mints ends with it, and may do no more. Without a life
+    the token lasts as long as it may.
+    """
+    most = timedelta(seconds=settings.CONVOY_ACCESS.token_max_s)
     if not name or len(name) > 63:
         raise invalid("name", "must have 1 to 63 characters")
-    if life is not None and not timedelta(0) < life <= LONGEST_LIFE:
-        raise invalid("expires_in_s", f"must be between 1 and {int(LONGEST_LIFE.total_seconds())}")
+    if life is not None and not timedelta(0) < life <= most:
+        raise invalid("expires_in_s", f"must be between 1 and {int(most.total_seconds())} (CONVOY_TOKEN_MAX_S)")
+    expires_at = now + (most if life is None else life)
+    if isinstance(by, Token):
+        scope, expires_at = _bounded(by, scope, expires_at, is_stated=life is not None)
+    limits = (scope or token_scopes.WHOLE).as_json()
     text = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    expires_at = None if life is None else now + life
-    about = {"name": name, "digest": digest(text), "created_at": now, "expires_at": expires_at}
+    about = {"name": name, "digest": digest(text), "created_at": now, "expires_at": expires_at, "scope": limits}
     with transaction.atomic():
         row = Token.objects.create(user_id=user.pk, **about)
-        _note("mint", "Token", f"{user.get_username()}: {name}")
+        _note("mint", "Token", f"{user.get_username()}: {name}{f' ({scope})' if limits else ''}"[:253])
     return row, text
+
+
+def _bounded(by: Token, scope: Scope | None, expires_at: datetime, *, is_stated: bool) -> tuple[Scope, datetime]:
+    """No wider and no longer than the token that mints it."""
+    own = token_scopes.from_json(by.scope)
+    scope = own if scope is None else scope
+    if not scope.is_within(own):
+        raise Forbidden(f"a token mints none that may do more than it: the scope of the one in use is {own}")
+    if expires_at <= by.ends_at:
+        return scope, expires_at
+    if is_stated:
+        raise Forbidden(
+            f"a token mints none that lasts longer: the one in use ends {by.ends_at:%Y-%m-%d %H:%M} UTC; ask for a shorter one,"
+            " or sign in with a password"
+        )
+    return scope, by.ends_at
 
 
 def verify(text: str, *, now: datetime) -> Token:
@@ -180,11 +248,13 @@ def verify(text: str, *, now: datetime) -> Token:
         raise Forbidden("the token is not known")
     if row.revoked_at is not None:
         raise Forbidden("the token was revoked")
-    if row.expires_at is not None and row.expires_at <= now:
+    if row.ends_at <= now:
         raise Forbidden("the token has expired")
     if row.last_used_at is None or row.last_used_at < now - USE_WRITTEN_EVERY:
         stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - USE_WRITTEN_EVERY)
         Token.objects.filter(stale, pk=row.pk).update(last_used_at=now)
+    if row.scope is not None:
+        row.user.__dict__[SCOPE] = token_scopes.from_json(row.scope)
     return row
 
 

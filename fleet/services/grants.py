@@ -1,6 +1,6 @@
 """Roles given and taken back, and the tokens of others: a fleet admin's work. What a role allows is said in `access`."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -66,9 +66,9 @@ def require_another_admin(user: Any) -> None:
         raise Conflict(f"{user.get_username()} is the last fleet admin: make another one first")
 
 
-def mint(username: str, name: str, *, life: timedelta | None, now: datetime) -> tuple[Token, str]:
-    """Create a token for another user, such as a pipeline's."""
-    return access.mint(user(username), name, life=life, now=now)
+def mint(username: str, name: str, **about: Any) -> tuple[Token, str]:
+    """Create a token for another user, such as a pipeline's; ``about`` as in `access.mint`."""
+    return access.mint(user(username), name, **about)
 
 
 def revoke(username: str, token_id: int, *, now: datetime) -> None:

@@ -105,11 +105,11 @@ def require(user: access.Someone, call: Call) -> None:
     if (call.resource, call.subresource) == ("serviceaccounts", "token"):
         raise Forbidden("a cluster's credentials are not handed out: use the cluster's own kubeconfig to make a token")
     if call.writes and (not call.namespace or call.resource == "namespaces" or _for_admins(call)):
-        return _require_admin(user, f"{call.verb} {call.resource} of a cluster")
+        return _require_admin(user, call, f"{call.verb} {call.resource} of a cluster")
     if not call.writes and not call.namespace and call.resource in _OF_MEMBER:
         return access.require(user, access.READ, "Node")
     if call.kind in _HUSHED.values() and not call.namespace:
-        return _require_admin(user, f"{call.verb} {call.resource} of all namespaces of a cluster")
+        return _require_admin(user, call, f"{call.verb} {call.resource} of all namespaces of a cluster")
     if call.kind in _HUSHED.values() or call.writes:
         return access.require(user, "delete" if call.verb == "delete" else "apply", call.kind, call.namespace)
     return access.require(user, access.READ, call.kind, call.namespace)
@@ -167,10 +167,11 @@ def _for_admins(call: Call) -> bool:
 def _require_beside_objects(user: access.Someone, call: Call) -> None:
     first = call.path.split("/")[1]
     if call.writes or first not in _OPEN:
-        return _require_admin(user, f"{call.verb} {call.path} of a cluster")
+        return _require_admin(user, call, f"{call.verb} {call.path} of a cluster")
     return access.require(user, access.READ, "Cluster")
 
 
-def _require_admin(user: access.Someone, what: str) -> None:
-    if not access.is_fleet_admin(user):
+def _require_admin(user: access.Someone, call: Call, what: str) -> None:
+    right = access.READ if not call.writes else "delete" if call.verb == "delete" else "apply"
+    if not access.is_fleet_admin(user) or not access.in_scope(user, right, call.kind, call.namespace):
         raise Forbidden(f"{user.get_username()} may not {what}: it takes the role {access.Role.FLEET_ADMIN.value}")

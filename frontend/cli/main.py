@@ -23,6 +23,7 @@ from frontend.cli.commands import (
     namespaces,
     queue,
     simulate,
+    tokens,
     users,
     whatif,
 )
@@ -71,6 +72,7 @@ app.add_typer(clusters.app, name="cluster")
 app.add_typer(queue.app, name="queue")
 app.add_typer(users.app, name="user")
 app.add_typer(namespaces.app, name="namespace")
+app.add_typer(tokens.app, name="token")
 app.add_typer(audit.app, name="audit")
 app.command("login")(login.login)
 app.command("kubeconfig")(kubeconfig.kubeconfig)

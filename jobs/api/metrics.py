@@ -124,6 +124,6 @@ def _refused(request: HttpRequest) -> HttpResponse | None:
         response = problem(401, why)
         response["WWW-Authenticate"] = 'Bearer realm="convoy"'
         return response
-    if not access.may(found[0], access.READ, "Process"):
-        return problem(403, access.refusal(found[0], access.READ, "Process").message)
+    if not access.may(found[0], access.READ, "Metrics"):
+        return problem(403, access.refusal(found[0], access.READ, "Metrics").message)
     return None

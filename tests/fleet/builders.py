@@ -1,10 +1,14 @@
 """Steps in the admin that several tests share."""
 
 import uuid
+from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
+from rest_framework.test import APIClient
 
+from fleet.core.token_scopes import Scope
 from fleet.models import Cluster, Event, Grant, Hold, Node, Pod
 from fleet.services import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
@@ -51,3 +55,35 @@ def fill(number: int) -> None:
         namespace="default", name=name, due_at=now, created_at=now,
     )  # fmt: skip
     Dependent.objects.create(kind="Secret", namespace="default", name=name, manifest={"data": SECRET}, created_at=now)
+
+
+class TokenClient(APIClient):
+    """A REST client with a token, whose text is at hand for other doors."""
+
+    text: str
+
+
+def by_token(user: Any, scope: Scope, *, life: timedelta | None = None) -> TokenClient:
+    """As `tests.support.people.client_of`, with a token that is limited."""
+    _, text = access.mint(user, "limited", life=life, now=timezone.now(), scope=scope)
+    client = TokenClient(enforce_csrf_checks=True)
+    client.text = text
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+    return client
+
+
+async def status_of(application: Any, token: str, method: str, path: str) -> int:
+    """Of one request at the Kubernetes-style door, straight to the ASGI application."""
+    bodies = iter([{"type": "http.request", "body": b"{}", "more_body": False}])
+    messages: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return next(bodies, {"type": "http.disconnect"})
+
+    async def send(message: dict[str, Any]) -> None:
+        messages.append(message)
+
+    headers = [(b"authorization", b"Bearer " + token.encode()), (b"content-type", b"application/merge-patch+json")]
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
+    await application({**scope, "headers": headers, "client": ("127.0.0.1", 1)}, receive, send)
+    return int(messages[0]["status"])

@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from fleet.core import token_scopes
 from fleet.errors import InvalidInput
 from fleet.management import auditing
 from fleet.services import access
@@ -19,7 +20,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--user", default="admin")
         parser.add_argument("--name", required=True, help="what it is for")
-        parser.add_argument("--expires-in-s", type=int, default=None, help="for ever when not given")
+        parser.add_argument("--expires-in-s", type=int, default=None, help="else CONVOY_TOKEN_MAX_S")
+        for field in ("verb", "kind", "namespace"):
+            parser.add_argument(
+                f"--{field}", action="append", default=[], help="the token is for these only; repeatable"
+            )
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = get_user_model().objects.filter(username=options["user"]).first()
@@ -27,9 +32,13 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user {options['user']}.")
         seconds = options["expires_in_s"]
         life = None if seconds is None else timedelta(seconds=seconds)
+        limits = {f"{field}s": options[field] for field in ("verb", "kind", "namespace") if options[field]}
+        if faults := [f"{field} {detail}" for field, detail in token_scopes.faults(limits)]:
+            raise CommandError("; ".join(faults))
+        scope = token_scopes.from_json(limits)
         try:
             with auditing.asking("mint_token"):
-                _, text = access.mint(user, options["name"], life=life, now=timezone.now())
+                _, text = access.mint(user, options["name"], life=life, now=timezone.now(), scope=scope)
         except InvalidInput as e:
             raise CommandError(e.message) from e
         self.stdout.write(text)

@@ -1,5 +1,5 @@
 /** The signed-in user's bearer tokens, for scripts. The text of a new one is shown once. */
-import { Alert, Button, TextInput } from '@mantine/core';
+import { Alert, Button, NativeSelect, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -16,11 +16,20 @@ import { ErrorText } from '../ui/ServerText.tsx';
 import classes from './admin.module.css';
 import { tokensQuery, useAccessChange } from './queries.ts';
 
+type Rights = 'all' | 'read' | 'metrics';
+interface Wanted {
+  name: string;
+  rights: Rights;
+  namespaces: string;
+}
+const NOTHING: Wanted = { name: '', rights: 'all', namespaces: '' };
+const RIGHTS = ['all', 'read', 'metrics'] as const;
+
 export function Tokens() {
   const { t } = useTranslation();
   const { data, error, refetch } = useQuery(tokensQuery);
-  const [name, setName] = useState('');
-  const make = useAccessChange((given: string) => api.post<MintedToken>('tokens/', { name: given }), () => setName(''));
+  const [wanted, setWanted] = useState(NOTHING);
+  const make = useAccessChange((given: Wanted) => api.post<MintedToken>('tokens/', newToken(given)), () => setWanted(NOTHING));
   return (
     <Panel title={t('access.tokens')} flush>
       {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
@@ -29,17 +38,33 @@ export function Tokens() {
         className={classes['form']}
         onSubmit={(event) => {
           event.preventDefault();
-          make.mutate(name);
+          make.mutate(wanted);
         }}
       >
         <TextInput
           size="xs"
           label={t('access.tokenName')}
-          value={name}
+          value={wanted.name}
           error={make.error && <ErrorText error={make.error} />}
-          onChange={({ currentTarget: { value } }) => setName(value)}
+          onChange={({ currentTarget: { value } }) => setWanted({ ...wanted, name: value })}
         />
-        <Button type="submit" size="xs" disabled={name.trim() === ''} loading={make.isPending}>
+        <NativeSelect
+          size="xs"
+          label={t('access.tokenRights')}
+          data={RIGHTS.map((value) => ({ value, label: t(`access.rights.${value}`) }))}
+          value={wanted.rights}
+          onChange={({ currentTarget: { value } }) => setWanted({ ...wanted, rights: value as Rights })}
+        />
+        {wanted.rights !== 'metrics' && (
+          <TextInput
+            size="xs"
+            label={t('access.tokenNamespaces')}
+            placeholder={t('access.tokenAllNamespaces')}
+            value={wanted.namespaces}
+            onChange={({ currentTarget: { value } }) => setWanted({ ...wanted, namespaces: value })}
+          />
+        )}
+        <Button type="submit" size="xs" disabled={wanted.name.trim() === ''} loading={make.isPending}>
           {t('access.makeToken')}
         </Button>
         {make.data && (
@@ -52,6 +77,20 @@ export function Tokens() {
   );
 }
 
+function newToken({ name, rights, namespaces }: Wanted) {
+  const listed = namespaces.split(/[\s,]+/).filter(Boolean);
+  const scope = {
+    ...(rights === 'all' ? {} : { verbs: ['read'] }),
+    ...(rights === 'metrics' ? { kinds: ['Metrics'] } : {}),
+    ...(rights !== 'metrics' && listed.length > 0 ? { namespaces: listed } : {}),
+  };
+  return { name, scope: Object.keys(scope).length > 0 ? scope : null };
+}
+
+function scopeText({ scope }: Token): string {
+  return Object.values(scope ?? {}).map((names) => names.join(', ')).join('; ');
+}
+
 function TokenTable({ rows }: { rows: Token[] }) {
   const { t } = useTranslation();
   return (
@@ -61,6 +100,8 @@ function TokenTable({ rows }: { rows: Token[] }) {
       rowKey={({ id }) => String(id)}
       columns={[
         { id: 'name', header: t('access.tokenName'), cell: ({ name }) => name },
+        { id: 'scope', header: t('access.tokenRights'), cell: (token) => scopeText(token) || t('access.rights.all') },
+        { id: 'ends', header: t('access.ends'), cell: ({ expires_at: at }) => new Date(at).toLocaleDateString() },
         { id: 'made', header: t('access.made'), cell: ({ created_at: at }) => <Age since={at} ago /> },
         { id: 'used', header: t('access.used'), cell: ({ last_used_at: at }) => (at ? <Age since={at} ago /> : '–') },
         { id: 'revoke', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (token) => <Revoke token={token} /> },
