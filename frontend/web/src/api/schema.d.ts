@@ -2248,11 +2248,13 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
-            readonly expires_at: string | null;
+            readonly expires_at: string;
             /** Format: date-time */
             readonly revoked_at: string | null;
             /** Format: date-time */
             readonly last_used_at: string | null;
+            /** @description null: everything its user may do */
+            readonly scope: components["schemas"]["Scope"] | null;
             /** @description shown this once */
             readonly token: string;
         };
@@ -2347,7 +2349,10 @@ export interface components {
         };
         NewTokenRequest: {
             name: string;
+            /** @description else as long as CONVOY_TOKEN_MAX_S allows */
             expires_in_s?: number | null;
+            /** @description else everything its user may do */
+            scope?: components["schemas"]["ScopeRequest"] | null;
         };
         NewUserRequest: {
             username: string;
@@ -3174,6 +3179,22 @@ export interface components {
          * @enum {string}
          */
         SchemaTypeEnum: "object" | "array" | "string" | "integer" | "number" | "boolean" | "int-or-string" | "any";
+        /** @description What a token may be used for at the most; what is left out is not limited. */
+        Scope: {
+            /** @description such as read */
+            verbs?: string[];
+            /** @description as roles name them: Job for every kind of job, Metrics */
+            kinds?: string[];
+            namespaces?: string[];
+        };
+        /** @description What a token may be used for at the most; what is left out is not limited. */
+        ScopeRequest: {
+            /** @description such as read */
+            verbs?: string[];
+            /** @description as roles name them: Job for every kind of job, Metrics */
+            kinds?: string[];
+            namespaces?: string[];
+        };
         Session: {
             signed_in: boolean;
             username: string;
@@ -3390,11 +3411,13 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
-            readonly expires_at: string | null;
+            readonly expires_at: string;
             /** Format: date-time */
             readonly revoked_at: string | null;
             /** Format: date-time */
             readonly last_used_at: string | null;
+            /** @description null: everything its user may do */
+            readonly scope: components["schemas"]["Scope"] | null;
         };
         Told: {
             /** Format: uuid */
