@@ -112,7 +112,8 @@ def may(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:
 
 def scope_of(user: Someone) -> Scope:
     """That of the token by which the user came in."""
-    return user.__dict__.get(SCOPE, token_scopes.WHOLE)
+    scope: Scope = user.__dict__.get(SCOPE, token_scopes.WHOLE)
+    return scope
 
 
 def in_scope(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:
@@ -132,7 +133,8 @@ def in_scope_somewhere(user: Someone, verb: str, kind: str) -> bool:
 
 def may_write(user: Someone) -> bool:
     """Whether there is anything at all this user may change."""
-    if scope_of(user).verbs == {READ}:
+    verbs = scope_of(user).verbs
+    if verbs is not None and verbs <= {READ}:
         return False
     by_role = any(held.role != Role.VIEWER for held in roles(user))
     return by_role or any(_further(user, "apply", kind) for kind in FURTHER)
