@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0019_audit_chain'),
+        ('fleet', '0020_pod_details'),
     ]
 
     operations = [
