@@ -13,8 +13,14 @@ from deploy.bootstrap.home import ROOT, Home
 from deploy.bootstrap.progress import Steps
 
 SERVERS = "--postgres"
-ORDER = ("-p", "tests.support.durations", "--dist", "loadfile", "--no-loadscope-reorder")
-"""A file stays on one process, which starts what its tests share once; the longest files first."""
+ORDER = (
+    *("-p", "tests.support.durations", "-p", "tests.support.late_collection"),
+    *("--dist", "loadfile", "--no-loadscope-reorder", "-o", "console_output_style=classic"),
+)
+"""A file stays on one process, which alone imports it and starts what its tests share once; the longest files first.
+
+Without a percentage: how many tests there are is known at the end.
+"""
 
 
 def command(argv: list[str], home: Home, steps: Steps) -> int:
@@ -29,5 +35,5 @@ def command(argv: list[str], home: Home, steps: Steps) -> int:
 
 
 def processes() -> int:
-    """Three for two processors: a third of a test's time it waits for what others do."""
-    return max(2, len(os.sched_getaffinity(0)) * 3 // 2) if hasattr(os, "sched_getaffinity") else 2
+    """Five for two processors: more than half of a test's time it waits for what others do."""
+    return max(2, len(os.sched_getaffinity(0)) * 5 // 2) if hasattr(os, "sched_getaffinity") else 4

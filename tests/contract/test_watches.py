@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from kubernetes import watch
@@ -12,8 +12,8 @@ from kubernetes.client import CoreV1Api
 from kubernetes.informer import ADDED, SharedInformer
 
 from fleet.kube.resources import CONFIG_MAPS, CRDS, Resource
-from fleet.member.client import WatchEvent
-from fleet.member.errors import MemberError, MemberExpired, MemberMissing
+from fleet.member.client import MemberClient, WatchEvent
+from fleet.member.errors import MemberAway, MemberError, MemberExpired, MemberMissing
 from tests.contract.target import Target, config_map, definition, served, until
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -87,13 +87,19 @@ def test_it_tells_what_comes_into_a_selector_and_leaves_it(target: Target, names
 
 @contextmanager
 def listening(target: Target, path: str, since: str, **params: str) -> Iterator[list[WatchEvent]]:
-    """What a watch tells, as it tells it."""
+    """What a watch tells, as it tells it; the watch ends with its client."""
     events: list[WatchEvent] = []
-    watching = target.member.watch(path, resource_version=since, timeout_s=5, params=params)
+    client = MemberClient(target.access)
+    watching = client.watch(path, resource_version=since, timeout_s=30, params=params)
 
-    thread = threading.Thread(target=lambda: events.extend(watching), daemon=True)
+    def read() -> None:
+        with suppress(MemberAway):  # it was closed
+            events.extend(watching)
+
+    thread = threading.Thread(target=read, daemon=True)
     thread.start()
     yield events
+    client.close()
     thread.join(10)
 
 

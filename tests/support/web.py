@@ -1,5 +1,6 @@
 """The product's web process as it is served, on a port of its own, for tests that need real sockets."""
 
+import contextlib
 import socket
 import threading
 import time
@@ -8,15 +9,20 @@ from contextlib import contextmanager
 
 import uvicorn
 
+_usual = 0
+"""The port of the last server here. A browser keeps what it has compiled by the address it came from."""
+
 
 @contextmanager
 def served(port: int = 0) -> Iterator[int]:
-    """The port; any that is free, unless one is named."""
+    """The port: the same one each time as far as it is free, unless one is named."""
+    global _usual
     from deploy.config.asgi import application
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind(("127.0.0.1", port))
+        _bind(door, *([port] if port else [_usual, 0]))
+        _usual = door.getsockname()[1]
         server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="warning"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
         thread.start()
@@ -25,3 +31,13 @@ def served(port: int = 0) -> Iterator[int]:
         yield door.getsockname()[1]
         server.should_exit = True
         thread.join(10)
+
+
+def _bind(door: socket.socket, *ports: int) -> None:
+    """To the first that is free; OSError: none is."""
+    *wanted, last = ports
+    for port in wanted:
+        with contextlib.suppress(OSError):
+            door.bind(("127.0.0.1", port))
+            return
+    door.bind(("127.0.0.1", last))

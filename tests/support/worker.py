@@ -18,6 +18,8 @@ from deploy.config import filebroker
 from deploy.config.celery import app
 
 ENDS_S = 20.0
+LOOK_S = 0.5
+"""While it rests it looks this often whether it has to end: to look for messages takes processor time from other tests."""
 take = filebroker.Channel._get
 
 
@@ -74,7 +76,7 @@ class Worker:
     @property
     def _take(self) -> Any:
         def gated(channel: filebroker.Channel, queue: str, timeout: float | None = None) -> Any:
-            if not self._working.is_set():
+            if not self._working.wait(LOOK_S):
                 raise Empty
             return take(channel, queue, timeout)
 

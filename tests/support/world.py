@@ -133,8 +133,8 @@ class World:
 
     def expect(self, name: str, state: str, *, on: str = "", patience_s: float = PATIENCE_S) -> Job:
         def there() -> bool:
-            job = Job.objects.select_related("cluster").get(name=name)
-            return job.state == state and (not on or str(job.cluster) == on)
+            now = Job.objects.values_list("state", "cluster__name").get(name=name)
+            return now[0] == state and on in ("", now[1])
 
         self.until(there, f"{name} is {state} {on}", patience_s=patience_s)
         return self.job(name)
