@@ -23,6 +23,7 @@ from fleet.api.serializers import (
     ClusterChangeSerializer,
     ClusterDetailSerializer,
     ClusterSerializer,
+    CredentialsSerializer,
     EventSerializer,
     JoinSerializer,
     NodeSerializer,
@@ -37,6 +38,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     verbs = {
         "create": "join",
         "check": "join",
+        "credentials": "join",
         "destroy": "detach",
         "partial_update": "label",
         "cordon": "cordon",
@@ -110,6 +112,18 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         force = flag(request, "force")
         clusters.detach(self.get_object(), by=request.user.get_username(), now=timezone.now(), force=force)
         return Response(status=204)
+
+    @extend_schema(
+        request=CredentialsSerializer, responses=ClusterDetailSerializer, summary="Renew a member's credentials"
+    )
+    @action(detail=True, methods=["put"])
+    def credentials(self, request: Request, name: str) -> Response:
+        """A new kubeconfig for the same cluster, which stays a member; its jobs run on."""
+        cluster, body = self.get_object(), CredentialsSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        text, context = body.validated_data["kubeconfig"], body.validated_data["context"]
+        clusters.renew(cluster, text, context=context, by=request.user.get_username(), now=timezone.now())
+        return self._shown(cluster)
 
     @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Place nothing more here")
     @action(detail=True, methods=["post"])

@@ -96,6 +96,15 @@ class JoinSerializer(serializers.Serializer[Any]):
     labels = serializers.DictField(child=serializers.CharField(allow_blank=True, max_length=63), required=False)
 
 
+class CredentialsSerializer(serializers.Serializer[Any]):
+    kubeconfig = serializers.CharField(
+        max_length=256 * 1024, trim_whitespace=False, help_text="the file's text; it must lead to the same cluster"
+    )
+    context = serializers.CharField(  # type: ignore[assignment]  # DRF moves declared fields away
+        required=False, allow_blank=True, default="", max_length=253
+    )
+
+
 class CheckSerializer(serializers.Serializer[Any]):
     name = serializers.ChoiceField(["name", "kubeconfig", "answer", "kinds", "rights", "new"])
     ok = serializers.BooleanField()

@@ -49,20 +49,29 @@ def join(
 
 
 def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str, now: datetime) -> Cluster:
-    """New credentials, or a new address, for the same member."""
+    """New credentials, or a new address, for the same member; its jobs run on, and are seen again at the next look."""
     access = parse_kubeconfig(kubeconfig_text, context)
     findings = probe(access)
-    if cluster.member_uid and findings.member_uid and cluster.member_uid != findings.member_uid:
-        raise Conflict(
-            f"This kubeconfig leads to another cluster than {cluster.name}: join it under a name of its own."
-        )
     with transaction.atomic():
         row = _locked(cluster)
+        _refuse_another(row, findings.member_uid)
         row.access, row.server = member_clients.stored(access), access.server
         row.member_uid = findings.member_uid or row.member_uid
         take(row, findings, now)
         _changed(row, "CredentialsRenewed", f"{by} renewed the credentials", now, "access", "server", "member_uid")
     return row
+
+
+def _refuse_another(cluster: Cluster, member_uid: str) -> None:
+    """What cannot be told to be the same cluster is not taken for it: its jobs would be looked for elsewhere."""
+    if cluster.member_uid and member_uid != cluster.member_uid:
+        raise Conflict(
+            f"This kubeconfig leads to another cluster than {cluster.name}: join it under a name of its own."
+            if member_uid
+            else f"This kubeconfig may not read the namespace kube-system: it cannot be shown to lead to {cluster.name}."
+        )
+    if not cluster.member_uid:
+        refuse_known(member_uid)
 
 
 def parse_kubeconfig(kubeconfig_text: str, context: str = "") -> Access:

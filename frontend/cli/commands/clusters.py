@@ -12,7 +12,7 @@ from frontend.cli.commands import get, nodes, whatif
 from frontend.cli.output import bar
 from frontend.cli.problems import Exit, Problem, usage
 
-app = typer.Typer(no_args_is_help=True, help="Member clusters: join, list, cordon, drain, uncordon, detach.")
+app = typer.Typer(no_args_is_help=True, help="Member clusters: join, renew, list, cordon, drain, uncordon, detach.")
 Name = Annotated[str, typer.Argument(help="The cluster's name in the fleet.")]
 
 
@@ -33,6 +33,19 @@ def join(
         if not each.get("allowed"):
             warning = f"warning: may not {each['verb']} {each['resource']}, needed for {each.get('needed_for', '')}"
             run.screen.note(warning, "yellow")
+
+
+@app.command()
+def renew(
+    context: typer.Context,
+    name: Name,
+    kubeconfig: Annotated[str, typer.Option(metavar="FILE|-", help="The new one, of the same cluster; - is stdin.")],
+    kube_context: Annotated[str, typer.Option("--context", help="Which context of the file.")] = "",
+) -> None:
+    """Give the fleet new credentials for a cluster, without detaching it; its jobs run on."""
+    run = session.session_of(context)
+    run.api.put(at("clusters", name, "credentials"), {"kubeconfig": _text(kubeconfig), "context": kube_context})
+    run.screen.line(f"cluster/{name} has new credentials")
 
 
 @app.command("list")

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from fleet.models import Cluster
+from fleet.models import AuditEntry, Cluster, Event
 from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
 
@@ -37,6 +37,31 @@ def test_it_joins_a_member_and_detaches_it(as_admin, tmp_path):
         assert as_admin.delete(URL + "north/").status_code == 204 and not Cluster.objects.exists()
     finally:
         member.stop()
+
+
+def test_it_renews_credentials_without_detaching_and_without_showing_them(as_admin, as_editor, tmp_path):
+    member = SimulatedMember("north", tmp_path, Shape((), {}))
+    member.start()
+    try:
+        text = yaml.safe_dump(member.kubeconfig())
+        as_admin.post(URL, {"name": "north", "kubeconfig": text}, format="json")
+        before = Cluster.objects.get()
+        Cluster.objects.update(access={"server": before.server, "token": "expired"})
+        body, path = {"kubeconfig": text}, URL + "north/credentials/"
+        assert as_editor.put(path, body, format="json").status_code == 403
+        assert as_admin.put(path, {"kubeconfig": kubeconfig(token="x")}, format="json").status_code in (422, 503)
+        assert as_admin.put(URL + "absent/credentials/", body, format="json").status_code == 404
+        answer = as_admin.put(path, body, format="json")
+        assert answer.status_code == 200, answer.content
+    finally:
+        member.stop()
+    after = Cluster.objects.get()
+    assert (after.uid, after.access) == (before.uid, before.access)
+    line = AuditEntry.objects.filter(verb="credentials", outcome="done").get()
+    assert (line.actor, line.kind, line.name) == ("ada", "Cluster", "north")
+    secrets = [value for key, value in before.access.items() if key in ("token", "client_key_pem") and value]
+    shown = answer.content.decode() + str(AuditEntry.objects.values()) + str(Event.objects.values())
+    assert secrets and not [secret for secret in secrets if secret in shown]
 
 
 def checks(client, text: str, name: str = "north") -> list[tuple[str, bool]]:

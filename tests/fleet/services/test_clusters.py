@@ -1,5 +1,7 @@
 """Joining, renewing, changing and detaching clusters, against members on real ports."""
 
+from dataclasses import replace
+
 import pytest
 import yaml
 from django.utils import timezone
@@ -86,6 +88,24 @@ def test_it_renews_the_credentials_of_the_same_member_only(north, members):
         clusters.renew(row, kubeconfig(members("south")), by="alice", now=now())
     renewed = clusters.renew(row, kubeconfig(north), by="bob", now=now())
     assert renewed.resource_version > row.resource_version
+
+
+def test_it_takes_no_credentials_that_cannot_be_shown_to_lead_to_the_same_member(north, members, monkeypatch):
+    row = join(north)
+    probe = clusters.probe
+    monkeypatch.setattr(clusters, "probe", lambda access: replace(probe(access), member_uid=""))
+    with pytest.raises(Conflict, match="may not read the namespace kube-system"):
+        clusters.renew(row, kubeconfig(members("south")), by="alice", now=now())
+    assert Cluster.objects.get().server == row.server
+
+
+def test_it_takes_no_credentials_of_another_member_for_one_whose_identity_is_not_known(north, members):
+    row, south = join(north), members("south")
+    join(south)
+    Cluster.objects.filter(pk=row.pk).update(member_uid="")
+    row.refresh_from_db()
+    with pytest.raises(Conflict, match="member already, under the name south"):
+        clusters.renew(row, kubeconfig(south), by="alice", now=now())
 
 
 def test_it_cordons_and_uncordons_once(north):

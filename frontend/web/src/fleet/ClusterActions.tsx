@@ -12,6 +12,7 @@ import { ActionButton } from '../ui/ActionButton.tsx';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { commandsToSteer } from './commands.ts';
 import { lossQuery } from './queries.ts';
+import { Renew } from './Renew.tsx';
 import type { Steering } from './steering.ts';
 
 export function ClusterActions({ cluster }: { cluster: Cluster }) {
@@ -33,6 +34,7 @@ export function ClusterActions({ cluster }: { cluster: Cluster }) {
           {t(`cluster.action.${action}`)}
         </ActionButton>
       ))}
+      <Renew cluster={cluster} />
       {asked && <Ask action={asked} cluster={cluster} onClose={() => setAsked(null)} />}
     </Group>
   );
