@@ -1,8 +1,8 @@
 """Every setting of the product, read once from the environment and refused loudly when it makes no sense.
 
 With nothing set, the product runs from ``CONVOY_HOME`` (default ``.convoy`` in the checkout): SQLite, and whatever broker
-the supervisor found. In production: ``DATABASE_URL``, ``REDIS_URL``, ``CONVOY_SECRET_KEY``, ``CONVOY_ENCRYPTION_KEYS``,
-``CONVOY_ALLOWED_HOSTS``.
+the supervisor found. In production: ``DATABASE_URL``, ``REDIS_URL``, ``CONVOY_SECRET_KEY``, ``CONVOY_ENCRYPTION_KEYS``
+(or files with them), ``CONVOY_ALLOWED_HOSTS``.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
-from deploy.config import csp, home, logs, operator, traces
+from deploy.config import csp, home, keys, logs, operator, traces
 from fleet.core.audit_sinks import Sinks
 
 env = environ.Env()
@@ -21,10 +21,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 CONVOY_HOME = Path(env.str("CONVOY_HOME", default=str(ROOT / ".convoy")))
 
 DEBUG = env.bool("CONVOY_DEBUG", default=False)
-SECRET_KEY = env.str("CONVOY_SECRET_KEY", default="") or home.secret(CONVOY_HOME, "secret-key")
-CONVOY_ENCRYPTION_KEYS = env.list("CONVOY_ENCRYPTION_KEYS", default=[]) or [
-    home.encryption_key(CONVOY_HOME, "encryption-key")
-]
+DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{CONVOY_HOME / 'convoy.sqlite3'}")}
+_beside_file = DATABASES["default"]["ENGINE"].endswith("sqlite3")
+SECRET_KEY = keys.secret_key(env.ENVIRON, CONVOY_HOME, may_generate=_beside_file)
+CONVOY_ENCRYPTION_KEYS = keys.encryption_keys(env.ENVIRON, CONVOY_HOME, may_generate=_beside_file)
 """Fernet keys for credentials at rest: the first encrypts, all decrypt."""
 ALLOWED_HOSTS = env.list("CONVOY_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CONVOY_TRUSTED_ORIGINS", default=[])
@@ -79,8 +79,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{CONVOY_HOME / 'convoy.sqlite3'}")}
-if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+if _beside_file:
     # WAL alone fails under several writers; with IMMEDIATE transactions they queue instead.
     DATABASES["default"]["ENGINE"] = "deploy.config.sqlite3"
     DATABASES["default"]["OPTIONS"] = {

@@ -12,6 +12,9 @@ import tempfile
 _home = tempfile.mkdtemp(prefix="convoy-test-")
 atexit.register(shutil.rmtree, _home, ignore_errors=True)
 os.environ["CONVOY_HOME"] = _home
+# Also for the processes that tests start: beside a server none are generated.
+os.environ.setdefault("CONVOY_SECRET_KEY", "of the tests alone")
+os.environ.setdefault("CONVOY_ENCRYPTION_KEYS", "Y29udm95LXRlc3RzLWNvbnZveS10ZXN0cy1jb252b3k=")
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 if os.environ.get("REDIS_URL", "").count("/") == len("//"):
     os.environ["REDIS_URL"] += f"/{_worker.removeprefix('gw')}"

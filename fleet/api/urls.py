@@ -6,6 +6,7 @@ from rest_framework.routers import SimpleRouter
 from fleet.api.audit import AuditViewSet
 from fleet.api.clusters import ClusterViewSet, EventViewSet, NodeViewSet
 from fleet.api.grants import GrantViewSet, UserTokenViewSet, UserViewSet
+from fleet.api.keys import RotationView
 from fleet.api.kubernetes import KubernetesView
 from fleet.api.namespaces import NamespacePolicyViewSet
 from fleet.api.session import MeView, SessionView, TokenViewSet
@@ -25,6 +26,7 @@ urlpatterns = [
     path("session/", SessionView.as_view(), name="session"),
     path("kubernetes/", KubernetesView.as_view(), name="kubernetes"),
     path("system/", SystemView.as_view(), name="system"),
+    path("keys/rotation/", RotationView.as_view(), name="key-rotation"),
     path("me/", MeView.as_view(), name="me"),
     *router.urls,
 ]

@@ -49,11 +49,12 @@ FLEET_WIDE = frozenset(
         "Grant",
         "Audit",
         "Metrics",
+        "EncryptionKeys",
         "NamespacePolicy",
     }
 )
 """Kinds that live in no namespace. Any role reads them; a fleet admin changes them."""
-FOR_ADMINS = frozenset({"Process", "Grant", "Audit", "Metrics"})
+FOR_ADMINS = frozenset({"Process", "Grant", "Audit", "Metrics", "EncryptionKeys"})
 """Of those, what a fleet admin alone reads: how Convoy itself runs, who may what, and who did what."""
 _CLOSED = frozenset({"convoy-system"})
 _CLOSED_PREFIX = "kube-"

@@ -18,6 +18,7 @@ from frontend.cli.commands import (
     explain,
     get,
     jobs,
+    keys,
     kubeconfig,
     login,
     namespaces,
@@ -74,6 +75,7 @@ app.add_typer(users.app, name="user")
 app.add_typer(namespaces.app, name="namespace")
 app.add_typer(tokens.app, name="token")
 app.add_typer(audit.app, name="audit")
+app.command("rotate-keys")(keys.rotate)
 app.command("login")(login.login)
 app.command("kubeconfig")(kubeconfig.kubeconfig)
 app.command("config")(login.show_config)

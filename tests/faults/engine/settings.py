@@ -6,8 +6,13 @@
 import os
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
+
+from deploy.config import home
 
 os.environ["CONVOY_HOME"] = os.environ["FAULTS_HOME"]
+for _name, _file in (("CONVOY_SECRET_KEY", home.secret), ("CONVOY_ENCRYPTION_KEYS", home.encryption_key)):
+    os.environ.setdefault(_name, _file(Path(os.environ["FAULTS_HOME"]), _name.lower()))
 os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:1/0")
 os.environ.setdefault("CONVOY_LOG_FORMAT", "console")
 

@@ -189,6 +189,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{name}/credentials/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Renew a member's credentials
+         * @description A new kubeconfig for the same cluster, which stays a member; its jobs run on.
+         */
+        put: operations["clusters_credentials_update"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/drain/": {
         parameters: {
             query?: never;
@@ -693,6 +713,23 @@ export interface paths {
         get: operations["jobs_groups_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/keys/rotation/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Encrypts a batch of secrets with the first key; ask again with ``next`` until it is empty. May be started anew. */
+        post: operations["keys_rotation_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1774,6 +1811,12 @@ export interface components {
         Count: {
             total: number;
             ready: number;
+        };
+        CredentialsRequest: {
+            /** @description the file's text; it must lead to the same cluster */
+            kubeconfig: string;
+            /** @default  */
+            context: string;
         };
         Deleted: {
             kind: string;
@@ -3156,6 +3199,20 @@ export interface components {
          * @enum {string}
          */
         RoleEnum: "fleet-admin" | "quota-admin" | "editor" | "viewer";
+        Rotated: {
+            looked_at: number;
+            /** @description rows that were of another key than the first */
+            encrypted: number;
+            /** @description empty: every secret is of the first key */
+            next: string;
+        };
+        RotationRequest: {
+            /**
+             * @description the `next` of the batch before
+             * @default
+             */
+            begin: string;
+        };
         Run: {
             node: string;
             /** @description ranks in a row */
@@ -3809,6 +3866,33 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterDetail"];
+                };
+            };
+        };
+    };
+    clusters_credentials_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CredentialsRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["CredentialsRequest"];
+                "multipart/form-data": components["schemas"]["CredentialsRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -4593,6 +4677,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Groups"];
+                };
+            };
+        };
+    };
+    keys_rotation_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotationRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["RotationRequest"];
+                "multipart/form-data": components["schemas"]["RotationRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rotated"];
                 };
             };
         };

@@ -1,0 +1,112 @@
+"""Secrets at rest come to the first key, whatever happens on the way; both keys read everything until then."""
+
+import pytest
+from cryptography.fernet import Fernet
+from django.db import connection
+from django.utils import timezone
+
+from fleet.errors import Conflict, InvalidInput
+from fleet.models import AuditEntry, Cluster
+from fleet.models.encrypted import SecretUnreadable
+from fleet.services import key_rotation
+from jobs.models import Dependent
+from tests.support.people import client_of, person
+
+pytestmark = pytest.mark.django_db
+NEW = Fernet.generate_key().decode()
+URL = "/api/v1/keys/rotation/"
+
+
+@pytest.fixture
+def old(settings, north) -> str:
+    """Secrets of the old key, with the new one in front of it now."""
+    for number in range(7):
+        Dependent.objects.create(
+            kind="Secret", namespace="a", name=f"s{number}", manifest={"data": number}, created_at=timezone.now()
+        )
+    [key] = settings.CONVOY_ENCRYPTION_KEYS
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW, key]
+    return key
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(key_rotation, "AT_ONCE", 3)
+
+
+def rotate(begin: str = "", batches: int = 100) -> tuple[int, int, str]:
+    looked_at = encrypted = 0
+    for _ in range(batches):
+        batch = key_rotation.rotate_batch(begin)
+        looked_at, encrypted, begin = looked_at + batch.looked_at, encrypted + batch.encrypted, batch.next
+        if not begin:
+            break
+    return looked_at, encrypted, begin
+
+
+def secrets() -> list[object]:
+    return [*Cluster.objects.values_list("access", flat=True), *Dependent.objects.values_list("manifest", flat=True)]
+
+
+def test_the_old_key_can_be_taken_away_when_it_is_through(old, settings):
+    before, version = secrets(), Cluster.objects.get().resource_version
+    assert rotate() == (8, 8, "") and secrets() == before
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW]
+    assert secrets() == before and Cluster.objects.get().resource_version == version
+    assert rotate() == (8, 0, "")
+
+
+def test_one_that_stops_half_way_is_started_again_and_everything_is_readable_meanwhile(old, settings):
+    before = secrets()
+    assert rotate(batches=2)[1] == 4 and secrets() == before
+    settings.CONVOY_ENCRYPTION_KEYS = [old, NEW]
+    assert secrets() == before
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW, old]
+    assert rotate() == (8, 4, "")
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW]
+    assert secrets() == before
+
+
+def test_a_secret_that_is_written_with_the_old_key_behind_its_back_is_caught_by_the_next_one(old, settings):
+    rotate()
+    settings.CONVOY_ENCRYPTION_KEYS = [old, NEW]
+    Dependent.objects.filter(name="s3").update(manifest={"data": "late"})
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW, old]
+    assert rotate() == (8, 1, "")
+
+
+def test_a_row_that_no_key_reads_stops_it_by_name_and_stays_as_it_is(old, settings):
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobs_dependent SET manifest = 'gAAAAnothing' WHERE name = 's5'")
+    pk = Dependent.objects.only("pk").get(name="s5").pk
+    with pytest.raises(Conflict, match=f"no key reads Dependent {pk}"):
+        rotate()
+    with pytest.raises(SecretUnreadable):
+        Dependent.objects.get(name="s5")
+
+
+def test_no_secret_and_no_key_are_two_easy_cases(settings, db):
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW]
+    assert rotate() == (0, 0, "")
+
+
+@pytest.mark.parametrize("begin", ["x", "0", "0.", "-1.0", "0.1.2", "\u00b2.0", "9" * 30])
+def test_it_refuses_a_beginning_that_is_none(old, begin):
+    with pytest.raises(InvalidInput):
+        key_rotation.rotate_batch(begin)
+
+
+@pytest.mark.parametrize("begin", ["99.0", f"0.{'9' * 20}", "1.99999"])
+def test_a_beginning_behind_the_end_is_the_end(old, begin):
+    assert rotate(begin)[2] == ""
+
+
+def test_fleet_admins_alone_rotate_and_the_audit_has_a_line_of_it(old, as_admin, as_editor):
+    assert as_editor.post(URL, {}, format="json").status_code == 403
+    assert client_of(person("quinn", ("quota-admin", ""))).post(URL, {}, format="json").status_code == 403
+    batch = {"next": ""}
+    for _ in range(10):
+        batch = as_admin.post(URL, {"begin": batch["next"]}, format="json").json()
+        if not batch["next"]:
+            break
+    assert AuditEntry.objects.filter(kind="EncryptionKeys", actor="ada", outcome="done").count() == 1
