@@ -62,8 +62,8 @@ def _require(may_generate: bool, name: str, kept: Path) -> None:
         return
     if kept.exists():
         raise ImproperlyConfigured(
-            f"{name} is not set, and generated keys are not used beside a database server: {name}_FILE={kept} keeps the one that"
-            " was generated before; keep a copy of it elsewhere"
+            f"{name} is not set, and generated keys are not used beside a database server: {name}_FILE={kept} keeps the one"
+            " that was generated before; keep a copy of it elsewhere"
         )
     made = f"{name}: make one with {_MAKE}" if name == ENCRYPTION else f"{name}, a long random text"
     raise ImproperlyConfigured(
