@@ -35,7 +35,12 @@ def read(manifest: Manifest) -> str:
         "restartPolicy": _text(spec.get("restartPolicy")),
     }
     known = {key: value for key, value in details.items() if value}
-    return json.dumps(known, separators=(",", ":"), sort_keys=True) if known else ""
+    return _written(known) if known else ""
+
+
+def fragment_of(key: str, value: str) -> str:
+    """A part of the text of every pod with this label; others may have it too."""
+    return _written({key: value})[1:-1]
 
 
 def parse(text: str) -> Object:
@@ -85,6 +90,10 @@ def _state(state: object) -> Object:
             code = details.get("exitCode")
             return {name: {**shown, **({"exitCode": code} if name == "terminated" and isinstance(code, int) else {})}}
     return {}
+
+
+def _written(value: Object) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
 def _mapping(value: object) -> Manifest:

@@ -10,16 +10,17 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from fleet import journal
 from fleet.core import hub_names
 from fleet.journal import Action, Entry
-from fleet.kube.server.kinds import BY_NAME, Exact, Key, Object
+from fleet.kube.server.kinds import BY_NAME, LABEL, Exact, Key, Object
 from fleet.kube.status import expired
 from fleet.kube.tables import Column
 from fleet.kubeapi.kinds import Change, Kind, stamp
 from fleet.models import Cluster
+from fleet.services.member_objects import with_clusters
 
 CLUSTER = "convoy.dev/cluster"
 """Label and annotation: the cluster."""
@@ -41,7 +42,7 @@ class MemberKind(Kind):
 
     @abstractmethod
     def rows(self) -> QuerySet[Any]:
-        """Every row, with its cluster."""
+        """Every row."""
 
     @abstractmethod
     def render(self, row: Any) -> Object:
@@ -53,7 +54,9 @@ class MemberKind(Kind):
 
     def select(self, rows: QuerySet[Any], exact: Exact) -> QuerySet[Any]:
         """The rows that may have these fields."""
-        return named(rows, exact[BY_NAME]) if BY_NAME in exact else rows
+        if BY_NAME in exact:
+            rows = rows.filter(named(exact[BY_NAME]) | Q(name=exact[BY_NAME]))
+        return rows.filter(cluster__name=exact[LABEL + CLUSTER]) if LABEL + CLUSTER in exact else rows
 
     def inside(self, namespaces: frozenset[str] | None) -> QuerySet[Any]:
         return self.rows()
@@ -61,11 +64,12 @@ class MemberKind(Kind):
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         """Chunk by chunk, each found by index. The version is asked for before the rows: they are of then, or newer."""
         version = journal.head()
-        rows = self.select(self.inside(namespaces), exact).order_by(*self.order)
+        rows, clusters = self.select(self.inside(namespaces), exact).order_by(*self.order), dict[int, Cluster]()
         position = self.position(after) if after else None
         while True:
             chunk = list(rows[:CHUNK]) if position is None else list(islice(self._behind(rows, position), CHUNK))
-            yield from (at_version(self.render(row), version) for row in chunk)
+            for row in with_clusters(chunk, clusters):
+                yield at_version(self.render(row), version)
             if len(chunk) < CHUNK:
                 return
             position = [getattr(chunk[-1], column) for column in self.order]
@@ -76,6 +80,12 @@ class MemberKind(Kind):
             same = dict(zip(self.order[: depth - 1], position, strict=False))
             yield from rows.filter(**same, **{f"{self.order[depth - 1]}__gt": position[depth - 1]})[:CHUNK]
 
+    def names_of(self, shown: Object) -> Sequence[str]:
+        """Its name in the cluster as well: clients watch one object by the name they were called with."""
+        metadata = shown["metadata"]
+        notes = metadata.get("annotations") or {}
+        return metadata["name"], notes.get(NAME) or hub_names.split(metadata["name"])[0]
+
     def count(self, namespaces: frozenset[str] | None) -> int:
         return self.inside(namespaces).count()
 
@@ -84,11 +94,12 @@ class MemberKind(Kind):
         last = {entry.object_uid: entry for entry in entries if entry.kind == Cluster.__name__}
         rows = self.rows().filter(cluster__uid__in=[uid for uid, e in last.items() if e.action != Action.DELETED])
         changes, known = [], set(but)
-        for shown, cluster in [(self.render(row), str(row.cluster.uid)) for row in rows[:_MOST]] if last else ():
+        for row in with_clusters(rows[:_MOST], {}) if last else ():
+            shown = self.render(row)
             metadata = shown["metadata"]
             if metadata["uid"] not in known:
                 names = metadata.get("namespace", ""), metadata["name"], metadata["uid"]
-                changes.append(Change(last[cluster].version, Action.MODIFIED, *names, shown))
+                changes.append(Change(last[str(row.cluster.uid)].version, Action.MODIFIED, *names, shown))
         return changes
 
 
@@ -98,11 +109,11 @@ def at_version(shown: Object, version: int) -> Object:
     return shown
 
 
-def named(rows: QuerySet[Any], hub: str, column: str = "name") -> QuerySet[Any]:
+def named(hub: str, column: str = "name") -> Q:
     """The rows that may have this name at the fleet, or that name such an object in another column."""
     name, cluster = hub_names.split(hub)
     kept = hub_names.kept_of(hub)
-    return rows.filter(cluster__name=cluster, **({f"{column}__startswith": kept} if kept else {column: name}))
+    return Q(cluster__name=cluster, **({f"{column}__startswith": kept} if kept else {column: name}))
 
 
 def cluster_id(name: str) -> int:

@@ -41,7 +41,7 @@ class Nodes(MemberKind):
     )
 
     def rows(self) -> QuerySet[Any]:
-        return member_objects.nodes()
+        return Node.objects.all()
 
     def position(self, key: Key) -> Sequence[object]:
         hub = key[1]
@@ -60,7 +60,7 @@ class Nodes(MemberKind):
         shown = {
             (cluster, row.name): self.render(row)
             for cluster, names in wanted.items()
-            for row in self.rows().filter(cluster__name=cluster, name__in=names)
+            for row in member_objects.with_clusters(self.rows().filter(cluster__name=cluster, name__in=names), {})
         }
         changes = []
         for (cluster, name), entry in last.items():

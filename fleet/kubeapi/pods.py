@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from fleet import journal
 from fleet.core import hub_names, pod_details
 from fleet.journal import Entry
 from fleet.kube.discovery import Served
 from fleet.kube.resources import PODS
-from fleet.kube.server.kinds import NOT_ALLOWED, Exact, Key, Object
+from fleet.kube.server.kinds import LABEL, NOT_ALLOWED, Exact, Key, Object
 from fleet.kube.status import KubeError
 from fleet.kube.tables import AGE, Column, at
 from fleet.kubeapi import members
@@ -51,7 +51,7 @@ class Pods(MemberKind):
     )
 
     def rows(self) -> QuerySet[Any]:
-        return member_objects.pods()
+        return Pod.objects.all()
 
     def inside(self, namespaces: frozenset[str] | None) -> QuerySet[Any]:
         return self.rows() if namespaces is None else self.rows().filter(namespace__in=namespaces)
@@ -60,7 +60,11 @@ class Pods(MemberKind):
         rows = super().select(rows, exact)
         rows = rows.filter(phase=exact[_PHASE]) if _PHASE in exact else rows
         if _NODE in exact:
-            rows = members.named(rows, exact[_NODE], "node") if exact[_NODE] else rows.filter(node="")
+            rows = rows.filter(members.named(exact[_NODE], "node") if exact[_NODE] else Q(node=""))
+        for field, value in exact.items():
+            key = field.removeprefix(LABEL)
+            if key not in (field, members.CLUSTER):
+                rows = rows.filter(details__contains=pod_details.fragment_of(key, value))
         return rows
 
     def position(self, key: Key) -> Sequence[object]:
@@ -78,7 +82,8 @@ class Pods(MemberKind):
         return None if pod is None else members.at_version(self.render(pod), version)
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
-        return {pod.uid: self.render(pod) for pod in self.rows().filter(uid__in=list(uids))}
+        pods = member_objects.with_clusters(self.rows().filter(uid__in=list(uids)), {})
+        return {pod.uid: self.render(pod) for pod in pods}
 
     def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
         changes = super().changes_in(entries)

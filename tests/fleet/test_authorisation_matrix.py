@@ -74,6 +74,8 @@ def requests(kind) -> Iterator[tuple[str, bool, str, str]]:
                 yield one[verb], verb == "get", namespace, f"{root}/absent"
             elif verb in many:
                 yield many[verb], verb == "list", namespace, root
+        if "log" in kind.served.subresources:
+            yield "GET", True, namespace, f"{root}/absent/log"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -26,6 +26,8 @@ Exact = Mapping[str, str]
 Namespaces = frozenset[str] | None
 """None: all of them."""
 BY_NAME = "metadata.name"
+LABEL = "metadata.labels/"
+"""Before the key of a label, among the exact fields."""
 
 NOT_ALLOWED = KubeError(405, "the server does not allow this method on the requested resource")
 
@@ -86,6 +88,10 @@ class Kind(ABC):
             return NOT_ALLOWED
         remedy = self.remedies.get(verb)
         return KubeError(405, f"{NOT_ALLOWED.message}: {remedy}") if remedy else NOT_ALLOWED
+
+    def names_of(self, shown: Object) -> Sequence[str]:
+        """The names by which a field selector may name the object, of which its names alone may be known."""
+        return (shown["metadata"].get("name", ""),)
 
     def not_served(self, subresource: str) -> KubeError:
         """The error of a subresource that the kind does not have."""

@@ -1,11 +1,12 @@
 """Which objects a list, a watch or a deletion of many selects, by their labels and fields."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fleet.kube import selectors
 from fleet.kube.selectors import Selector
-from fleet.kube.server.kinds import Kind, Object
+from fleet.kube.server.kinds import BY_NAME, LABEL, Kind, Object
 from fleet.kube.server.request import Request
 from fleet.kube.status import KubeError
 
@@ -15,10 +16,16 @@ _ELSEWHERE = {"status.successful": ("status", "succeeded"), "source": ("source",
 _UNSET = {"spec.unschedulable": "false", "status.successful": "0"}
 
 
+def _own_name(shown: Object) -> Sequence[str]:
+    return (shown["metadata"].get("name", ""),)
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     labels: Selector = ()
     fields: Selector = ()
+    names_of: Callable[[Object], Sequence[str]] = _own_name
+    """The names by any of which a field selector may name an object."""
 
     @property
     def everything(self) -> bool:
@@ -26,20 +33,25 @@ class Selection:
 
     @property
     def exact(self) -> dict[str, str]:
-        """The fields that must be one value."""
-        return {field.key: field.values[0] for field in self.fields if field.operator == "In"}
+        """The fields that must be one value, labels among them."""
+        single = (label for label in self.labels if label.operator == "In" and len(label.values) == 1)
+        labels = {LABEL + label.key: label.values[0] for label in single}
+        return labels | {field.key: field.values[0] for field in self.fields if field.operator == "In"}
 
     def may_take(self, names: Object) -> bool:
         """Whether an object of which only the names are known may be selected."""
-        known = [field for field in self.fields if field.key in _ALWAYS]
-        return selectors.matches(tuple(known), {field.key: _value(names, field.key) for field in known})
+        return self._fields_match(tuple(field for field in self.fields if field.key in _ALWAYS), names)
 
     def takes(self, shown: Object) -> bool:
         if self.labels and not selectors.matches(self.labels, shown["metadata"].get("labels") or {}):
             return False
-        return not self.fields or selectors.matches(
-            self.fields, {field.key: _value(shown, field.key) for field in self.fields}
-        )
+        return self._fields_match(self.fields, shown)
+
+    def _fields_match(self, fields: Selector, shown: Object) -> bool:
+        values = {field.key: _value(shown, field.key) for field in fields}
+        if BY_NAME not in values:
+            return not fields or selectors.matches(fields, values)
+        return any(selectors.matches(fields, {**values, BY_NAME: name}) for name in self.names_of(shown))
 
 
 def selection(request: Request, kind: Kind) -> Selection:
@@ -52,7 +64,7 @@ def selection(request: Request, kind: Kind) -> Selection:
     for requirement in fields:
         if requirement.key not in _ALWAYS | kind.field_labels:
             raise KubeError(400, f"field label not supported: {requirement.key}")
-    return Selection(labels, fields)
+    return Selection(labels, fields, kind.names_of)
 
 
 def _value(shown: Object, path: str) -> str:

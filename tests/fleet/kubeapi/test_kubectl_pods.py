@@ -104,11 +104,14 @@ def test_it_selects_by_labels_and_fields(ada, north, south):
 
     assert names("-l", "team=x") == ["pod/a.north", "pod/c.south"]
     assert names("-l", "team=x,convoy.dev/cluster=south") == ["pod/c.south"]
+    assert names("-l", "team in (x,y),team!=y") == ["pod/a.north", "pod/c.south"]
+    assert names("-l", "restartPolicy=Never") == names("-l", "name=main") == names("-l", "team=X") == []
     assert names("--field-selector", "spec.nodeName=n1.north") == ["pod/a.north"]
     assert names("--field-selector", "status.phase=Succeeded") == ["pod/b.north"]
     assert names("--field-selector", "status.phase!=Succeeded,spec.nodeName=n2.north") == []
     assert names("--field-selector", "metadata.name=c.south") == ["pod/c.south"]
-    assert names("--field-selector", "metadata.name=c") == []
+    assert names("--field-selector", "metadata.name=c") == ["pod/c.south"]
+    assert names("--field-selector", "metadata.name=c.north") == []
 
 
 def test_it_lists_in_pages_across_namespaces_and_clusters(ada, north, south):
@@ -129,6 +132,18 @@ def test_it_watches_pods_come_change_and_go(ada, north, south):
         assert watching.stdout.readline().split()[:2] == ["ADDED", "a.north"]
         north.pods({**a_pod("a", team="x"), "metadata": pod["metadata"]})
         assert watching.stdout.readline().split()[:4] == ["MODIFIED", "a.north", "1/1", "Running"]
+        north.lose_pod("a")
+        assert watching.stdout.readline().split()[:2] == ["DELETED", "a.north"]
+
+
+def test_one_pod_is_watched_by_its_name_in_the_cluster_and_waited_for_by_its_whole_name(ada, north, south):
+    north.pods(a_pod("a"), a_pod("b"))
+    assert ada.says("wait", "--for=condition=Ready", "pod/a.north", "--timeout=5s").startswith(
+        "pod/a.north condition met"
+    )
+    with ada.running("get", "pod", "a", "-w", "--output-watch-events", "--no-headers") as watching:
+        assert watching.stdout.readline().split()[:2] == ["ADDED", "a.north"]
+        north.lose_pod("b")
         north.lose_pod("a")
         assert watching.stdout.readline().split()[:2] == ["DELETED", "a.north"]
 
