@@ -78,6 +78,7 @@ app.add_typer(audit.app, name="audit")
 app.command("rotate-keys")(keys.rotate)
 app.command("login")(login.login)
 app.command("kubeconfig")(kubeconfig.kubeconfig)
+app.command("credential")(kubeconfig.credential)
 app.command("config")(login.show_config)
 
 

@@ -1,5 +1,6 @@
 """``convoy kubeconfig`` through the real REST API: merged, private, good for a stock kubectl, and never half-written."""
 
+import json
 import stat
 from datetime import timedelta
 
@@ -33,6 +34,22 @@ def test_it_writes_one_that_kubectl_works_with(convoy, settings, tmp_path):
         assert "ada" in Person(file, tmp_path).says("auth", "whoami")
     left = Token.objects.latest("pk").expires_at - timezone.now()
     assert timedelta(hours=1) < left <= timedelta(hours=2)
+
+
+def test_it_writes_one_without_a_token_that_asks_the_command_line_for_it(convoy, settings, tmp_path):
+    with served(tmp_path) as kubectl:
+        settings.CONVOY_KUBE_PORT = kubectl.port
+        kubectl.as_user("ada")
+        before = Token.objects.count()
+        said = convoy("kubeconfig", "--exec")
+        assert said.code == 0, said.err
+    file = tmp_path / ".kube" / "config"
+    assert convoy.env["CONVOY_TOKEN"] not in file.read_text() and Token.objects.count() == before
+    helper = yaml.safe_load(file.read_text())["users"][0]["user"]["exec"]
+    assert helper["command"] == "convoy"
+    answer = json.loads(convoy(*helper["args"]).out)
+    assert (answer["apiVersion"], answer["kind"]) == (helper["apiVersion"], "ExecCredential")
+    assert answer["status"]["token"] == convoy.env["CONVOY_TOKEN"]
 
 
 def test_it_keeps_what_else_is_in_the_file(convoy, tmp_path):

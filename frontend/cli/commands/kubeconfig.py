@@ -1,6 +1,7 @@
 """``convoy kubeconfig``: a context for kubectl, with a token of its own, put beside the contexts that are there already."""
 
 import base64
+import json
 import os
 import socket
 from pathlib import Path
@@ -13,6 +14,7 @@ from frontend.cli import human, session
 from frontend.cli.problems import Problem, usage
 
 PARTS = ("clusters", "users", "contexts")
+EXEC_API = "client.authentication.k8s.io/v1"
 
 
 def kubeconfig(
@@ -23,9 +25,14 @@ def kubeconfig(
     name: Annotated[str, typer.Option("--context", help="What the context is called.")] = "convoy",
     life: Annotated[str, typer.Option("--token-life", help="Such as 12h or 30d; a year at most.")] = "30d",
     namespace: Annotated[str, typer.Option("-n", "--namespace", help="The namespace of the context.")] = "",
+    by_exec: Annotated[
+        bool, typer.Option("--exec", help="No token in the file: kubectl asks `convoy credential`.")
+    ] = False,
 ) -> None:
     """Write a kubeconfig for kubectl, with a fresh token, and make it the current context."""
     run = session.session_of(context)
+    if by_exec:
+        return _write_exec(run, output, name, namespace)
     try:
         life_s = int(human.seconds(life))
     except ValueError as e:
@@ -34,13 +41,36 @@ def kubeconfig(
     present = _read(path) if path else {}
     door = run.api.get("kubernetes/")
     token = run.api.post("tokens/", {"name": f"kubectl on {socket.gethostname()}"[:63], "expires_in_s": life_s})
-    document = merged(present, name, _entries(door, str(token["token"]), namespace))
+    document = merged(present, name, _entries(door, {"token": str(token["token"])}, namespace))
     if path is None:
         return run.screen.yaml(document)
     _write(path, document)
     run.screen.line(f"context {name} written to {path}")
     return run.screen.note(
         f"its token ends {human.stamp(token['expires_at'])}; try: kubectl --context {name} get pytorchjobs"
+    )
+
+
+def _write_exec(run: session.Session, output: str, name: str, namespace: str) -> None:
+    """With the token that the command line is signed in with, wherever that is kept, and its end."""
+    path = None if output == "-" else _path(output)
+    helper = {"apiVersion": EXEC_API, "command": "convoy", "args": ["--server", run.target.url, "credential"]}
+    user = {"exec": {**helper, "interactiveMode": "Never", "provideClusterInfo": False}}
+    entries = _entries(run.api.get("kubernetes/"), user, namespace)
+    document = merged(_read(path) if path else {}, name, entries)
+    if path is None:
+        return run.screen.yaml(document)
+    _write(path, document)
+    return run.screen.line(f"context {name} written to {path}; kubectl runs `convoy credential` for its token")
+
+
+def credential(context: typer.Context) -> None:
+    """Print the token in use, as kubectl asks an exec plugin for it."""
+    run = session.session_of(context)
+    if not run.target.token:
+        raise Problem("you are not signed in", hint="convoy login")
+    run.screen.line(
+        json.dumps({"apiVersion": EXEC_API, "kind": "ExecCredential", "status": {"token": run.target.token}})
     )
 
 
@@ -54,11 +84,11 @@ def merged(present: dict[str, Any], name: str, entries: dict[str, Any]) -> dict[
     return {**document, "current-context": name}
 
 
-def _entries(door: dict[str, Any], token: str, namespace: str) -> dict[str, Any]:
+def _entries(door: dict[str, Any], user: dict[str, Any], namespace: str) -> dict[str, Any]:
     cluster = {"server": door["server"]}
     if door["certificate_authority"]:
         cluster["certificate-authority-data"] = base64.b64encode(door["certificate_authority"].encode()).decode()
-    return {"clusters": cluster, "users": {"token": token}, "contexts": {"namespace": namespace} if namespace else {}}
+    return {"clusters": cluster, "users": user, "contexts": {"namespace": namespace} if namespace else {}}
 
 
 def _path(output: str) -> Path:
