@@ -26,7 +26,8 @@ _beside_file = DATABASES["default"]["ENGINE"].endswith("sqlite3")
 SECRET_KEY = keys.secret_key(env.ENVIRON, CONVOY_HOME, may_generate=_beside_file)
 CONVOY_ENCRYPTION_KEYS = keys.encryption_keys(env.ENVIRON, CONVOY_HOME, may_generate=_beside_file)
 """Fernet keys for credentials at rest: the first encrypts, all decrypt."""
-ALLOWED_HOSTS = env.list("CONVOY_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+ALLOWED_HOSTS = env.list("CONVOY_ALLOWED_HOSTS", default=sorted(LOOPBACK_NAMES))
 CSRF_TRUSTED_ORIGINS = env.list("CONVOY_TRUSTED_ORIGINS", default=[])
 
 INSTALLED_APPS = [
@@ -118,9 +119,11 @@ SESSION_COOKIE_AGE = 12 * 3600
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "fleet.api.problems.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
-if env.bool("CONVOY_HTTPS", default=False):
+# Plain HTTP is for a browser on the same machine: a server with another name has TLS in front, unless it is stated otherwise.
+if env.bool("CONVOY_HTTPS", default=not LOOPBACK_NAMES.issuperset(ALLOWED_HOSTS)):
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = _operator.access.hsts_s
 CONTENT_SECURITY_POLICY = {
     "EXCLUDE_URL_PREFIXES": csp.INLINE_SCRIPTS,
     "DIRECTIVES": {

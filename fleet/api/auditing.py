@@ -29,7 +29,7 @@ class AuditMiddleware:
             lambda: str(request.user.get_username()),
             door=_door(request),
             address=str(request.META.get("REMOTE_ADDR", "")),
-            request=f"{request.method} {request.path}",
+            request=f"{request.method} {shown_path(request)}",
         ) as this:
             request.audited = this  # type: ignore[attr-defined]  # read by the middleware
             answer = self._get_response(request)
@@ -57,6 +57,11 @@ def read(request: HttpRequest | Request, kind: str, namespace: str, name: str) -
         namespace=namespace,
         name=name,
     )
+
+
+def shown_path(request: HttpRequest) -> str:
+    """Without what signs in."""
+    return "/signin/" if request.path.startswith("/signin/") else request.path
 
 
 def _door(request: HttpRequest | Request) -> str:

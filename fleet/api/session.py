@@ -8,8 +8,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.middleware.csrf import get_token
 from django.utils import timezone
+from django.utils.html import escape
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, viewsets
 from rest_framework.authentication import SessionAuthentication
@@ -119,12 +120,19 @@ def me(user: Any) -> dict[str, Any]:
     return {"username": user.get_username(), "roles": held, "can": access.can(user)}
 
 
+_SIGN_IN_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Convoy</title>
+<main><h1>Convoy</h1><form method="post"><input type="hidden" name="csrfmiddlewaretoken" value="{token}">
+<p>This link signs you in once.</p><button autofocus>Sign in</button></form></main></html>
+"""
+
+
 @never_cache
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_by_link(request: HttpRequest, text: str) -> HttpResponse:
-    """A HEAD, as previews of links send it, uses nothing up."""
-    if request.method != "GET":
-        return HttpResponse()
+    """Opening the link asks; the button signs in. So a preview uses nothing up, and no other site signs a browser in by it."""
+    if request.method != "POST":
+        return HttpResponse(_SIGN_IN_PAGE.format(token=escape(get_token(request))))
     try:
         user = access.use_signin_link(text, now=timezone.now())
     except InvalidInput as e:

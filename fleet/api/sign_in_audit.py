@@ -12,6 +12,7 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.dispatch import receiver
 from django.http import HttpRequest
 
+from fleet.api.auditing import shown_path
 from fleet.services import audit, refused_sign_ins
 from fleet.services.refused_sign_ins import UNKNOWN, Refusal
 
@@ -58,7 +59,7 @@ def _note(request: HttpRequest, verb: str, name: str, *, refused: str = "", mess
         "" if refused else name,
         door="admin" if request.path.startswith("/admin/") else "console",
         address=_address(request),
-        request=f"{request.method} {'/signin/' if request.path.startswith('/signin/') else request.path}",
+        request=f"{request.method} {shown_path(request)}",
         verb=verb,
         refused=refused,
         message=message,

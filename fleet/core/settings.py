@@ -85,6 +85,12 @@ class AccessSettings:
         least=60,
         most=20 * _YEAR_S,
     )
+    hsts_s: int = setting(
+        31_536_000,
+        "CONVOY_HSTS_S",
+        "seconds for which browsers are told to use HTTPS alone (Strict-Transport-Security), with `CONVOY_HTTPS`; 0: not",
+        most=10 * 31_536_000,
+    )
 
 
 @dataclass(frozen=True, slots=True)

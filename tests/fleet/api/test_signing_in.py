@@ -126,17 +126,27 @@ def test_it_slows_down_guesses_at_one_user_from_many_addresses(editor):
 
 def test_it_signs_in_by_a_link_once(editor):
     path = access.make_signin_link(editor, now=timezone.now())
-    browser = APIClient()
-    assert browser.head(path).status_code == 200
-    answer = browser.get(path)
+    browser = APIClient(enforce_csrf_checks=True)
+    for preview in (browser.head(path), browser.get(path), browser.get(path)):
+        assert preview.status_code == 200 and "sessionid" not in preview.cookies
+    assert browser.post(path).status_code == 403
+    answer = browser.post(path, headers={"X-CSRFToken": browser.cookies["csrftoken"].value})
     assert (answer.status_code, answer["Location"]) == (302, "/")
     assert browser.get("/api/v1/me/").json()["username"] == "vera"
-    assert APIClient().get(path).status_code == 410
+    assert APIClient().post(path).status_code == 410
+
+
+def test_the_page_of_a_link_says_nothing_of_it_and_runs_nothing(editor):
+    path = access.make_signin_link(editor, now=timezone.now())
+    good, bad = APIClient().get(path), APIClient().get("/signin/never/")
+    assert (good.status_code, bad.status_code, bad["Cache-Control"]) == (200, 200, good["Cache-Control"])
+    assert "no-store" in good["Cache-Control"] and "script" not in good.content.decode()
+    assert path.split("/")[2] not in good.content.decode() and "default-src 'self'" in good["Content-Security-Policy"]
 
 
 def test_it_refuses_a_link_that_is_too_old(editor):
     path = access.make_signin_link(editor, now=timezone.now() - timedelta(minutes=16))
-    assert APIClient().get(path).status_code == 410
+    assert APIClient().post(path).status_code == 410
 
 
 def test_it_keeps_neither_tokens_nor_links(editor):

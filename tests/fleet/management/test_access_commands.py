@@ -52,7 +52,7 @@ def test_it_mints_a_token_that_counts() -> None:
 
 def test_it_makes_a_link_that_signs_in(client: Any) -> None:
     said("ensure_admin")
-    assert client.get(said("signin_link")).status_code == 302
+    assert client.post(said("signin_link")).status_code == 302
     assert client.get("/api/v1/me/").json()["username"] == "admin"
 
 
