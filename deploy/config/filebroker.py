@@ -5,6 +5,7 @@ temporary folder, which need not be the same file system. Here a message is rena
 worker gets it, and gets all of it.
 """
 
+import os
 import time
 import uuid
 from pathlib import Path
@@ -24,11 +25,12 @@ class Channel(filesystem.Channel):
         unfinished.rename(Path(self.data_folder_out) / name)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        taken = Path(self.processed_folder)
-        for path in sorted(Path(self.data_folder_in).glob(f"*.{queue}.msg")):
-            mine = taken / f"taken-{path.name}"
+        folder, ending = Path(self.data_folder_in), f".{queue}.msg"
+        # Fifty times a second, mostly for nothing: a glob takes several times as long.
+        for name in sorted(name for name in os.listdir(folder) if name.endswith(ending)):
+            mine = Path(self.processed_folder) / f"taken-{name}"
             try:
-                path.rename(mine)
+                (folder / name).rename(mine)
             except FileNotFoundError:
                 continue
             payload = loads(bytes_to_str(mine.read_bytes()))
