@@ -7,6 +7,7 @@ it does nothing the second time. It is called when pods are seen gone, and by th
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
 from django.db import transaction
@@ -26,8 +27,11 @@ _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
 @transaction.atomic(savepoint=False)
 def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     """Frees the quota of those of the jobs, or of all, whose pods are gone; returns how many."""
-    rows = _jobs_to_release() if uids is None else _jobs_to_release().filter(uid__in=list(uids))
-    ended = rows.filter(pk__in=lock_jobs(rows)).order_by("pk")
+    rows = _jobs_to_release().all() if uids is None else _jobs_to_release().filter(uid__in=list(uids))
+    locked = lock_jobs(rows)
+    if not locked:
+        return 0
+    ended = rows.filter(pk__in=locked).order_by("pk")
     freed = [job for job in ended.defer("manifest") if _jobs_to_release().filter(pk=job.pk).update(charge=None)]
     if freed:
         announce_jobs(freed, now)
@@ -35,7 +39,9 @@ def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     return len(freed)
 
 
+@cache
 def _jobs_to_release() -> QuerySet[Job]:
+    """Built once: that takes longer than a database needs for the answer. It is only ever copied, never read itself."""
     works = Work.objects.filter(job_uid=OuterRef("uid"))
     same = {name: OuterRef(name) for name in ("job_uid", "attempt", "cluster")}
     suspended = Exists(Work.objects.filter(state=Work.State.SUSPENDED, **same))
