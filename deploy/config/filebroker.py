@@ -27,7 +27,9 @@ class Channel(filesystem.Channel):
     def _get(self, queue: str, timeout: float | None = None) -> Any:
         folder, ending = Path(self.data_folder_in), f".{queue}.msg"
         # Fifty times a second, mostly for nothing: a glob takes several times as long.
-        for name in sorted(name for name in os.listdir(folder) if name.endswith(ending)):
+        with os.scandir(folder) as files:
+            names = sorted(file.name for file in files if file.name.endswith(ending))
+        for name in names:
             mine = Path(self.processed_folder) / f"taken-{name}"
             try:
                 (folder / name).rename(mine)

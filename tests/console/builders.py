@@ -19,7 +19,7 @@ CHROMIUM = shutil.which("chromium")
 
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--disable-component-update", "--disable-sync", "--renderer-process-limit=1",
 )  # fmt: skip
 
 PATIENCE_MS = 15_000

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
-from tests.console.browser import browser_server, connected
+from tests.console.browser import KeptContext, browser_server, connected
 from tests.console.builders import CHROMIUM, PATIENCE_MS
 from tests.support.fixtures import unswept, worker, world
 from tests.support.people import person
@@ -65,12 +65,24 @@ def connection(chromium: str) -> Iterator[Browser]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def kept(connection: Browser) -> KeptContext:
+    return KeptContext(connection)
+
+
 @pytest.fixture
-def browser(connection: Browser) -> Iterator[Browser]:
-    """Without any page, before and after."""
+def browser(connection: Browser, kept: KeptContext) -> Iterator[Browser]:
+    """Without a page that anything was loaded into, before and after."""
     yield connection
     for context in connection.contexts:
-        context.close()
+        if context is not kept.context:
+            context.close()
+
+
+@pytest.fixture
+def spoiled(kept: KeptContext) -> None:
+    """For a test that changes its context in a way that cannot be undone, as with a clock that stands still."""
+    kept.is_spoiled = True
 
 
 @pytest.fixture
@@ -115,7 +127,7 @@ def site(world: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(site: str, aside: Callable[..., Any], browser: Browser) -> Iterator[Page]:
+def page(site: str, aside: Callable[..., Any], browser: Browser, kept: KeptContext) -> Iterator[Page]:
     """A page that has loaded nothing yet.
 
     Fails the test when the browser's console has a word to say, or what the story ends with keeps people out.
@@ -130,14 +142,17 @@ def page(site: str, aside: Callable[..., Any], browser: Browser) -> Iterator[Pag
         if message.type in ("error", "warning") and not foreseen:
             complaints.append(message.text)
 
-    shown = browser.new_page(base_url=site, viewport={"width": 1360, "height": 860})
+    shown = kept.page(site)
     shown.set_default_timeout(PATIENCE_MS)
     shown.on("console", listen)
     shown.on("pageerror", lambda error: complaints.append(str(error)))
     shown.add_init_script(SHIFTS)
-    yield shown
-    found = findings(shown) if AXE.is_file() else []
-    assert (complaints, found) == ([], [])
+    try:
+        yield shown
+        found = findings(shown) if AXE.is_file() else []
+        assert (complaints, found) == ([], [])
+    finally:
+        kept.clear()
 
 
 @pytest.fixture

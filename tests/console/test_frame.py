@@ -62,7 +62,7 @@ def strip(page) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("language", LONGEST)
-def test_it_moves_nothing_when_the_first_change_arrives_nor_as_it_grows_old(page, north, still, language):
+def test_it_moves_nothing_when_the_first_change_arrives_nor_as_it_grows_old(page, north, still, language, spoiled):
     live, *ages = LONGEST[language]
     lines = []
     page.route_web_socket("**/ws/changes/", lambda line: lines.append(line))

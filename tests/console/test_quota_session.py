@@ -16,7 +16,8 @@ def drafted(page, aside):
     """A draft with its comment, and applied when the session is over."""
     aside(start_tree)
     sign_in(page, at="/quotas")
-    field(page, "min", "root/speech").fill("3")
+    with page.expect_response("**/quota/tree/preview/"):  # asked later, it would end the session before Apply does
+        field(page, "min", "root/speech").fill("3")
     page.get_by_label("Comment").fill("more for speech")
     aside(lambda: Session.objects.all().delete())
     page.get_by_role("button", name="Apply", exact=True).click()

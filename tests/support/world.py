@@ -16,7 +16,7 @@ from django.db import connections
 from django.utils import timezone
 
 from fleet.member.client import MemberClient
-from fleet.models import Cluster, Event
+from fleet.models import Cluster, Event, Node
 from fleet.services import clusters, rediscovery
 from fleet.services import health as cluster_health
 from jobs.models import Job
@@ -86,7 +86,8 @@ class World:
         self.members[name] = made
         self.clients[name] = MemberClient(made.access())
         clusters.join(name, yaml.safe_dump(made.kubeconfig()), by="test", now=timezone.now())
-        self.until(lambda: Cluster.objects.get(name=name).nodes.count() == len(nodes), f"{name} shows its nodes")
+        shown = Node.objects.filter(cluster__name=name)
+        self.until(lambda: shown.count() == len(nodes), f"{name} shows its nodes")
         return made
 
     def still(self, name: str, gpus: int, **options: Any) -> None:
