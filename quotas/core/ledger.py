@@ -7,6 +7,7 @@ is `quotas.core.admission`'s question. Resources that no node names are not coun
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,21 @@ class Ledger:
         self.idle = Held.nothing(*shape)
         self._claim_kept(self.idle)
         self.held = self.idle.copy()
+
+    @cached_property
+    def parents(self) -> Units:  # [node]
+        """Of each node the row of its parent; the root is its own."""
+        return np.array(self.parent, dtype=np.int64)
+
+    @cached_property
+    def by_depth(self) -> list[Units]:
+        """The rows of all nodes but the root, those of one depth together, the least depth first."""
+        depths = np.array([len(rows) for rows in self.rows])
+        return [(depths == depth).nonzero()[0] for depth in range(2, int(depths.max()) + 1)]
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:  # [node]
+        return np.array([node.attributes.weight for node in self.tree.nodes], dtype=np.float64)
 
     @classmethod
     def from_charges(cls, tree: Tree, charges: Iterable[Charge] = ()) -> "Ledger":

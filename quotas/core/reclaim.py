@@ -117,14 +117,14 @@ def may_lose(ledger: Ledger, leaf: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """How a leaf stands to the preemptor."""
+class _Sides:
+    """How each node stands to the preemptor, by row."""
 
-    borrows: bool = False
+    borrows: NDArray[np.bool_]
     """It is above its min in something, up to the lowest common ancestor; if it is not now, it will not be later."""
-    level: int = 0
+    level: Units
     """Of the preemptor's path, where that ancestor is."""
-    above: float = 0.0
+    above: NDArray[np.float64]
     """How far above its min the node just below it is: the dominant share of the fleet, divided by weight."""
 
 
@@ -137,6 +137,11 @@ class _Search:
         self.path_rows = ledger.path_rows[preemptor.leaf]
         self.asked = ledger.vector(preemptor.charge.amounts)
         self.level_of = {row: level for level, row in enumerate(self.path_rows.tolist())}
+        self.levels = np.zeros(len(ledger.tree.nodes), dtype=np.int64)
+        """Of the nodes of the preemptor's path, by row."""
+        self.levels[self.path_rows] = np.arange(len(self.path_rows))
+        self.on_path = np.zeros(len(ledger.tree.nodes), dtype=np.bool_)
+        self.on_path[self.path_rows] = True
         self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
         self.claims = ledger.promised & (self.asked > 0)
         self.own = ledger.held.used[self.path_rows[0]].copy()
@@ -189,14 +194,14 @@ class _Search:
         known, need = self.candidates, admission.find_missing(self.ledger, self.asked, self.path_rows).max(axis=0)
         counts = need if need.any() else np.where(self.consumed, self.asked, 0)
         columns = counts.nonzero()[0]
-        own, sides = known.leaf == self.path_rows[0], self._sides(known.leaf)
-        borrows = np.array([side.borrows for side in sides])[known.leaf]
+        own, sides = known.leaf == self.path_rows[0], self._sides()
+        borrows = sides.borrows[known.leaf]
         lower = known.priority < self.preemptor.priority if self.by_priority else False
         found = (known.stays & np.where(own, lower, borrows)).nonzero()[0]
         sizes = known.sizes[found][:, columns]
         oversize = np.asarray((sizes >= OVERSIZE * counts[columns]).all(axis=1))
         tiers: tuple[NDArray[Any], ...] = (*self._tiers(found), oversize)
-        above = np.array([side.above for side in sides])[known.leaf[found]]
+        above = sides.above[known.leaf[found]]
         sort = np.lexsort((found, -above, known.cost[found], *tiers[::-1]))
         is_last = np.ones(len(found), dtype=np.bool_)
         is_last[:-1] = np.any([np.diff(tier[sort]) != 0 for tier in tiers], axis=0)
@@ -210,23 +215,22 @@ class _Search:
         own = known.leaf[positions] == self.path_rows[0]
         return known.started[positions].astype(np.int64), own.astype(np.int64), known.priority[positions]
 
-    def _sides(self, leaves: Units) -> list[_Side]:  # [node]
-        """How each of these leaves stands to the preemptor, by row; the other rows do not matter to it."""
-        sides = [_Side()] * len(self.ledger.tree.nodes)
-        for row in np.unique(leaves).tolist():
-            sides[row] = self._side(row)
-        return sides
-
-    def _side(self, leaf: int) -> _Side:
-        ledger, rows = self.ledger, self.ledger.rows[leaf]
-        lca = next(i for i, row in enumerate(rows) if row in self.level_of)
-        level = self.level_of[rows[lca]]
-        if not lca:
-            return _Side(borrows=True, level=level)
-        borrows, node = bool(self._above_min(np.array(rows[:lca])).any()), rows[lca - 1]
-        over = (ledger.held.claims[node] - ledger.min[node]) / np.maximum(ledger.max[0], 1)
-        above, weight = float(over[ledger.promised].max(initial=0.0)), ledger.tree.nodes[node].attributes.weight
-        return _Side(borrows, level, above / weight if weight else inf if above > 0 else 0.0)
+    def _sides(self) -> _Sides:
+        """How every node stands to the preemptor now, from the root down, all nodes of one depth at once."""
+        ledger, parents, own = self.ledger, self.ledger.parents, self.on_path
+        level, top = np.where(own, self.levels, 0), np.arange(len(parents))
+        over = ledger.held.claims - ledger.min
+        above = (over > 0) | own[:, None]
+        for rows in ledger.by_depth:
+            outer = parents[rows]
+            beyond = ~own[outer]  # the parent has parted from the preemptor's path already
+            above[rows] &= above[outer] | ~beyond[:, None]
+            level[rows] = np.where(own[rows], level[rows], level[outer])
+            top[rows] = np.where(beyond, top[outer], rows)
+        shares = (over / np.maximum(ledger.max[0], 1))[:, ledger.promised].max(axis=1, initial=0.0)
+        weightless = np.where(shares > 0, inf, 0.0)
+        by_weight = np.divide(shares, ledger.weights, out=weightless, where=ledger.weights > 0)
+        return _Sides(above.any(axis=1), level, np.where(own, 0.0, by_weight[top]))
 
     def _find_short(self) -> Columns:  # [level, resource]
         return admission.find_short(self.ledger, self.asked, self.path_rows)
@@ -290,9 +294,8 @@ class _Search:
         known, level = self.candidates, int(missing.any(axis=1).argmax())
         column = int((missing[level] / np.maximum(self.asked, 1)).argmax())
         need, rest = int(missing[level, column]), self._rest(taken)
-        sides = self._sides(known.leaf[rest])
-        helps = np.array([side.borrows and side.level <= level for side in sides])[known.leaf[rest]]
-        rest = rest[helps & (known.sizes[rest, column] > 0)]
+        sides, leaves = self._sides(), known.leaf[rest]
+        rest = rest[sides.borrows[leaves] & (sides.level[leaves] <= level) & (known.sizes[rest, column] > 0)]
         ends = np.any([np.diff(tier) != 0 for tier in self._tiers(rest)], axis=0).nonzero()[0] + 1
         for tier in np.split(rest, ends):
             sizes, freed = known.sizes[tier, column], int(known.sizes[tier, column].sum())

@@ -10,22 +10,27 @@ from quotas.core.order import Unit
 from quotas.core.tree import Tree
 
 Population = tuple[Sequence[Running], Sequence[Unit]]
-Source = Callable[[Tree, datetime], Population]
+Demand = Callable[[Tree], Population]
+"""What runs now and what waits, each with the leaf it would have in the tree."""
+Source = Callable[[datetime], Demand]
 _sources: list[Source] = []
 
 
 def register_population(source: Source) -> None:
-    """``source`` returns what runs now and what waits, each with the leaf it would have in the tree."""
+    """``source`` reads the jobs of now, once for all trees that are compared."""
     _sources.append(source)
 
 
 def effect_of_change(before: Tree | None, after: Tree, now: datetime) -> Effect:
     """That every gang finds a cluster is taken for granted: it is the quota that is asked."""
-    return impact.compute_effect(_side(before, now) if before else None, _side(after, now), now)
+    demands = [source(now) for source in _sources]
+    return impact.compute_effect(_side(before, demands) if before else None, _side(after, demands), now)
 
 
-def _side(tree: Tree, now: datetime) -> Side:
-    found = [source(tree, now) for source in _sources]
+def _side(tree: Tree, demands: Sequence[Demand]) -> Side:
+    populations = [demand(tree) for demand in demands]
     return Side(
-        tree, [each for running, _ in found for each in running], [each for _, waiting in found for each in waiting]
+        tree,
+        [job for running, _ in populations for job in running],
+        [unit for _, waiting in populations for unit in waiting],
     )

@@ -62,7 +62,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """night runs two jobs of 3 GPUs, 5 of them borrowed; speech waits for 4."""
     running = [Running(f"PyTorchJob night/j{i}", each, 0, NOON) for i, each in enumerate(NIGHT)]
     waiting = [Unit("PyTorchJob speech/tts", "speech/tts", TTS, 0, NOON)]
-    monkeypatch.setattr(impact, "_sources", [lambda tree, now: (running, waiting)])
+    monkeypatch.setattr(impact, "_sources", [lambda now: lambda tree: (running, waiting)])
     monkeypatch.setattr(usage, "_admitted", [lambda: NIGHT])
     monkeypatch.setattr(usage, "_waiting", [lambda: [TTS]])
 

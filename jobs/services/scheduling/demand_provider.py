@@ -1,6 +1,6 @@
 """What `quotas` reads of demand without importing it: charges, waiting jobs, and the leaf of each job under any tree."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -32,19 +32,28 @@ _SAYS = (
 
 def register() -> None:
     usage.register_charges(_admitted, _waiting, _outside)
-    impact.register_population(load_demand)
+    impact.register_population(read_demand)
 
 
 def load_demand(tree: Tree, now: datetime) -> impact.Population:
     """Running and waiting jobs with their leaf in the tree; jobs without a leaf are left out: no quota limits them."""
+    return read_demand(now)(tree)
+
+
+def read_demand(now: datetime) -> impact.Demand:
+    """Reads running and waiting jobs once, for any number of trees."""
     charged = snapshot.charged_jobs()
-    lost = losses_of(charged)
-    running = [_running(job, charge, lost[job["pk"]], now) for job, charge in _charged(charged, tree)]
-    waiting = [
-        Unit(_key(job), f"{job['namespace']}/{job['name']}", charge, job["priority"], job["queued_at"])
-        for job, charge in _charged(_uncharged(), tree)
-    ]
-    return running, waiting
+    lost, running, waiting = losses_of(charged), list(charged.values(*_COLUMNS)), list(_uncharged().values(*_COLUMNS))
+
+    def under(tree: Tree) -> impact.Population:
+        ran = [_running(job, charge, lost.get(job["pk"], Loss()), now) for job, charge in _charged(running, tree)]
+        return ran, [_unit(job, charge) for job, charge in _charged(waiting, tree)]
+
+    return under
+
+
+def _unit(job: Mapping[str, Any], charge: Charge) -> Unit:
+    return Unit(_key(job), f"{job['namespace']}/{job['name']}", charge, job["priority"], job["queued_at"])
 
 
 def load_evictable(tree: Tree, now: datetime) -> list[Running]:
@@ -75,8 +84,8 @@ def _running(job: dict[str, Any], charge: Charge, loss: Loss, now: datetime) -> 
     return Running(_key(job), charge, job["priority"], started, loss.elastic, loss.checkpointed, lost_s=lost_s)
 
 
-def _charged(rows: QuerySet[Job], tree: Tree) -> Iterator[tuple[dict[str, Any], Charge]]:
-    for job in rows.values(*_COLUMNS):
+def _charged(jobs: Iterable[dict[str, Any]], tree: Tree) -> Iterator[tuple[dict[str, Any], Charge]]:
+    for job in jobs:
         leaf = find_leaf(tree, job["namespace"], job["labels"], pinned=job["leaf"] if job["pinned"] else "").leaf
         if leaf:
             yield job, _charge_of(job, leaf)
@@ -91,7 +100,7 @@ def key(kind: str, namespace: str, name: str) -> str:
     return f"{kind} {namespace}/{name}"
 
 
-def _key(job: dict[str, Any]) -> str:
+def _key(job: Mapping[str, Any]) -> str:
     return key(job["kind"], job["namespace"], job["name"])
 
 

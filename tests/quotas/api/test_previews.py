@@ -26,7 +26,7 @@ def crowd(monkeypatch):
     def waits_for(cores):
         running = [Running(f"b-{n}", charge("b", n), 0, NOON) for n in (4, 5)]
         waiting = [Unit("default/a-1", "a-1", charge("a", cores), 0, NOON)]
-        monkeypatch.setattr(impact, "_sources", [lambda tree, now: (running, waiting)])
+        monkeypatch.setattr(impact, "_sources", [lambda now: lambda tree: (running, waiting)])
 
     return waits_for
 

@@ -249,4 +249,4 @@ def slow_share(tree, node, unit, running):
         ),
         default=Fraction(0),
     )
-    return by_weight(share, node)
+    return by_weight(share, node) if share else 0.0
