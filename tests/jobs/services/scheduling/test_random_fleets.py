@@ -1,0 +1,26 @@
+"""Random fleets through the services, judged from outside after every cycle (`served_fleet`)."""
+
+import pytest
+
+from jobs.services.scheduling import loop
+from tests.jobs.services.scheduling.served_fleet import ServedFleet
+from tests.support.examples import IS_FULL
+
+pytestmark = pytest.mark.django_db
+STEPS = 25
+SEEDS = range(60) if IS_FULL else (0, 4)
+"""The fourth fails where no targets are searched for, and where nothing is withdrawn that the next cycle would stop."""
+
+
+@pytest.fixture(autouse=True)
+def no_cache_of_before():
+    loop._idle_caches.clear()
+    yield
+    loop._idle_caches.clear()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_promises_are_kept_and_no_cycle_undoes_the_one_before(seed):
+    fleet = ServedFleet(seed)
+    for _ in range(STEPS):
+        fleet.step()
