@@ -230,7 +230,7 @@ class _Search:
         shares = (over / np.maximum(ledger.max[0], 1))[:, ledger.promised].max(axis=1, initial=0.0)
         weightless = np.where(shares > 0, inf, 0.0)
         by_weight = np.divide(shares, ledger.weights, out=weightless, where=ledger.weights > 0)
-        return _Sides(above.any(axis=1), level, np.where(own, 0.0, by_weight[top]))
+        return _Sides(np.asarray(above.any(axis=1)), level, np.where(own, 0.0, by_weight[top]))
 
     def _find_short(self) -> Columns:  # [level, resource]
         return admission.find_short(self.ledger, self.asked, self.path_rows)
