@@ -79,12 +79,45 @@ def test_it_writes_nothing_when_the_check_fails(fence, count):
     assert not Lease.objects.exists() and not Event.objects.exists()
 
 
-def test_it_takes_back_what_the_transaction_wrote_before_the_check_failed(fence):
-    with fencing.fenced(fence), pytest.raises(Lost), transaction.atomic():
-        Lease.objects.create(name="a")
+@transaction.atomic
+def write_twice(name):
+    """The decorator's block is the same object at each call."""
+    Lease.objects.create(name=name)
+    Lease.objects.filter(name=name).update(epoch=1)
+
+
+def test_it_checks_once_in_each_transaction(fence):
+    with fencing.fenced(fence):
+        write_twice("a")
+        assert len(fence.in_transaction) == 1
         fence.open = False
+        with pytest.raises(Lost):
+            write_twice("b")
+    assert Lease.objects.get().name == "a"
+
+
+def test_it_checks_again_when_the_savepoint_of_the_check_is_undone(fence):
+    """With the savepoint goes the lock that the check took."""
+    with fencing.fenced(fence), transaction.atomic():
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            Lease.objects.create(name="a")
+            raise ZeroDivisionError
         Lease.objects.create(name="b")
-    assert not Lease.objects.exists()
+        assert len(fence.in_transaction) == 2
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            Lease.objects.create(name="c")
+            raise ZeroDivisionError
+        Lease.objects.create(name="d")
+    assert len(fence.in_transaction) == 2 and Lease.objects.count() == 2
+
+
+def test_a_block_is_not_satisfied_by_the_check_of_the_one_before_in_a_transaction(fence):
+    with transaction.atomic():
+        with fencing.fenced(fence):
+            Lease.objects.create(name="a")
+        with fencing.fenced(fence):
+            Lease.objects.create(name="b")
+    assert len(fence.in_transaction) == 2
 
 
 def test_it_ends_with_its_block(fence):
