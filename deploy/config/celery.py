@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from celery import Celery, Task
 from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
+from django.db import connection
 from kombu.transport import TRANSPORT_ALIASES
 
 from deploy.config import metrics as exporter
@@ -59,3 +60,4 @@ def _count_run(task: AnyTask, **_: Any) -> None:
 @task_failure.connect
 def _count_error(sender: AnyTask, **_: Any) -> None:
     metrics.RECONCILE_ERRORS.labels(sender.name).inc()
+    connection.close()  # the next task of this thread begins with a sound one

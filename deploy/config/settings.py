@@ -5,6 +5,7 @@ the supervisor found. In production: ``DATABASE_URL``, ``REDIS_URL``, ``CONVOY_S
 (or files with them), ``CONVOY_ALLOWED_HOSTS``.
 """
 
+import sys
 from pathlib import Path
 
 import environ
@@ -89,6 +90,9 @@ if _beside_file:
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32000;",
     }
     DATABASES["default"]["CONN_MAX_AGE"] = None
+    # Celery closes the connection before and after each task, unless it is told how often it may be used. To open one costs
+    # as much as a small task, which is done by the first statement that reads the whole schema again.
+    CELERY_DB_REUSE_MAX = sys.maxsize
 else:
     # A connection that the server has closed meanwhile is replaced when it is next used, not found by the statement that fails.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
@@ -225,7 +229,10 @@ if REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
     # A broker that is away may cost a moment, no more: what was not enqueued is found by the sweeps.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
-        "visibility_timeout": 600,
+        # A task is a hint: the sweeps find in 2 s what a worker that died had taken, where the broker would send it again after
+        # ten minutes. So it keeps no list of tasks that were taken, which costs as much as to deliver them.
+        "ack_emulation": False,
+        "priority_steps": [0],
         "max_retries": 1,
         "interval_start": 0,
         "interval_step": 0.2,
