@@ -85,11 +85,25 @@ def check_admission(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible:
     block = _find_block(ledger, leaf, asked, used, None if preemptible else firm, ledger.held)
     if block is None:
         return _BORROWS if _first_broken(asked, limits.floor, used) else _WITHIN_MIN
-    never = _find_block(ledger, leaf, asked, limits.idle, None if preemptible else limits.idle, ledger.idle)
+    never = _find_never(ledger, leaf, asked, preemptible=preemptible)
     if never is not None:
-        return _as_refusal(ledger, leaf, dict(asked), never, Code.NEVER_FITS, limits.idle)
+        return never
     code = Code.MAX_JOBS_REACHED if ledger.resources[block.column] == MAX_JOBS else Code.QUOTA_EXCEEDED
     return _as_refusal(ledger, leaf, dict(asked), block, code, firm if block.bound is Bound.MIN else used)
+
+
+def find_never_fitting(ledger: Ledger, charge: Charge) -> Refused | None:
+    """The refusal of a job that does not fit even where nothing runs; None for all others."""
+    return _find_never(ledger, charge.leaf, ledger.ask(charge.amounts), preemptible=charge.preemptible)
+
+
+def find_full_node(ledger: Ledger, charge: Charge) -> str | None:
+    """The node that refuses the job as things stand, and nothing more of what `check_admission` says; None: it fits."""
+    asked, path_rows = ledger.ask(charge.amounts), ledger.path_rows[charge.leaf]
+    used = ledger.held.used[path_rows].tolist()
+    firm = None if charge.preemptible else ledger.held.firm[path_rows].tolist()
+    block = _find_block(ledger, charge.leaf, asked, used, firm, ledger.held)
+    return None if block is None else ledger.tree.nodes[int(path_rows[block.level])].path
 
 
 def max_admissible(ledger: Ledger, leaf: str, amounts: Amounts) -> int:
@@ -175,6 +189,12 @@ def growth(ledger: Ledger, held: Held, asked: Units, path_rows: Units) -> Units:
         claims = held.claims[row]
         asked = ledger.counted(claims + asked, row) - ledger.counted(claims, row)
     return grows
+
+
+def _find_never(ledger: Ledger, leaf: str, asked: Ask, *, preemptible: bool) -> Refused | None:
+    idle = ledger.limits[leaf].idle
+    never = _find_block(ledger, leaf, asked, idle, None if preemptible else idle, ledger.idle)
+    return None if never is None else _as_refusal(ledger, leaf, dict(asked), never, Code.NEVER_FITS, idle)
 
 
 def _find_block(

@@ -16,7 +16,6 @@ from heapq import heappop, heappush
 from itertools import count
 
 from quotas.core import admission
-from quotas.core.admission import Admitted, Code
 from quotas.core.candidates import Running
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Place, Unit
@@ -96,6 +95,8 @@ class _Forecast:
         self._serial = count()
         self._at: dict[str, list[tuple[Place, Unit]]] = defaultdict(list)
         """Units by the path of the full node at which they wait."""
+        self._may_fit: set[str] = set()
+        """Units that were refused and are known to fit where nothing else runs."""
         self._behind: dict[str, list[Unit]] = {}
         """Units behind the waiting head of each blocked queue."""
 
@@ -115,8 +116,8 @@ class _Forecast:
     def try_start(self, unit: Unit, at_s: float, basis: Basis | None) -> str:
         """Start the unit and return "", or enqueue it at the full node and return that node's path."""
         charge = unit.charge
-        answer = admission.check_admission(self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible)
-        if isinstance(answer, Admitted):
+        full = admission.find_full_node(self._ledger, charge)
+        if full is None:
             self._ledger.charge(charge)
             starts_at = datetime.fromtimestamp(at_s, UTC) if basis else self._now
             self.estimates[unit.id] = Estimate(starts_at, basis)
@@ -127,10 +128,12 @@ class _Forecast:
         self.estimates[unit.id] = None
         if self._ledger.tree.by_path[charge.leaf].attributes.queue_policy is QueuePolicy.BLOCK:
             self._behind.setdefault(charge.leaf, [])
-        if answer.code is Code.NEVER_FITS:
-            return ""
-        heappush(self._at[answer.path], (unit.place, unit))
-        return answer.path
+        if unit.id not in self._may_fit:
+            if admission.find_never_fitting(self._ledger, charge):
+                return ""
+            self._may_fit.add(unit.id)
+        heappush(self._at[full], (unit.place, unit))
+        return full
 
     def play_ends(self) -> None:
         """Let running jobs end in order of time, and start what each end makes room for."""

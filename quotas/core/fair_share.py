@@ -100,10 +100,11 @@ class FairShareIterator:
         self._known[unit.shape] = answer
         self._renew(unit.leaf)
 
-    def passed(self, unit: Unit) -> None:
-        """Report: the quota admits the job, but no cluster holds it."""
+    def passed(self, unit: Unit, alike: Iterable[str] = ()) -> None:
+        """Report: the quota admits the job, but no cluster holds it, nor those with the ids in ``alike``."""
         queue = self._queues[unit.leaf]
         self._report(queue, unit)
+        self._offered.update(alike)
         if queue.blocks:
             self._block(queue, unit)
         self._renew(unit.leaf)
@@ -201,13 +202,10 @@ class FairShareIterator:
 
     def _refuse_never_fitting(self) -> None:
         """Skip jobs that can never fit: they would hide later ones that are within min. Not in queues that block."""
-        for unit in self._shapes.values():
-            charge = unit.charge
-            answer = admission.check_admission(
-                self._ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible
-            )
-            if isinstance(answer, Refused) and answer.code is admission.Code.NEVER_FITS:
-                self._known[unit.shape] = answer
+        for shape, unit in self._shapes.items():
+            answer = admission.find_never_fitting(self._ledger, unit.charge)
+            if answer is not None:
+                self._known[shape] = answer
 
     def _best(self, row: int) -> Head | None:
         heap = self._heaps[row]

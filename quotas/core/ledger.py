@@ -82,6 +82,7 @@ class Ledger:
         self.lends_all = not self.kept.any()
         self.path_rows = self._find_path_rows()
         self.rows = [self.path_rows[node.path].tolist() for node in tree.nodes]  # [node]
+        self.leaf_rows = np.array([self.row[leaf.path] for leaf in tree.leaves], dtype=np.int64)
         self.limits = self._limits()
         self.idle = Held.nothing(*shape)
         self._claim_kept(self.idle)

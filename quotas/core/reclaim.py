@@ -95,14 +95,18 @@ def plan_reclaim(ledger: Ledger, preemptor: Unit, running: Iterable[Running], ca
 def search(
     ledger: Ledger, preemptor: Unit, candidates: Callable[[], Candidates], can_place: CanPlace
 ) -> Reclaim | None:
-    """As `plan`, with candidates that serve several searches; they are asked for only when the preemptor has a right."""
+    """As `plan_reclaim`, with candidates that serve several searches; they are loaded only when the preemptor has a right, and
+    some job may have to yield to it.
+    """
     answer = admission.check_admission(
         ledger, preemptor.leaf, preemptor.charge.amounts, preemptible=preemptor.charge.preemptible
     )
     if isinstance(answer, Refused) and (answer.bound is Bound.MIN or answer.code is admission.Code.NEVER_FITS):
         return None
     reclaim = _Search(ledger, preemptor, can_place)
-    taken = reclaim.run(candidates()) if reclaim.has_a_right() else None
+    if not reclaim.has_a_right():
+        return None
+    taken = reclaim.run(candidates() if reclaim.may_find_targets() else Candidates(ledger, ()))
     if taken is None:
         return None
     freed = {name: sum(target.job.charge.amounts.get(name, 0) for target in taken) for name in ledger.resources}
@@ -188,6 +192,12 @@ class _Search:
             return False
         promised = np.logical_or.accumulate(self._within_min(), axis=0)
         return bool((promised[:-1] | ~short[1:]).all())
+
+    def may_find_targets(self) -> bool:
+        """Whether any job can be a target: those of other queues that borrow, and by priority those of its own queue."""
+        ledger, own = self.ledger, int(self.path_rows[0])
+        borrows = (ledger.held.claims[ledger.leaf_rows] > ledger.min[ledger.leaf_rows]).any(axis=1)
+        return self.by_priority or bool(borrows[ledger.leaf_rows != own].any())
 
     def _pools(self) -> tuple[Positions, list[int]]:
         """Candidates in the order of their going, and how many of the first ones make up each pool that may suffice."""

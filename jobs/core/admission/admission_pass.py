@@ -51,8 +51,10 @@ class AdmissionPass:
     def __init__(self, ledger: Ledger | None, asking: Iterable[Unit], free: Iterable[Unit]) -> None:
         self._ledger = ledger
         self._free = iter(sorted(free, key=lambda unit: unit.place))
+        self._passed: set[str] = set()
+        """Ids of jobs under no quota for which no cluster has room."""
         self._iterator = FairShareIterator(ledger, asking) if ledger else None
-        self._first = next(self._free, None)
+        self._first = self._next_free()
         self._queued: Unit | None = None
         """The job on offer, when it is one under quota."""
 
@@ -73,19 +75,23 @@ class AdmissionPass:
             self._ledger.charge(self._queued.charge)
             self._iterator.admitted(self._queued)
         else:
-            self._first = next(self._free, None)
+            self._first = self._next_free()
 
     def refused(self, answer: Refused) -> None:
         """Report: the quota refuses the job on offer, and with it all that ask the same."""
         if self._iterator and self._queued:
             self._iterator.refused(self._queued, answer)
 
-    def passed(self) -> None:
-        """Report: the quota admits the job on offer, but no cluster has room."""
+    def passed(self, alike: Iterable[int] = ()) -> None:
+        """Report: the quota admits the job on offer, but no cluster has room. Nor has one for the jobs in ``alike``."""
         if self._iterator and self._queued:
-            self._iterator.passed(self._queued)
-        else:
-            self._first = next(self._free, None)
+            self._iterator.passed(self._queued, map(str, alike))
+            return
+        self._passed.update(map(str, alike))
+        self._first = self._next_free()
+
+    def _next_free(self) -> Unit | None:
+        return next((unit for unit in self._free if unit.id not in self._passed), None)
 
     def refusals(self) -> Iterator[tuple[int, Refused]]:
         """All jobs that the quota refused in this pass."""

@@ -250,7 +250,7 @@ class Scheduler:
             placement = self._find(group, gang, now)
             if placement is None:
                 nominations.restore_own_reservation(gang)
-                admission.passed()
+                admission.passed(self._passed_alike(group))
                 continue
             admission.admitted()  # charged before the next one is offered
             self._place(gang, placement, plan, nominations)
@@ -259,6 +259,12 @@ class Scheduler:
                 self._refusals.refuse(group_, refusal)
         left = [group for group in self._refusals.undecided if group.members and not group.refused]
         plan.more |= any(not self._refusals.is_held_up(group) for group in left)
+
+    def _passed_alike(self, group: EquivalenceClass) -> list[int]:
+        """The jobs on offer that fit nowhere because one of their class does not; none while nodes are reserved, which each may
+        use or not by its own run time and its place in the quota's order.
+        """
+        return [] if self.places.reservation else [job for _, job in group.members[: self.settings.max_placed]]
 
     def _find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Placement | None:
         """The best placement; on nodes reserved for a big gang only where there is no other, for a gang that may use them."""

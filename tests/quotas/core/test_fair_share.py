@@ -151,6 +151,15 @@ def test_it_offers_the_same_job_until_it_is_told():
     assert iterator.next().name == "y"
 
 
+def test_it_offers_no_job_like_one_that_no_cluster_holds():
+    units = [unit("x"), unit("x2", after_s=1), unit("x3", after_s=2), unit("y", after_s=3)]
+    iterator = FairShareIterator(ledger(9, quota("a")), units)
+    iterator.passed(iterator.next(), ["x", "x2", "x3"])
+    assert iterator.next().name == "y"
+    iterator.passed(iterator.next())
+    assert iterator.next() is None and iterator.waits == []
+
+
 def test_it_is_done_when_nobody_waits():
     assert FairShareIterator(ledger(9, quota("a")), []).next() is None
     assert plan_admission(ledger(9, namespaces=["default"]), []).admitted == []
