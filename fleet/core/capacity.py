@@ -5,7 +5,8 @@ settled and whether room was gained; a caller that fails to write the difference
 database, no wire, and nothing of jobs.
 """
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fleet.core.observed import Amounts, Key, ObservedNode, ObservedPod
@@ -72,6 +73,10 @@ class Ledger:
         if before:
             self._add(*before, -1)
 
+    def taken_by(self, pod: Key) -> tuple[str, Amounts]:
+        """The node that the pod takes room of, and how much; nothing when it takes none."""
+        return self._pods.get(pod) or ("", {})
+
     def requested(self, node: str) -> Amounts:
         """The sum of what the pods on this node request; resources that none requests are absent."""
         return dict(self._requested.get(node) or {})
@@ -120,6 +125,19 @@ def free(node: ObservedNode, requested: Amounts) -> Amounts:
     if not node.usable:
         return {}
     return {name: max(0, has - requested.get(name, 0)) for name, has in node.allocatable.items()}
+
+
+def exceeds(kept: Sequence[tuple[Amounts, Sequence[str]]], taken: Iterable[tuple[str, Amounts]]) -> bool:
+    """Whether more is kept on some node than is taken there: ``kept`` are amounts with the nodes that each keep as much, and
+    ``taken`` are nodes with what one pod takes of them.
+    """
+    left: dict[str, Counter[str]] = defaultdict(Counter)
+    for amounts, nodes in kept:
+        for node in nodes:
+            left[node].update(amounts)
+    for node, amounts in taken:
+        left[node].subtract(amounts)
+    return any(amount > 0 for node in left.values() for amount in node.values())
 
 
 def _gains(before: Stand | None, now: Stand) -> bool:

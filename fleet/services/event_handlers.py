@@ -39,6 +39,9 @@ class EventHandler(Protocol):
     def account_needs(self) -> list[AccountNeeds]:
         """Of the namespaces in which such jobs are, or usually are."""
 
+    def has_ended(self, resource: Resource, manifest: dict[str, Any]) -> bool:
+        """Whether what the object runs is over, by its own status: then others may start, and its report is urgent."""
+
     def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
         """Objects that are new or different."""
 
@@ -78,6 +81,11 @@ def resources() -> list[Resource]:
 
 def account_needs() -> list[AccountNeeds]:
     return [needs for handler in _handlers for needs in handler.account_needs()]
+
+
+def has_ended(resource: Resource, manifest: dict[str, Any]) -> bool:
+    """Whether any handler says so."""
+    return any(handler.has_ended(resource, manifest) for handler in _handlers)
 
 
 def pod_role(resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:

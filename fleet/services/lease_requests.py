@@ -5,6 +5,7 @@ compared with itself only.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.conf import settings
 from django.db.models import Case, DateTimeField, F, Q, When
@@ -13,6 +14,8 @@ from django.db.models.functions import Coalesce, Least, Now
 from fleet.models import LeaseRequests
 
 SCHEDULER = "scheduler"
+_RUN_S = timedelta(seconds=1)
+"""How long a request may wait without being taken for one whose run was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,23 @@ class Progress:
         return self.unserved_s > settings.CONVOY_SCHEDULER.cycle_overdue_s
 
 
-def add(lease: str) -> None:
-    """Counts one more request. Of a clock that was set back, the later time is forgotten."""
+def add(lease: str) -> bool:
+    """Counts one more request; whether a run has to be started for it.
+
+    Not while another one waits: the run that is to serve that one looks at the count once more before it ends. It may have
+    died, so after `_RUN_S` each request asks for a run. Of a clock that was set back, the later time is forgotten.
+    """
     rows = LeaseRequests.objects.filter(lease=lease)
-    if not rows.update(count=F("count") + 1, asked_at=Least(Coalesce("asked_at", Now()), Now())):
+    more = {"count": F("count") + 1, "asked_at": Least(Coalesce("asked_at", Now()), Now())}
+    long_ago = Now() - _RUN_S
+    if rows.filter(Q(asked_at=None) | Q(asked_at__lt=long_ago)).update(**more):
+        return True
+    if rows.filter(asked_at__gte=long_ago).update(**more):
+        return False
+    # The first request of all, or the run ended just now.
+    if not rows.update(**more):
         LeaseRequests.objects.get_or_create(lease=lease, defaults={"count": 1, "asked_at": Now()})
+    return True
 
 
 def begin(lease: str) -> int:

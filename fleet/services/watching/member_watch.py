@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 
 DATABASE_AWAY = (OperationalError, InterfaceError)
 _BATCH_S = 0.01
+"""How long more is waited for after a report that may let a job start."""
+_CALM_BATCH_S = 0.05
+"""And after any other: what a gang does as it starts comes in a burst of reports, which one write serves."""
 _BATCH = 1000
 _BACKLOG = 4000
 """Changes that may wait for the writer before the readers have to: bounds the memory."""
@@ -138,10 +141,12 @@ class MemberWatch:
         until = time.monotonic()
         try:
             at, delivery = self._queue.get(timeout=0.5)
-            deadline = time.monotonic() + _BATCH_S
+            deadline = time.monotonic() + _CALM_BATCH_S
             for _ in range(_BATCH):
                 batches.setdefault(delivery.resource, Batch()).add(delivery)
                 until = at
+                if reports.is_urgent(delivery):
+                    deadline = min(deadline, time.monotonic() + _BATCH_S)
                 at, delivery = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
             batches.setdefault(delivery.resource, Batch()).add(delivery)
             until = at
@@ -152,7 +157,8 @@ class MemberWatch:
     def _apply(self, batches: Batches) -> None:
         """Nodes and pods before the handlers: a hold must not end by a report that the capacity does not show yet."""
         pods = batches.pop(PODS, None)
-        self._persist(lambda: self._disown_unproven(pods))
+        if pods and any(pod.own and not pod.proven for pod in pods.present.values()):
+            self._persist(lambda: self._disown_unproven(pods))
         _apply_batches(self._sync, batches.pop(NODES, None), pods)
         crds = batches.pop(CRDS, None)
         pod_keys: set[event_handlers.Key] = set()

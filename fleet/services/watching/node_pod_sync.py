@@ -6,7 +6,7 @@ counted. After a whole list it compares with the rows themselves, so that a row 
 next list at the latest. When the transaction fails, doing it again does the same.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +17,7 @@ from django.db import DataError, transaction
 from django.db.models import Model
 
 from fleet import events, journal
+from fleet.core import capacity
 from fleet.core.capacity import Difference, Ledger, Stand
 from fleet.core.hub_names import hub_name
 from fleet.core.observed import Key, Mark, ObservedNode, ObservedPod, OwnPod
@@ -28,6 +29,7 @@ _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
     "message", "created_at", "started_at", "exit_code", "disruption", "running_since", "details",
 )  # fmt: skip
+_CLUSTER_FIELDS = ("uid", "name", "synced_at", "region", "zone", "resource_version")
 _AT_ONCE = 200
 """Rows of one statement: SQLite bounds the number of its parameters."""
 
@@ -141,15 +143,45 @@ class NodePodSync:
         with transaction.atomic():
             cluster = self._lock_cluster()
             changes = [*_write_nodes(cluster, nodes), *self._write_pods(cluster, pods, gone)]
-            ended = _end_holds(self.cluster_id, None if self._listed_again else marks, now)
+            ended = self._end_holds(None if self._listed_again else marks, now)
             if self._listed_again:
                 _synced(cluster, self.ledger, now)
             events.announce(changes, now)
-            if nodes.gained or ended:
+            if nodes.gained or any(self._kept_more(hold, pods) for hold, pods in ended):
                 clusters.freed(self.cluster_id)
 
+    def _end_holds(self, marks: set[Mark] | None, now: datetime) -> list[tuple[Hold, list[Key]]]:
+        """Ends the holds whose gang is bound to nodes whole, and returns them with those pods; ``None`` looks at every hold of
+        the cluster.
+        """
+        holds = Hold.objects.filter(cluster_id=self.cluster_id, released_at=None)
+        if marks is not None:
+            holds = holds.filter(job_uid__in={mark.job_uid for mark in marks})
+        open_holds = {(hold.job_uid, hold.attempt): hold for hold in holds} if marks is None or marks else {}
+        if not open_holds:
+            return []
+        pods: dict[tuple[UUID, int], list[Key]] = defaultdict(list)
+        rows = Pod.objects.filter(cluster_id=self.cluster_id, job_uid__in={uid for uid, _ in open_holds})
+        bound = rows.exclude(node="").order_by().values_list("job_uid", "attempt", "namespace", "name")
+        for uid, attempt, *key in bound:
+            pods[uid, attempt].append((key[0], key[1]))
+        done = {hold.pk: (hold, pods[key]) for key, hold in open_holds.items() if len(pods[key]) >= hold.pods}
+        # One that another transaction has locked is being ended by it, which may wait for a lock of ours.
+        free = Hold.objects.filter(pk__in=done, released_at=None).select_for_update(no_key=True, skip_locked=True)
+        pks = list(free.values_list("pk", flat=True)) if done else []
+        if pks:
+            Hold.objects.filter(pk__in=pks).update(released_at=now)
+        return [done[pk] for pk in pks]
+
+    def _kept_more(self, hold: Hold, pods: Iterable[Key]) -> bool:
+        """Whether an ended hold frees something: it kept more than its pods take, in all or, where it names nodes, on one."""
+        taken = map(self.ledger.taken_by, pods)
+        if not hold.nodes:
+            return capacity.exceeds([(hold.amounts, [""])], (("", amounts) for _, amounts in taken))
+        return capacity.exceeds(hold.nodes, taken)
+
     def _lock_cluster(self) -> Cluster:
-        rows = Cluster.objects.defer("access").select_for_update(of=("self",), no_key=True)
+        rows = Cluster.objects.only(*_CLUSTER_FIELDS).select_for_update(of=("self",), no_key=True)
         cluster = rows.filter(pk=self.cluster_id).first()
         if cluster is None:
             raise ClusterGone
@@ -202,27 +234,6 @@ def _write_nodes(cluster: Cluster, nodes: Difference) -> list[journal.Change]:
     of_node = partial(journal.Change, "Node", cluster.name)
     changed = [of_node(name, str(cluster.uid), journal.Action.MODIFIED) for name in nodes.changed]
     return changed + [of_node(name, str(cluster.uid), journal.Action.DELETED) for name in nodes.gone]
-
-
-def _end_holds(cluster_id: int, marks: set[Mark] | None, now: datetime) -> int:
-    """Ends the holds whose gang is bound to nodes whole; ``None`` looks at every hold of the cluster."""
-    holds = Hold.objects.filter(cluster_id=cluster_id, released_at=None)
-    if marks is not None:
-        holds = holds.filter(job_uid__in={mark.job_uid for mark in marks})
-    open_holds = {(hold.job_uid, hold.attempt): hold for hold in holds} if marks is None or marks else {}
-    if not open_holds:
-        return 0
-    bound: Counter[tuple[UUID, int]] = Counter(
-        Pod.objects.filter(cluster_id=cluster_id, job_uid__in={uid for uid, _ in open_holds})
-        .exclude(node="")
-        .order_by()
-        .values_list("job_uid", "attempt")
-    )
-    done = [hold.pk for key, hold in open_holds.items() if bound[key] >= hold.pods]
-    # One that another transaction has locked is being ended by it, which may wait for a lock of ours.
-    free = Hold.objects.filter(pk__in=done, released_at=None).select_for_update(no_key=True, skip_locked=True)
-    pks = list(free.values_list("pk", flat=True)) if done else []
-    return Hold.objects.filter(pk__in=pks).update(released_at=now) if pks else 0
 
 
 def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fleet import events
 from fleet.core import observed
-from fleet.core.observed import Key
+from fleet.core.observed import Key, ObservedPod
 from fleet.kube.resources import Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed
 from fleet.models import Cluster
@@ -63,6 +63,28 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
                 handler.on_resync(cluster_id, resource, _keys(batch.present.values()), requested, now)
         if pod_keys:
             handler.on_pods_changed(cluster_id, pod_keys, now)
+
+
+def is_urgent(delivery: Delivery) -> bool:
+    """Whether it may let a job start: room is known that was not before, a pod gives its node back, or an object says that what
+    it runs has ended.
+    """
+    match delivery:
+        case Changed(gone=False, item=Item(value=ObservedPod() as pod)):
+            return bool(pod.node) and not pod.counts
+        case Changed(gone=False, resource=resource, item=Item(value=dict() as manifest)):
+            return _has_ended(resource, manifest)
+        case Changed(gone=False):
+            return False
+    return True
+
+
+def _has_ended(resource: Resource, manifest: dict[str, Any]) -> bool:
+    """False too where the status cannot be read: that is recorded when it is written."""
+    try:
+        return event_handlers.has_ended(resource, manifest)
+    except UNWRITABLE:
+        return False
 
 
 Report = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], None]

@@ -21,8 +21,9 @@ def request() -> None:
 def _count_request() -> None:
     # The change is committed: a watcher that loses its member at this moment must not take the request back.
     with fencing.lifted():
-        lease_requests.add(LEASE)
-    events.enqueue("jobs.schedule")
+        needs_cycle = lease_requests.add(LEASE)
+    if needs_cycle:
+        events.enqueue("jobs.schedule")
 
 
 def requests() -> int:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.core.capacity import Ledger
+from fleet.core.capacity import Ledger, exceeds
 from fleet.core.observed import ObservedNode, ObservedPod
 
 NODES = ("n1", "n2", "n3")
@@ -133,3 +133,17 @@ def test_it_knows_the_place_that_all_nodes_share():
     assert ledger.place(region) == "eu"
     ledger.see_node(replace(node("c"), labels={region: "us"}))
     assert ledger.place(region) == ""
+
+
+def test_nothing_is_kept_beyond_what_pods_take_on_the_nodes_of_the_hold():
+    kept = [({"gpu": 4}, ["n1", "n2"]), ({"cpu": 2}, ["n1"])]
+    taken = [("n1", {"gpu": 4, "cpu": 2, "pods": 1}), ("n2", {"gpu": 4})]
+    assert not exceeds(kept, taken)
+    assert exceeds(kept, [("n1", {"gpu": 8, "cpu": 2})]), "both pods stand on the first node"
+    assert exceeds(kept, [*taken[:1], ("", {})]), "the second pod has ended already"
+    assert not exceeds([], taken)
+
+
+def test_the_ledger_knows_what_a_pod_takes_and_that_one_that_ended_takes_nothing():
+    ledger = settled(node("n1"), pods=[pod("a", "n1", gpus=2), pod("b", "n1", finished=True), pod("c")])
+    assert [ledger.taken_by(("ns", name)) for name in "abc"] == [("n1", {"gpu": 2, "pods": 1}), ("", {}), ("", {})]

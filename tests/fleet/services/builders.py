@@ -24,6 +24,9 @@ class Notes:
     def pod_role(self, resource_kind, labels):
         return ("worker", int(labels.get("index", 0))) if resource_kind == "PyTorchJob" else ("", 0)
 
+    def has_ended(self, resource, manifest):
+        return bool((manifest.get("status") or {}).get("completionTime"))
+
     def on_update(self, cluster_id, resource, objects, now):
         self.heard += [("observed", o["metadata"]["name"]) for o in objects]
 

@@ -27,6 +27,7 @@ from tests.support.members import (
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JOB = uuid.uuid4()
+GPUS = {"nvidia.com/gpu": 2}
 OURS = {marks.JOB_UID: str(JOB), marks.ATTEMPT: "1"}
 
 
@@ -110,7 +111,7 @@ def gpus_asked_or_none():
 def test_it_ends_a_hold_when_all_pods_of_the_gang_are_bound(north, watching, freed):
     add_node(north, "n1")
     row = join(north)
-    hold = Hold.objects.create(cluster=row, job_uid=JOB, attempt=1, amounts={}, pods=2, made_at=timezone.now())
+    hold = Hold.objects.create(cluster=row, job_uid=JOB, attempt=1, amounts=GPUS, pods=2, made_at=timezone.now())
     for name in ("a", "b"):
         add_pod(north, name, labels=ours(row), phase="Pending")
     watching()
@@ -123,7 +124,36 @@ def test_it_ends_a_hold_when_all_pods_of_the_gang_are_bound(north, watching, fre
     bind(north, "b", "n1")
     eventually(lambda: Hold.objects.get().released_at)
     assert gpus_asked() == 2
+
+
+@pytest.mark.parametrize(
+    ("amounts", "nodes", "frees"),
+    [
+        ({"nvidia.com/gpu": 2}, [], False),
+        ({"nvidia.com/gpu": 3}, [], True),
+        ({"nvidia.com/gpu": 2}, [[{"nvidia.com/gpu": 1}, ["n1"]], [{"nvidia.com/gpu": 1}, ["n1"]]], False),
+        ({"nvidia.com/gpu": 2}, [[{"nvidia.com/gpu": 1}, ["n1", "n2"]]], True),
+    ],
+)
+def test_a_hold_that_ends_frees_what_its_pods_do_not_take(north, watching, freed, amounts, nodes, frees):
+    """Each of the gang's two pods takes one GPU of the first node."""
+    for name in ("n1", "n2"):
+        add_node(north, name)
+    row = join(north)
+    fields = {"amounts": amounts, "nodes": nodes, "pods": 2, "made_at": timezone.now()}
+    for name in ("a", "b"):
+        add_pod(north, name, labels=ours(row), phase="Pending")
+    watching()
+    synced(row)
     eventually(lambda: freed)
+    Hold.objects.create(cluster=row, job_uid=JOB, attempt=1, **fields)
+    freed.clear()
+    bind(north, "a", "n1")
+    bind(north, "b", "n1")
+    eventually(lambda: Hold.objects.get().released_at)
+    add_pod(north, "later", "n2", gpus=1)
+    eventually(lambda: gpus_asked("n2") == 1)
+    assert bool(freed) == frees
 
 
 def test_it_is_right_again_after_it_was_away(north, watching):

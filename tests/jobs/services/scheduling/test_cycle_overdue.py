@@ -165,3 +165,43 @@ def test_the_metrics_have_the_ages():
     cycle_requests.request()
     pass_time()
     assert 299 < sample("unserved_request_age")[0] < 400
+
+
+@pytest.fixture
+def hints(monkeypatch):
+    """The tasks sent to run a cycle."""
+    sent = []
+    monkeypatch.setattr(cycle_requests.events, "enqueue", lambda task, *_: sent.append(task))
+    return sent
+
+
+def test_requests_that_wait_together_are_sent_one_task(hints):
+    books.a_cluster()
+    hints.clear()
+    for _ in range(3):
+        cycle_requests.request()
+    assert hints == ["jobs.schedule"] and cycle_requests.requests() >= 3
+
+
+def test_a_request_is_sent_a_task_again_once_the_ones_before_it_are_served(hints):
+    cycle_requests.request()
+    books.cycle()
+    cycle_requests.request()
+    assert len(hints) == 2
+
+
+def test_a_request_during_a_run_needs_no_task_and_is_known_to_be_unserved(hints):
+    cycle_requests.request()
+    served = cycle_requests.requests()
+    cycle_requests.request()
+    cycle_requests.complete(served)
+    assert len(hints) == 1 and cycle_requests.requests() == served + 1
+    cycle_requests.request()
+    assert len(hints) == 1, "the run that has just ended one cycle begins another"
+
+
+def test_a_request_is_sent_a_task_again_when_the_one_before_was_lost(hints):
+    cycle_requests.request()
+    pass_time(timedelta(seconds=2))
+    cycle_requests.request()
+    assert len(hints) == 2
