@@ -195,9 +195,8 @@ class _Search:
 
     def may_find_targets(self) -> bool:
         """Whether any job can be a target: those of other queues that borrow, and by priority those of its own queue."""
-        ledger, own = self.ledger, int(self.path_rows[0])
-        borrows = (ledger.held.claims[ledger.leaf_rows] > ledger.min[ledger.leaf_rows]).any(axis=1)
-        return self.by_priority or bool(borrows[ledger.leaf_rows != own].any())
+        others = self.ledger.leaf_rows[self.ledger.leaf_rows != self.path_rows[0]]
+        return self.by_priority or bool((self.ledger.held.claims[others] > self.ledger.min[others]).any())
 
     def _pools(self) -> tuple[Positions, list[int]]:
         """Candidates in the order of their going, and how many of the first ones make up each pool that may suffice."""

@@ -13,6 +13,7 @@ from time import perf_counter
 from django.db import transaction
 from structlog import get_logger
 
+from fleet import events
 from fleet.core.health import UNJUDGED
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
@@ -25,7 +26,7 @@ from jobs.core.failover.lifecycle import grace_s
 from jobs.core.failover.rules import Outcome
 from jobs.core.policies.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, announce_works, record_event
+from jobs.events import announce_jobs, announce_works, job_event, record_event
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import Kind, Manifest, Phase, Role
 from jobs.models import Job, Work
@@ -138,11 +139,7 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
     A copy on a cluster that cannot be reached blocks no other: it is fenced by its older attempt number. One on a cluster that
     is out of sight through a fault of ours most likely runs, and blocks, unless a person has drained that cluster.
     """
-    older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
-    older = older.exclude(state__in=[State.GONE, State.KEPT])
-    older = older.exclude(attempt__in=parts.counting(job.shares, job.attempt))
-    older = older.select_related("cluster").defer("cluster__access")
-    blocker = next((each for each in older if each.cluster_id == work.cluster_id or _may_run_on(each.cluster)), None)
+    blocker = _older_copy(work, job) if work.attempt > 1 else None
     if blocker is not None:
         works.give_back(work, now, wait_s=2.0)
         gone = f"attempt {blocker.attempt} is being removed from {blocker.cluster.name} first"
@@ -157,6 +154,15 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
             return True
     works.give_back(work, now, wait_s=0)
     return False
+
+
+def _older_copy(work: Work, job: Job) -> Work | None:
+    """A copy of an earlier attempt that may still run, and blocks this one."""
+    older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
+    older = older.exclude(state__in=[State.GONE, State.KEPT])
+    older = older.exclude(attempt__in=parts.counting(job.shares, job.attempt))
+    older = older.select_related("cluster").defer("cluster__access")
+    return next((copy for copy in older if copy.cluster_id == work.cluster_id or _may_run_on(copy.cluster)), None)
 
 
 def _may_run_on(cluster: Cluster) -> bool:
@@ -229,24 +235,24 @@ def _mark_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]
     metrics.PLACED_TO_SENT_SECONDS.labels(work.cluster.name).observe(waited)
     if job.shares:
         if division.sent(job, work.attempt, now):
-            _say_sent(work, job, now, overridden_by)
+            events.record_all(_sent_lines(work, job, overridden_by), now)
         announce_works([work], now)
         return
     pods = sum(role["replicas"] for role in job.roles)
     reason = Reason(Code.WAITING_FOR_PODS, f"{work.cluster.name} has the job; 0 of {pods} pods run")
     current = Job.objects.filter(uid=work.job_uid, attempt=work.attempt, state=Job.State.PLACED)
     if current.update(state=Job.State.DISPATCHED, reason=reason.as_json()):
-        job.refresh_from_db()
-        announce_jobs([job], now)
-        _say_sent(work, job, now, overridden_by)
+        announce_jobs([job], now, (), _sent_lines(work, job, overridden_by))  # lines that name the attempt are new
     announce_works([work], now)
 
 
-def _say_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
-    record_event(job, "SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}", now)
+def _sent_lines(work: Work, job: Job, overridden_by: Sequence[str]) -> list[events.Line]:
+    cluster = work.cluster.name
+    lines = [job_event(job, "SyncWorkSucceed", f"Sent to {cluster} as attempt {work.attempt}")]
     if overridden_by:
-        message = f"Written for {work.cluster.name} as {', '.join(overridden_by)} says"
-        record_event(job, "ApplyOverridePolicySucceed", message, now)
+        message = f"Written for {cluster} as {', '.join(overridden_by)} says"
+        lines.append(job_event(job, "ApplyOverridePolicySucceed", message))
+    return lines
 
 
 @transaction.atomic

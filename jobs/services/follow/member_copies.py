@@ -40,7 +40,9 @@ def judge(
 
     Stray copies are removed; objects whose mark is not genuine are reported.
     """
-    candidates = [(key, copy) for copy in objects if (key := key_of(copy)) is not None and _is_of_this_fleet(copy)]
+    keys = [(key, copy) for copy in objects if (key := key_of(copy)) is not None]
+    here = Identity.here() if keys else ""
+    candidates = [(key, copy) for key, copy in keys if _is_of_fleet(copy, here)]
     if not candidates:
         return [], []
     batch = provenance.load_provenance(cluster_id, (key for key, _ in candidates))
@@ -80,10 +82,10 @@ def adopt(
     return adopted
 
 
-def _is_of_this_fleet(copy: Manifest) -> bool:
+def _is_of_fleet(copy: Manifest, here: str) -> bool:
     """Whether the object is not labelled as another fleet's, whose objects are left alone without a report."""
     fleet = copy["metadata"]["labels"].get(marks.FLEET)
-    return fleet is None or fleet == Identity.here()
+    return fleet is None or fleet == here
 
 
 def _is_over(key: Key) -> bool:

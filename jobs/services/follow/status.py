@@ -6,7 +6,7 @@ of it is idempotent: the same report twice changes nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -62,6 +62,10 @@ class JobEventHandler:
     def account_needs(self) -> list[event_handlers.AccountNeeds]:
         return service_accounts.needs()
 
+    def has_ended(self, resource: Resource, manifest: Manifest) -> bool:
+        kind = registry.find(resource.api_version, resource.kind)
+        return kind is not None and kind.read_status(manifest.get("status") or {}, 0).phase in FINISHED
+
     @transaction.atomic
     def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         copies, newer = member_copies.judge(cluster_id, resource, objects, now)
@@ -70,7 +74,8 @@ class JobEventHandler:
         copies += member_copies.adopt(cluster_id, resource, jobs, newer, now)
         running = _count_running(cluster_id, jobs)
         failed = {key for key, copy in copies if key[0] in jobs and _has_newly_failed(jobs[key[0]], copy)}
-        _prefetch_related(jobs[uid] for (uid, _), copy in copies if uid in jobs and not _has_succeeded(jobs[uid], copy))
+        reports = [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs]
+        _prefetch_related(reports, running.restarting)
         batch = StatusBatch(now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting))
         for (uid, attempt), copy in copies:
             job = jobs.get(uid)
@@ -119,7 +124,7 @@ class JobEventHandler:
         """Updates jobs whose pods changed: some kinds report through pods only, and a waiting reason counts running pods."""
         jobs = {job.uid: job for job in _lock_jobs(uid for uid, _ in keys)}
         running = _count_running(cluster_id, jobs)
-        _prefetch_related(jobs.values())
+        _prefetch_related([(job, job.status) for job in jobs.values()], running.restarting)
         batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting))
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
@@ -129,9 +134,12 @@ class JobEventHandler:
             elif reported and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
                 _apply_status(job, job.status, running[job.uid, job.attempt], batch)
         batch.write()
-        charged = [job.uid for job in jobs.values() if job.charge is not None]
-        charges.release(now, charged)
-        loop.advance_evictions(now, charged)
+        # A job that keeps its place, as nearly all do, gives nothing back. Of divided jobs the shares decide.
+        charged = [job for job in jobs.values() if job.charge is not None]
+        left = [job.uid for job in charged if job.shares or job.state not in Job.ON_MEMBER]
+        if left:
+            charges.release(now, left)
+            loop.advance_evictions(now, left)
 
 
 def register() -> None:
@@ -144,14 +152,13 @@ def _lock_jobs(uids: Iterable[UUID]) -> list[Job]:
     return list(rows.defer("manifest", "labels", "total").select_for_update(no_key=True))
 
 
-def _prefetch_related(jobs: Iterable[Job]) -> None:
-    """Prefetches policies and clusters. Not called for successes, which need neither and are most of a large batch."""
-    clusters = Cluster.objects.defer("access", "apis", "permissions")
-    prefetch_related_objects(list(jobs), "policy", Prefetch("cluster", clusters))
-
-
-def _has_succeeded(job: Job, copy: Manifest) -> bool:
-    return _phase_of(job, copy.get("status") or {}) is Phase.SUCCEEDED
+def _prefetch_related(reports: Iterable[tuple[Job, Manifest]], restarting: Collection[UUID]) -> None:
+    """Prefetches what most reports do not need: policies to judge trouble by, and the clusters that messages will name."""
+    phases = [(job, Phase.RESTARTING if job.uid in restarting else _phase_of(job, status)) for job, status in reports]
+    troubled = [job for job, phase in phases if phase in (Phase.RESTARTING, Phase.FAILED)]
+    starting = [job for job, phase in phases if phase is not Phase.SUCCEEDED and job.state != Job.State.RUNNING]
+    prefetch_related_objects(troubled, "policy")
+    prefetch_related_objects([*troubled, *starting], Prefetch("cluster", Cluster.objects.only("name")))
 
 
 class _Running(Counter[Key]):
@@ -241,7 +248,12 @@ def _has_come_back(job: Job, state: State, now: datetime) -> bool:
 
 def _apply_earlier_success(job: Job | None, attempt: int, cluster_id: int, copy: Manifest, batch: StatusBatch) -> None:
     """Ends a job by the success of an attempt that it had left, unless a later attempt was sent since."""
-    if job is None or job.shares or attempt >= job.attempt or not _has_succeeded(job, copy):
+    if (
+        job is None
+        or job.shares
+        or attempt >= job.attempt
+        or _phase_of(job, copy.get("status") or {}) is not Phase.SUCCEEDED
+    ):
         return
     if not returns.retract_later(job, attempt, cluster_id, batch.now):
         return
@@ -274,11 +286,12 @@ def _mark_running(job: Job, batch: StatusBatch) -> None:
     job.unhealthy_since = None
     if job.state == Job.State.RUNNING:
         return
+    where = job.cluster.name if job.cluster else "its cluster"
+    line = job_event(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
+    (batch.timeline if job.started_at else batch.new_timeline).append(line)
     job.state, job.reason = Job.State.RUNNING, None
     job.started_at = job.started_at or batch.now
     batch.started.append(job)
-    where = job.cluster.name if job.cluster else "its cluster"
-    batch.record(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
 
 
 def _follow_crash_loop(job: Job, since: datetime | None, batch: StatusBatch) -> None:
@@ -326,14 +339,14 @@ def _mark_finished(job: Job, state: Job.State, outcome: Outcome, message: str, b
     job.started_at = job.started_at or batch.now
     batch.ended_attempts[outcome, message[:500]].append(job)
     message = message or f"{state.value} on attempt {job.attempt}"
-    batch.final_timeline.append(job_event(job, state.value, message, warning=state == Job.State.FAILED))
+    batch.new_timeline.append(job_event(job, state.value, message, warning=state == Job.State.FAILED))
 
 
 @transaction.atomic
 def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
     """Apply the last status of copies that had ended before they were deleted: such jobs end, and do not fail over."""
     jobs = {job.uid: job for job in _lock_jobs(uid for (uid, _), _ in copies)}
-    _prefetch_related(jobs.values())
+    _prefetch_related([(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs], ())
     batch = StatusBatch(now)
     for (uid, attempt), copy in copies:
         job, status = jobs.get(uid), copy.get("status") or {}

@@ -34,8 +34,8 @@ class StatusBatch:
     ended_attempts: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
     """By outcome of the attempt and its message."""
     timeline: list[events.Line] = field(default_factory=list)
-    final_timeline: list[events.Line] = field(default_factory=list)
-    """Recorded once for a job, when it ends."""
+    new_timeline: list[events.Line] = field(default_factory=list)
+    """Lines that cannot have been recorded before: of a job's first start, and of its end."""
 
     def failure_of(self, job: Job) -> Failure:
         """Why the current attempt failed; kept with it."""
@@ -59,6 +59,6 @@ class StatusBatch:
             evidence.record(job, job.attempt, failure)
         if self.timeline:
             events.record_all(self.timeline, self.now)
-        announce_jobs(self.changed, self.now, _REPORTED, self.final_timeline)
+        announce_jobs(self.changed, self.now, _REPORTED, self.new_timeline)
         if self.ended_attempts:
             cycle_requests.request()

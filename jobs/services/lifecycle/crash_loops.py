@@ -41,10 +41,10 @@ def rows(uids: Iterable[object]) -> list[Pod]:
 
 def find(job: Job, pods: Iterable[Pod], now: datetime) -> CrashLoop | None:
     """The worst crash loop of the job's current attempt among ``pods``."""
-    settled = timedelta(seconds=tolerated_s(job) / 2)
-    for pod in pods:
-        is_current = pod.job_uid == job.uid and pod.attempt == job.attempt
-        is_settled = pod.running_since is not None and now - pod.running_since >= settled
-        if is_current and not is_settled:
+    current = [pod for pod in pods if pod.job_uid == job.uid and pod.attempt == job.attempt]
+    # The policy is read for jobs with such pods only: this is asked at every report of every job.
+    settled = timedelta(seconds=tolerated_s(job) / 2) if current else timedelta()
+    for pod in current:
+        if pod.running_since is None or now - pod.running_since < settled:
             return CrashLoop(pod.name, pod.restarts, pod.exit_code)
     return None

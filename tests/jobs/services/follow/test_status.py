@@ -63,3 +63,20 @@ def test_it_leaves_what_is_due_after_the_brokers_patience_to_the_sweeps(monkeypa
     events.enqueue("jobs.check_health", countdown_s=events.LONGEST_COUNTDOWN_S + 1)
     assert [args[2] for args in sent] == [events.LONGEST_COUNTDOWN_S]
     assert settings.CELERY_BEAT_SCHEDULE["jobs"]["schedule"] < events.LONGEST_COUNTDOWN_S < 600
+
+
+@pytest.mark.parametrize(
+    ("condition", "ended"), [("Created", False), ("Running", False), ("Succeeded", True), ("Failed", True)]
+)
+def test_it_knows_an_end_by_the_conditions_of_the_jobs_kind(condition, ended):
+    status = {"conditions": [{"type": condition, "status": "True"}]}
+    assert JobEventHandler().has_ended(PYTORCH_JOBS, {"status": status}) == ended
+    assert not JobEventHandler().has_ended(Resource("example.com", "v1", "others", "Other"), {"status": status})
+
+
+def test_a_report_of_a_job_that_runs_on_asks_the_database_little(copy, django_assert_max_num_queries):
+    """Its pods come and go; it keeps its place, so that nothing is released and no policy is asked."""
+    Job.objects.update(state=Job.State.RUNNING, charge={"pods": 1})
+    key = (copy.job_uid, copy.attempt)
+    with django_assert_max_num_queries(4):
+        JobEventHandler().on_pods_changed(copy.cluster_id, {key}, timezone.now())
