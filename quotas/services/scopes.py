@@ -77,6 +77,7 @@ def require_edits(by: str, before: Mapping[str, Any] | None, after: Mapping[str,
     above += [path for path in _reordered(before, after) if not scope.may_run(path)]
     if above or edits.beside_nodes(before) != edits.beside_nodes(after):
         raise Forbidden(_refusal(by, "change", ", ".join(above[:3]) or "the whole quota tree", scope))
+    _require_own_names(by, before, after, scope)
     old, new = _namespaces(before, scope), _namespaces(after, scope)
     if differ := sorted(old ^ new):
         verb = "list" if differ[0] in new else "take out"
@@ -84,6 +85,20 @@ def require_edits(by: str, before: Mapping[str, Any] | None, after: Mapping[str,
             f"{by} may not {verb} namespace {differ[0]}: which namespaces the tree binds is changed with the role "
             f"{Grant.Role.QUOTA_ADMIN.value}; those listed below {_listed(scope.paths)} may change places there"
         )
+
+
+def _require_own_names(by: str, before: Mapping[str, Any], after: Mapping[str, Any], scope: Scope) -> None:
+    """Jobs name their leaf by a label: a second leaf of that name would leave those of another team without any."""
+    others = {path.rpartition("/")[2]: path for path in _leaves(after) if not scope.may_edit(path)}
+    known = {path.rpartition("/")[2] for path in _leaves(before) if scope.may_edit(path)}
+    for path in _leaves(after):
+        name = path.rpartition("/")[2]
+        if scope.may_edit(path) and name in others and name not in known:
+            raise Forbidden(f"{by} may not call a leaf {name}: {others[name]} has that name, by which jobs find it")
+
+
+def _leaves(manifest: Mapping[str, Any]) -> list[str]:
+    return [path for path, node in edits.walk(manifest) if not node.get("children")]
 
 
 def _reordered(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

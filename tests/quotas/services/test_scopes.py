@@ -147,3 +147,20 @@ def test_what_servers_fill_in_is_no_change_of_a_lead():
     document["spec"]["root"]["children"][0]["children"][1]["max"] = {"cpu": 3}
     assert not previews.of_manifest(document, by="lea", now=None).refusals
     assert trees.save(document, LEAD).action == "configured"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [{"op": "add", "parent": "root/a", "node": {"name": "b"}}],
+        [{"op": "rename", "path": "root/a/y", "name": "b"}],
+        [{"op": "add", "parent": "root/a", "node": {"name": "inner", "children": [{"name": "b"}]}}],
+    ],
+    ids=lambda changes: changes[0]["op"],
+)
+def test_it_lets_a_lead_take_no_name_by_which_jobs_of_another_team_find_their_leaf(changes):
+    with pytest.raises(Forbidden, match="lea may not call a leaf b: root/b has that name"):
+        trees.edit(changes, LEAD)
+    assert trees.edit(changes, Saving("test", NOW)).action == "configured"
+    again = {"op": "edit", "path": "root/a/x", "set": {"max": {"cpu": 3}}}
+    assert trees.edit([again], LEAD).action == "configured"
