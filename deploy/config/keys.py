@@ -11,7 +11,9 @@ from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 from deploy.config import home
+from fleet.kube.pki import Files
 
+_KUBE_FILES = ("CONVOY_KUBE_CA_FILE", "CONVOY_KUBE_CERT_FILE", "CONVOY_KUBE_KEY_FILE")
 SECRET, ENCRYPTION = "CONVOY_SECRET_KEY", "CONVOY_ENCRYPTION_KEYS"
 
 
@@ -31,6 +33,16 @@ def encryption_keys(environ: Mapping[str, str], folder: Path, *, may_generate: b
         return keys
     _require(may_generate, ENCRYPTION, folder / "encryption-key")
     return [home.encryption_key(folder, "encryption-key")]
+
+
+def kube_tls(environ: Mapping[str, str]) -> Files | None:
+    stated = {name: environ.get(name, "").strip() for name in _KUBE_FILES}
+    if missing := [name for name, path in stated.items() if not path]:
+        if len(missing) < len(stated):
+            raise ImproperlyConfigured(f"{' and '.join(missing)}: set all of {', '.join(_KUBE_FILES)}, or none")
+        return None
+    authority, certificate, key = map(Path, stated.values())
+    return Files(authority, certificate, key)
 
 
 def _stated(environ: Mapping[str, str], name: str) -> str:

@@ -289,6 +289,8 @@ CONVOY_KUBE_NAMES = env.list("CONVOY_KUBE_NAMES", default=[])
 """Names and addresses the Kubernetes-style API is reached by, besides this host's own: its certificate has them."""
 CONVOY_KUBE_URL = env.str("CONVOY_KUBE_URL", default="")
 """Where `convoy kubeconfig` sends kubectl, when that is not this host at CONVOY_KUBE_PORT; its certificate is a public one."""
+CONVOY_KUBE_TLS = keys.kube_tls(env.ENVIRON)
+"""Files of its certificate, of an authority that several replicas share; None: it is made in the home folder."""
 CONVOY_TRUSTED_PROXIES = env.list("CONVOY_TRUSTED_PROXIES", default=[])
 """Addresses and networks of proxies whose X-Forwarded-For is believed."""
 CONVOY_HEAD_S = _operator.process.head_s

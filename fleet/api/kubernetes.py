@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api.permissions import SignedIn
+from fleet.services import kube_authority
 
 
 class KubernetesSerializer(serializers.Serializer[Any]):
@@ -26,6 +27,4 @@ class KubernetesView(APIView):
         host = request.get_host()
         name = host if host.endswith("]") or ":" not in host else host.rpartition(":")[0]
         server = settings.CONVOY_KUBE_URL or f"https://{name}:{settings.CONVOY_KUBE_PORT}"
-        authority = settings.CONVOY_HOME / "pki" / "ca.pem"
-        trusted = authority.read_text() if authority.is_file() and not settings.CONVOY_KUBE_URL else ""
-        return Response({"server": server, "certificate_authority": trusted})
+        return Response({"server": server, "certificate_authority": kube_authority.read()})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -24,6 +25,15 @@ _DNS = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z
 
 class BadName(ValueError):
     """A name that no certificate can have; it is the error's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A server's certificate, its key, and the authority that clients trust, wherever they are."""
+
+    authority: Path
+    certificate: Path
+    key: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,29 @@ class Pki:
     @property
     def key(self) -> Path:
         return self.folder / "server.key"
+
+
+def fault_of(files: Files) -> str:
+    """Why a server cannot be served with these files; empty when it can."""
+    try:
+        chain = x509.load_pem_x509_certificates(files.certificate.read_bytes())
+        authorities = x509.load_pem_x509_certificates(files.authority.read_bytes())
+        key = serialization.load_pem_private_key(files.key.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError) as e:
+        return f"cannot be read: {e}"
+    if chain[0].public_key() != key.public_key():
+        return f"{files.key} is not the key of {files.certificate}"
+    if not any(_has_issued(authority, certificate) for authority in authorities for certificate in chain):
+        return f"{files.certificate} was not issued by an authority in {files.authority}"
+    return ""
+
+
+def _has_issued(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
 
 
 def ensure(folder: Path, now: datetime.datetime, names: Sequence[str] = ()) -> Pki:

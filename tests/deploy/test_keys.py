@@ -62,3 +62,10 @@ def test_it_refuses_keys_that_cannot_be_and_shows_none(tmp_path, environ, fault)
     with pytest.raises(ImproperlyConfigured, match=fault) as refusal:
         keys.encryption_keys(environ, tmp_path, may_generate=True)
     assert KEY not in str(refusal.value) and "short" not in str(refusal.value)
+
+
+def test_it_takes_all_files_of_the_kubernetes_certificate_or_none():
+    environ = {f"CONVOY_KUBE_{name}_FILE": f"/etc/tls/{name}" for name in ("CA", "CERT", "KEY")}
+    assert keys.kube_tls({}) is None and str(keys.kube_tls(environ).certificate) == "/etc/tls/CERT"
+    with pytest.raises(ImproperlyConfigured, match="CONVOY_KUBE_KEY_FILE: set all of"):
+        keys.kube_tls({**environ, "CONVOY_KUBE_KEY_FILE": ""})

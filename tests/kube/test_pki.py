@@ -6,7 +6,9 @@ from django.utils import timezone
 
 from fleet.errors import InvalidInput
 from fleet.kube import pki
+from fleet.kube.pki import Files
 from fleet.kubeapi import certificate
+from fleet.services import kube_authority
 
 
 def names(files):
@@ -39,3 +41,30 @@ def test_it_refuses_a_name_no_certificate_can_have(tmp_path, settings):
     with pytest.raises(InvalidInput, match="CONVOY_KUBE_NAMES"):
         certificate.ensure(timezone.now())
     assert not list(tmp_path.iterdir())
+
+
+def files_of(folder, *, key_of=None):
+    made = pki.ensure(folder, timezone.now())
+    return Files(made.authority, made.certificate, (key_of or made).key)
+
+
+def test_replicas_are_served_with_the_files_of_one_authority_and_make_none(tmp_path, settings):
+    shared = files_of(tmp_path / "shared")
+    for replica in ("a", "b"):
+        settings.CONVOY_HOME, settings.CONVOY_KUBE_TLS = tmp_path / replica, shared
+        settings.CONVOY_KUBE_URL = "https://fleet.example.com"
+        assert certificate.ensure(timezone.now()) == shared and not settings.CONVOY_HOME.exists()
+        assert kube_authority.read() == shared.authority.read_text()
+
+
+def test_it_refuses_files_that_do_not_belong_together(tmp_path, settings):
+    good, other = files_of(tmp_path / "good"), files_of(tmp_path / "other")
+    for files, fault in (
+        (Files(good.authority, good.certificate, other.key), "is not the key of"),
+        (Files(other.authority, good.certificate, good.key), "was not issued by"),
+        (Files(good.authority, tmp_path / "absent", good.key), "cannot be read"),
+        (Files(good.key, good.certificate, good.key), "cannot be read"),
+    ):
+        settings.CONVOY_KUBE_TLS = files
+        with pytest.raises(InvalidInput, match=f"CONVOY_KUBE_CERT_FILE: .*{fault}"):
+            certificate.ensure(timezone.now())
