@@ -6,6 +6,20 @@ from typing import Any
 from deploy.bootstrap.home import ROOT, Home
 from deploy.bootstrap.progress import Steps
 
+_DEMO_STEPS = """\
+  1. {convoy} describe pytorch-test
+  2. {convoy} apply -f deploy/demo/train.yaml   (three processes train a real model together)
+  3. {convoy} logs -f train                     (and watch its loss fall)
+
+Pods annotated convoy.dev/run: process run as isolated processes on this machine, in namespace default only;
+CONVOY_PROCESS_PODS names other namespaces, or "off".
+"""
+_FIRST_STEPS = """\
+  1. {convoy} get clusters                             (or join one: convoy cluster join NAME --kubeconfig FILE)
+  2. {convoy} apply -f deploy/demo/policy.yaml         (which jobs are placed, and how)
+  3. {convoy} apply -f deploy/demo/pytorchjob.yaml     (a gang of three pods with a GPU each)
+"""
+
 
 def print_job(steps: Steps, job: dict[str, Any], pods: list[dict[str, Any]]) -> None:
     where = f" on cluster {job['cluster']}" if job.get("cluster") else ""
@@ -20,7 +34,7 @@ def print_job(steps: Steps, job: dict[str, Any], pods: list[dict[str, Any]]) -> 
         steps.say(f"  {reason.get('code', '')}: {reason['message']}")
 
 
-def print_endpoints(steps: Steps, home: Home, port: int, link: str) -> None:
+def print_endpoints(steps: Steps, home: Home, port: int, link: str, *, has_demo: bool) -> None:
     root = f"http://127.0.0.1:{port}"
     convoy = command_line(home)
     steps.say(f"""
@@ -31,13 +45,7 @@ def print_endpoints(steps: Steps, home: Home, port: int, link: str) -> None:
   kubectl        kubectl --kubeconfig {kubeconfig(home)} get pytorchjobs
 
 {steps.bold("Three things to try")}
-  1. {convoy} describe pytorch-test
-  2. {convoy} apply -f deploy/demo/train.yaml   (three processes train a real model together)
-  3. {convoy} logs -f train                     (and watch its loss fall)
-
-Pods annotated convoy.dev/run: process run as isolated processes on this machine, in namespace default only;
-CONVOY_PROCESS_PODS names other namespaces, or "off".
-""")
+{_DEMO_STEPS.format(convoy=convoy) if has_demo else _FIRST_STEPS.format(convoy=convoy)}""")
 
 
 def command_line(home: Home) -> str:

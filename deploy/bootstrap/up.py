@@ -85,7 +85,7 @@ def _start_and_show(options: Options, home: Home, steps: Steps, fresh: bool) -> 
         link = output().strip()
     if job:
         summary.print_job(steps, job, demo.pods(api, job))
-    summary.print_endpoints(steps, home, port, link)
+    summary.print_endpoints(steps, home, port, link, has_demo=job is not None)
     summary.print_stop(steps, stays=fresh and not options.detach)
     return job is None or job["state"] in ("Running", "Succeeded")
 
@@ -127,8 +127,12 @@ def _start(options: Options, home: Home, steps: Steps, members: str) -> None:
             raise
 
 
-def _demonstrate(api: Api, home: Home, steps: Steps, members: str) -> dict[str, object]:
-    demo.join(api, demo.kubeconfigs(Path(members)) if members else demo.simulated(home), steps)
+def _demonstrate(api: Api, home: Home, steps: Steps, members: str) -> dict[str, object] | None:
+    """The demo job on simulated clusters. Real ones are joined and run nothing: no demo's job and no demo's quota tree."""
+    if members:
+        demo.join(api, demo.kubeconfigs(Path(members)), steps)
+        return None
+    demo.join(api, demo.simulated(home), steps)
     demo.submit(api, steps)
     clock = WorkingClock(lambda: [row.pid for row in ready.all_rows(home) if row.pid])
     return demo.follow(api, steps, clock.look)

@@ -14,12 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.bootstrap import running
 from deploy.bootstrap.home import ROOT
 from deploy.supervisor import processes
+from simulator.controller_manager import Shape
 from tests.support.kubectl import BINARY
 from tests.support.product import Product, wait
+from tests.support.world import StillMember
 
 pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("up")]
 
@@ -109,6 +112,22 @@ def test_a_killed_supervisor_leaves_nothing_and_up_resumes(product: Product) -> 
     wait(lambda: not any(processes.is_alive(row.pid or 0, row.born) for row in running.children(before)))
     assert product.manage("up", "--detach").returncode == 0
     assert product.all_ready()
+
+
+def test_it_joins_clusters_and_submits_nothing_to_them(product: Product, tmp_path: Path) -> None:
+    member = StillMember("mine", tmp_path / "mine", Shape((), {}))
+    member.start()
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(member.kubeconfig()))
+    try:
+        joined = product.manage("up", "--detach", "--members", str(tmp_path))
+    finally:
+        member.stop()
+    assert joined.returncode == 0, joined.stdout + joined.stderr
+    assert "Joining cluster mine" in joined.stdout and "is Running" not in joined.stdout
+    kubectl = (str(BINARY), "--kubeconfig", str(product.home.path / "kubeconfig"))
+    argv = [*kubectl, "get", "clusters,pytorchjobs,elasticquotatrees,propagationpolicies", "-A", "-o", "name"]
+    there = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    assert there.stdout.split() == ["cluster.cluster.karmada.io/mine"], there.stdout + there.stderr
 
 
 def test_down_leaves_no_process(product: Product) -> None:
