@@ -1,7 +1,8 @@
 """What is shown of a pod beyond the columns of its row: labels, containers with their images and states, addresses.
 
-Kept as JSON text in bounds, whatever a member answers. Nothing is decided by it. What changes from one moment to the next
-without saying anything (a container that is about to be created) is left out, so that it causes no write.
+Kept as JSON text in bounds and of the types that Kubernetes gives them, whatever a member answers: a client that is typed
+gives up a whole list for one time it cannot read. Nothing is decided by it. What changes from one moment to the next without
+saying anything (a container that is about to be created) is left out, so that it causes no write.
 """
 
 import json
@@ -9,30 +10,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fleet.core import marks
+from fleet.core.typed_values import is_quantity, mapping, mappings, moment, number, text
 
 Manifest = Mapping[str, Any]
 Object = dict[str, Any]
 
 LABELS, CONTAINERS = 64, 32
 """The most that is kept of each; labels in the order of their keys."""
-_TEXT = 512
-"""Characters of an image or a message."""
 _KEY = 317
 """Characters of the longest key of a label that Kubernetes allows."""
 _PASSING = frozenset({"ContainerCreating", "PodInitializing"})
-_TIMES = ("startedAt", "finishedAt")
 
 
 def read(manifest: Manifest) -> str:
     """The details of a pod as JSON; empty when there is nothing to keep."""
-    meta, spec, status = (_mapping(manifest.get(part)) for part in ("metadata", "spec", "status"))
+    meta, spec, status = (mapping(manifest.get(part)) for part in ("metadata", "spec", "status"))
     details = {
-        "labels": dict(_labels(_mapping(meta.get("labels")))),
+        "labels": dict(_labels(mapping(meta.get("labels")))),
         "containers": _containers(spec.get("containers"), status.get("containerStatuses")),
         "initContainers": _containers(spec.get("initContainers"), status.get("initContainerStatuses")),
-        "podIP": _text(status.get("podIP")),
-        "hostIP": _text(status.get("hostIP")),
-        "restartPolicy": _text(spec.get("restartPolicy")),
+        "podIP": text(status.get("podIP")),
+        "hostIP": text(status.get("hostIP")),
+        "restartPolicy": text(spec.get("restartPolicy")),
     }
     known = {key: value for key, value in details.items() if value}
     return _written(known) if known else ""
@@ -43,9 +42,9 @@ def fragment_of(key: str, value: str) -> str:
     return _written({key: value})[1:-1]
 
 
-def parse(text: str) -> Object:
+def parse(kept: str) -> Object:
     """The details again; empty ones for a row that an older version wrote."""
-    details: Object = json.loads(text) if text else {}
+    details: Object = json.loads(kept) if kept else {}
     return details
 
 
@@ -57,18 +56,17 @@ def _labels(labels: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _containers(containers: object, statuses: object) -> list[Object]:
-    known = {_text(status.get("name")): status for status in _mappings(statuses)}
-    return [_container(spec, known.get(_text(spec.get("name")), {})) for spec in _mappings(containers)[:CONTAINERS]]
+    known = {text(status.get("name")): status for status in mappings(statuses)}
+    return [_container(spec, known.get(text(spec.get("name")), {})) for spec in mappings(containers)[:CONTAINERS]]
 
 
 def _container(spec: Manifest, status: Manifest) -> Object:
-    restarts = status.get("restartCount")
     container = {
-        "name": _text(spec.get("name")),
-        "image": _text(spec.get("image")),
-        "resources": dict(_resources(_mapping(spec.get("resources")))),
+        "name": text(spec.get("name")),
+        "image": text(spec.get("image")),
+        "resources": dict(_resources(mapping(spec.get("resources")))),
         "ready": status.get("ready") is True,
-        "restartCount": restarts if isinstance(restarts, int) else 0,
+        "restartCount": number(status.get("restartCount")),
         "state": _state(status.get("state")),
         "lastState": _state(status.get("lastState")),
     }
@@ -77,32 +75,22 @@ def _container(spec: Manifest, status: Manifest) -> Object:
 
 def _resources(resources: Manifest) -> Iterator[tuple[str, Object]]:
     for part in ("requests", "limits"):
-        if amounts := _mapping(resources.get(part)):
-            yield part, {str(name)[:_KEY]: _text(amount) for name, amount in list(amounts.items())[:CONTAINERS]}
+        amounts = list(mapping(resources.get(part)).items())[:CONTAINERS]
+        if sound := {str(name)[:_KEY]: str(amount) for name, amount in amounts if is_quantity(amount)}:
+            yield part, sound
 
 
 def _state(state: object) -> Object:
-    for name, details in _mapping(state).items():
+    for name, details in mapping(state).items():
         if name in ("running", "waiting", "terminated") and isinstance(details, Mapping):
-            shown = {key: _text(details.get(key)) for key in ("reason", "message", *_TIMES) if details.get(key)}
-            if name == "waiting" and shown.get("reason") in _PASSING:
+            words = {key: text(details.get(key)) for key in ("reason", "message")}
+            if name == "waiting" and words["reason"] in _PASSING:
                 return {}
-            code = details.get("exitCode")
-            return {name: {**shown, **({"exitCode": code} if name == "terminated" and isinstance(code, int) else {})}}
+            times = {key: moment(details.get(key)) for key in ("startedAt", "finishedAt")}
+            code = {"exitCode": number(details.get("exitCode"))} if name == "terminated" else {}
+            return {name: {key: value for key, value in (words | times).items() if value} | code}
     return {}
 
 
 def _written(value: Object) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
-
-
-def _mapping(value: object) -> Manifest:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _mappings(values: object) -> list[Manifest]:
-    return [value for value in values if isinstance(value, Mapping)] if isinstance(values, list) else []
-
-
-def _text(value: object) -> str:
-    return str(value)[:_TEXT] if isinstance(value, str | int | float) else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from fleet.core.typed_values import duration, is_quantity, mapping, mappings, moment, text
 from fleet.kube.discovery import Served
 from fleet.kube.resources import NODE_METRICS, POD_METRICS
 from fleet.kube.server.kinds import Exact, Key, Namespaces, Object
@@ -62,7 +63,7 @@ class Metrics(Kind):
             if answer.error:
                 request.warnings.append(f"cluster {answer.cluster} gives no metrics: {answer.error}"[:300])
         return [
-            _at_fleet(shown, measured)
+            {"kind": self.name, **_at_fleet(shown, measured)}
             for shown in shown_objects
             if (measured := usage.get(shown["metadata"]["annotations"][CLUSTER], {}).get(_key(shown)))
         ]
@@ -75,10 +76,22 @@ def _key(shown: Object) -> tuple[str, str]:
 
 def _at_fleet(shown: Object, measured: Object) -> Object:
     """What was measured, under the name at the fleet."""
-    kept = {
-        key: shown["metadata"][key]
-        for key in ("name", "namespace", "labels", "annotations")
-        if key in shown["metadata"]
+    kept = (key for key in ("name", "namespace", "labels", "annotations") if key in shown["metadata"])
+    parts: Object = {
+        "timestamp": moment(measured.get("timestamp")) or None,
+        "window": duration(measured.get("window")) or "0s",
     }
-    created = (measured.get("metadata") or {}).get("creationTimestamp")
-    return {**measured, "metadata": {**kept, **({"creationTimestamp": created} if created else {})}}
+    if "containers" in measured:
+        containers = mappings(measured["containers"])
+        parts["containers"] = [{"name": text(each.get("name")), "usage": _amounts(each)} for each in containers]
+    else:
+        parts["usage"] = _amounts(measured)
+    return {
+        "apiVersion": NODE_METRICS.api_version,
+        "metadata": {key: shown["metadata"][key] for key in kept},
+        **parts,
+    }
+
+
+def _amounts(measured: Mapping[str, Any]) -> Object:
+    return {name: str(amount) for name, amount in mapping(measured.get("usage")).items() if is_quantity(amount)}

@@ -71,12 +71,14 @@ class Nodes(MemberKind):
         return sorted(changes, key=lambda change: change.version)
 
     def render(self, row: Node) -> Object:
-        spec = {"unschedulable": row.unschedulable, "taints": row.taints}
+        taints = [{part: str(value) for part, value in taint.items()} for taint in row.taints]
+        spec = {"unschedulable": row.unschedulable, "taints": taints}
+        labels = {key: str(value) for key, value in row.labels.items()}
         addresses = [{"type": "InternalIP", "address": row.address}] if row.address else []
         return {
             "apiVersion": "v1",
             "kind": NODES.kind,
-            "metadata": members.head_of(row, _uid(str(row.cluster.uid), row.name), row.labels),
+            "metadata": members.head_of(row, _uid(str(row.cluster.uid), row.name), labels),
             "spec": {key: value for key, value in spec.items() if value},
             "status": {
                 "allocatable": {name: _quantity(name, amount) for name, amount in row.allocatable.items()},

@@ -49,6 +49,16 @@ def test_it_takes_whatever_a_member_answers(rubbish):
         pod_details.read({"metadata": part, "spec": part, "status": part})
 
 
+def test_it_keeps_nothing_that_a_typed_client_cannot_read():
+    """One such value in one pod of one member would cost every reader the list of all."""
+    ended = {"exitCode": 2**70, "startedAt": "yesterday", "finishedAt": "2026-13-01T00:00:00Z", "reason": "Error"}
+    spec = {"containers": [{"name": "main", "resources": {"limits": {"cpu": "a lot", "memory": "1Gi"}}}]}
+    status = {"containerStatuses": [{"name": "main", "restartCount": 2**70, "state": {"terminated": ended}}]}
+    [container] = kept(spec=spec, status=status)["containers"]
+    assert container["state"] == {"terminated": {"reason": "Error", "exitCode": 2**31 - 1}}
+    assert container["restartCount"] == 2**31 - 1 and container["resources"] == {"limits": {"memory": "1Gi"}}
+
+
 def test_text_that_no_database_holds_is_escaped():
     assert "\x00" not in pod_details.read({"status": {"podIP": "a\x00b\ud800"}})
     pod_details.read({"status": {"podIP": "a\ud800"}}).encode()

@@ -178,6 +178,20 @@ def test_a_silent_cluster_is_said_to_be_silent(ada, north):
     assert "Ready (stale)" not in ada.says("get", "nodes") and "Unknown (stale)" in ada.says("get", "nodes")
 
 
+def test_what_one_member_answers_costs_nobody_the_list_of_all(ada, north, south):
+    hostile = a_pod("a")
+    ended = {"exitCode": 2**40, "startedAt": "yesterday", "message": "\x00\ud800"}
+    hostile["status"]["containerStatuses"] = [
+        {"name": "main", "restartCount": -(2**40), "state": {"terminated": ended}}
+    ]
+    hostile["status"] |= {"reason": ["x"], "podIP": {"a": 1}, "startTime": "soon"}
+    hostile["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "a lot"}}
+    hostile["metadata"]["labels"] |= {"number": 1}
+    north.pods(hostile)
+    south.pods(a_pod("b"))
+    assert "a.north" in ada.says("describe", "pods") and "b.south" in ada.says("describe", "pods")
+
+
 def test_it_describes_pods_and_nodes(ada, north):
     north.pods(a_pod("a", team="x"))
     text = ada.says("describe", "pod", "a")

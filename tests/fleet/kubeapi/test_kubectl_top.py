@@ -1,10 +1,12 @@
 """``kubectl top`` at the fleet: what members measure, put together under the names at the fleet."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from fleet.models import Grant
+from fleet.services import member_metrics
 from tests.fleet.kubeapi.builders import Member, a_pod
 from tests.support.kubectl import served
 from tests.support.members import PODS, add_node, api, join, members
@@ -75,3 +77,22 @@ def test_it_takes_a_role_in_the_namespace(kubectl, north):
     assert json.loads(tina.says("get", "--raw", "/apis/metrics.k8s.io/v1beta1/pods"))["items"] == []
     assert "n1.north" in tina.says("top", "node")
     assert "NotFound" in kubectl.as_user("ada").refused("top", "pod", "own", "-n", "team")
+
+
+def test_what_one_member_answers_costs_nobody_the_answer_of_the_others(kubectl, north, members, monkeypatch):
+    measuring(members, "south", measured=True)
+    rubbish = {"timestamp": "soon", "window": "long", "containers": [{"name": "main", "usage": {"cpu": "much"}}, None]}
+
+    def answered(item):
+        return {**item, **rubbish} if "containers" in item else item
+
+    real = member_metrics._measured
+
+    def measured(resource, cluster, namespace):
+        answer = real(resource, cluster, namespace)
+        spoilt = {key: answered(item) for key, item in answer.items.items()}
+        return replace(answer, items=spoilt) if cluster.name == "north" else answer
+
+    monkeypatch.setattr(member_metrics, "_measured", measured)
+    rows = {row[0]: row[1] for row in cells(kubectl.as_user("ada").says("top", "pod", "-n", "team", "--no-headers"))}
+    assert rows["llama-0.north"] == "0m" and rows["llama-0.south"] not in ("", "0m")
