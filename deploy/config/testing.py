@@ -16,8 +16,12 @@ os.environ["CONVOY_HOME"] = _home
 os.environ.setdefault("CONVOY_SECRET_KEY", "of the tests alone")
 os.environ.setdefault("CONVOY_ENCRYPTION_KEYS", "Y29udm95LXRlc3RzLWNvbnZveS10ZXN0cy1jb252b3k=")
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-if os.environ.get("REDIS_URL", "").count("/") == len("//"):
-    os.environ["REDIS_URL"] += f"/{_worker.removeprefix('gw')}"
+_broker = os.environ.get("CONVOY_TEST_BROKER") or os.environ.get("REDIS_URL", "")
+if _broker.count("/") == len("//"):
+    # Kept beside the URL with a number, which the test processes inherit from the one that starts them: two that share a number
+    # carry out and throw away each other's tasks.
+    os.environ["CONVOY_TEST_BROKER"] = _broker
+    os.environ["REDIS_URL"] = f"{_broker}/{_worker.removeprefix('gw')}"
 
 from deploy.config.settings import *  # noqa: E402, F403
 from deploy.config.settings import CHANNEL_LAYERS, CONVOY_HOME, DATABASES, LOGGING, REDIS_URL  # noqa: E402
