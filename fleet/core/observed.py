@@ -95,6 +95,45 @@ class ObservedPod:
         return self.namespace, self.name
 
 
+@dataclass(frozen=True, slots=True)
+class ObservedRefusal:
+    """A member's word that it does not create the pods or services of an object, as its event says it."""
+
+    namespace: str
+    kind: str
+    name: str
+    uid: str
+    reason: str
+    message: str
+    """One line, cut: it may quote what a tenant wrote."""
+
+
+_REFUSALS = ("FailedCreate", "FailedCreatePod", "FailedCreateService", "FailedCreatePodGroup", "ExceededQuota")
+"""Reasons by which controllers say so: those of Kubernetes, of Kubeflow and of Volcano."""
+_REASON_CHARS, _MESSAGE_CHARS = 40, 300
+
+
+def refusal(manifest: Manifest) -> ObservedRefusal | None:
+    """The refusal that an event reports; None: it reports something else."""
+    about, reason = _part(manifest, "involvedObject"), str(manifest.get("reason") or "")
+    if manifest.get("type") != "Warning" or not reason.startswith(_REFUSALS):
+        return None
+    return ObservedRefusal(
+        namespace=str(about.get("namespace") or ""),
+        kind=str(about.get("kind") or ""),
+        name=str(about.get("name") or ""),
+        uid=str(about.get("uid") or ""),
+        reason=_one_line(reason, _REASON_CHARS),
+        message=_one_line(str(manifest.get("message") or ""), _MESSAGE_CHARS),
+    )
+
+
+def _one_line(text: str, limit: int) -> str:
+    printable = "".join(char if char.isprintable() else " " for char in text[: 4 * limit])
+    words = " ".join(printable.split())
+    return words if len(words) <= limit else words[: limit - 1] + "…"
+
+
 def node(manifest: Manifest) -> ObservedNode:
     meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
     ready = next((c.get("status") for c in status.get("conditions") or [] if c.get("type") == "Ready"), "")

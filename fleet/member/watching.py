@@ -75,13 +75,15 @@ class Reflector(threading.Thread):
         rng: random.Random,
         *,
         selector: str = "",
+        fields: str = "",
         read: Callable[[Object], Any] = lambda found: found,
     ) -> None:
         """``read`` makes of an object what is kept of it, so that whole lists of manifests need not stay in memory."""
         super().__init__(name=f"watch {resource.plural}", daemon=True)
         self._client, self.resource, self._deliver, self._stopping = client, resource, deliver, stop
         self._rng, self._read = rng, read
-        self._params: Params = {"labelSelector": selector} if selector else {}
+        selectors = {"labelSelector": selector, "fieldSelector": fields}
+        self._params: Params = {name: value for name, value in selectors.items() if value}
         self._path = resource.path()
         self._version = ""
         self.listed_at = 0.0

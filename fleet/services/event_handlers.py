@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from fleet.core.observed import Mark
+from fleet.core.observed import Mark, ObservedRefusal
 from fleet.kube.resources import Resource
 
 Key = tuple[UUID, int]
@@ -50,6 +50,9 @@ class EventHandler(Protocol):
 
     def on_resync(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
         """A whole list was asked for at ``asked``, and these were in it."""
+
+    def on_refusals(self, cluster_id: int, refusals: Sequence[ObservedRefusal], now: datetime) -> None:
+        """The member does not create pods or services of these objects, whosever they are. May be old, and be repeated."""
 
     def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
         """Of pods without a genuine mark, by (whose, namespace), those that were made before there were marks."""

@@ -8,6 +8,7 @@ from fleet.kube.resources import (
     ACCESS_REVIEWS,
     CONFIG_MAPS,
     CRDS,
+    EVENTS,
     NAMESPACES,
     NODES,
     POD_GROUPS,
@@ -165,6 +166,7 @@ def _rights(apis: Apis) -> list[Right]:
         rights.append(_right("create", ACCESS_REVIEWS, "checking the rights of masters of ElasticJobs"))
     for dependent in (CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS):
         rights += [_right(verb, dependent, "what jobs depend on") for verb in ("get", "create", "patch", "delete")]
+    rights += [_right(verb, EVENTS, "why the cluster does not create a job's pods") for verb in ("list", "watch")]
     rights.append(_right("create", NAMESPACES, "the jobs' namespaces"))
     if serves(apis, POD_GROUPS):
         rights += [_right(verb, POD_GROUPS, "gangs") for verb in ("create", "delete")]

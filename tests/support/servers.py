@@ -15,6 +15,11 @@ import psycopg
 from tests.support import postgres, valkey
 
 PACKAGES = ("tests/jobs", "tests/fleet", "tests/quotas", "tests/faults")
+_STORIES = (
+    "division", "drain", "failover", "main_job", "out_of_sight", "policies", "quota_races", "quota_reclaim", "reservations",
+)  # fmt: skip
+FLOWS = tuple(f"tests/flows/test_{story}.py" for story in _STORIES)
+"""The flows with many writers. The others spend their time in clients, or measure it, and run on SQLite and on request."""
 TEMPLATE = "convoy_template"
 
 
@@ -35,7 +40,7 @@ def run(arguments: list[str]) -> int:
 def paths(arguments: list[str]) -> list[str]:
     """The arguments, with the packages when they name no file or folder."""
     named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
-    return arguments if named else [*arguments, *PACKAGES]
+    return arguments if named else [*arguments, *PACKAGES, *FLOWS]
 
 
 def _make_template(server: str, environ: dict[str, str]) -> None:

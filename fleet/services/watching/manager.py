@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from fleet import connections, heartbeat, journal
-from fleet.kube.resources import CRDS, NODES, PODS, Resource
+from fleet.kube.resources import CRDS, EVENTS, NODES, PODS, Resource
 from fleet.models import Cluster
 from fleet.services import event_handlers, member_clients, member_facts, pictures, process_pods, processes
 from fleet.services.watching import leases
@@ -145,9 +145,14 @@ class WatchManager:
 def watched_kinds(cluster: Cluster) -> Sequence[Resource]:
     """What is worth watching in this member: nodes, pods, and those of the handlers' kinds that it serves."""
     kinds = [kind for kind in event_handlers.resources() if member_facts.serves(cluster.apis, kind)]
-    may_see_kinds = all(p["allowed"] for p in cluster.permissions if p["resource"] == f"{CRDS.plural}.{CRDS.group}")
-    crds = [CRDS] if member_facts.serves(cluster.apis, CRDS) and may_see_kinds else []
-    return [NODES, PODS, *kinds, *crds]
+    crds = [CRDS] if member_facts.serves(cluster.apis, CRDS) and _may_see(cluster, CRDS) else []
+    return [NODES, PODS, *kinds, *crds, *([EVENTS] if _may_see(cluster, EVENTS) else [])]
+
+
+def _may_see(cluster: Cluster, resource: Resource) -> bool:
+    """False when the cluster is known to refuse it."""
+    name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+    return all(row["allowed"] for row in cluster.permissions if row["resource"] == name)
 
 
 def _digest(cluster: Cluster) -> str:

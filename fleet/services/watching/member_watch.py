@@ -24,7 +24,7 @@ from fleet import connections
 from fleet.core import marks, observed
 from fleet.core.observed import Mark
 from fleet.db import fencing
-from fleet.kube.resources import CRDS, NODES, PODS, Resource
+from fleet.kube.resources import CRDS, EVENTS, NODES, PODS, Resource
 from fleet.member.watching import Delivery, Reflector
 from fleet.models import Cluster
 from fleet.services import event_handlers, member_clients, signing
@@ -77,7 +77,7 @@ class MemberWatch:
     @property
     def is_current(self) -> bool:
         """Whether rows are what the member shows: every kind is followed, and what was delivered is written."""
-        readers = [reflector for reflector, _ in self._readers.values()]
+        readers = [reflector for reflector, _ in self._readers.values() if reflector.resource not in _UNVOUCHED]
         readers = [reader for reader in readers if not (reader.refused and reader.resource not in _TRANSFORMS)]
         listed = all(reader.follows and reader.listed_at <= self._written_until for reader in readers)
         return self.alive and listed and time.monotonic() - self._written_until <= _MAX_LAG_S
@@ -97,6 +97,7 @@ class MemberWatch:
                 stop,
                 random.Random(self._rng.random()),  # noqa: S311
                 selector="" if resource in _TRANSFORMS else marks.JOB_UID,
+                fields=_FIELDS.get(resource, ""),
                 read=self._read_pod if resource == PODS else _TRANSFORMS.get(resource, _whole),
             )
             self._readers[resource] = reflector, stop
@@ -224,8 +225,16 @@ def _proves(cluster: Cluster, mark: Mark, namespace: str, label: object) -> bool
     return signing.are_its_pods(cluster, label, str(mark.job_uid), mark.attempt, namespace)
 
 
-_TRANSFORMS: dict[Resource, Callable[[dict[str, Any]], Any]] = {NODES: observed.node, PODS: _whole, CRDS: _nothing}
+_TRANSFORMS: dict[Resource, Callable[[dict[str, Any]], Any]] = {
+    NODES: observed.node, PODS: _whole, CRDS: _nothing, EVENTS: observed.refusal
+}  # fmt: skip
 """Kinds of which every object is watched, not only those that carry our label, and what is kept of each object."""
+
+
+_FIELDS = {EVENTS: "type=Warning,involvedObject.kind!=Pod,involvedObject.kind!=Node"}
+"""Most warnings of a member are about pods and nodes: it need not send them."""
+_UNVOUCHED = frozenset({EVENTS})
+"""Kinds whose objects come and go by themselves: no row stands for them."""
 
 
 def _apply_batches(sync: NodePodSync, nodes: Batch | None, pods: Batch | None) -> None:

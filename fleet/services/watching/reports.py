@@ -13,7 +13,7 @@ from typing import Any
 from fleet import events
 from fleet.core import observed
 from fleet.core.observed import Key, ObservedPod
-from fleet.kube.resources import Resource
+from fleet.kube.resources import EVENTS, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed
 from fleet.models import Cluster
 from fleet.services import clusters, event_handlers
@@ -36,10 +36,12 @@ class Batch:
         match delivery:
             case Listed(items=items, began=began):
                 self.listed, self.began = True, began
-                self.present = {item.key: item.value for item in items}
+                self.present = {item.key: item.value for item in items if item.value is not None}
             case Changed(item=item, gone=True):
                 self.present.pop(item.key, None)
                 self.gone.append(item)
+            case Changed(item=Item(value=None)):
+                pass
             case Changed(item=item):
                 self.present[item.key] = item.value
 
@@ -49,6 +51,7 @@ Batches = dict[Resource, Batch]
 
 def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key], now: datetime) -> None:
     """Calls every handler with the batches of its kinds, then with the attempts whose pod rows have changed."""
+    refusals = batches.get(EVENTS)
     for handler in event_handlers.registered():
         for resource in handler.resources():
             batch = batches.get(resource)
@@ -61,6 +64,8 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
             if batch.listed:
                 requested = now - timedelta(seconds=time.monotonic() - batch.began)
                 handler.on_resync(cluster_id, resource, _keys(batch.present.values()), requested, now)
+        if refusals and refusals.present:
+            handler.on_refusals(cluster_id, list(refusals.present.values()), now)
         if pod_keys:
             handler.on_pods_changed(cluster_id, pod_keys, now)
 

@@ -24,6 +24,8 @@ from jobs import metrics, tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
 from jobs.core.failover.rules import Outcome
+from jobs.core.life.jobs import JobEvent
+from jobs.core.life.works import WorkEvent
 from jobs.core.policies.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, job_event, record_event
@@ -51,6 +53,7 @@ from jobs.services.lifecycle import (
     division,
     failover,
     provenance,
+    transitions,
     volume_claims,
     workload_policy,
     works,
@@ -148,7 +151,7 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
         _record_event(job, work, Code.WAITING_FOR_PURGE, gone, now)
         return False
     with transaction.atomic():
-        if works.advance(work, to=State.SENDING, marked=True):
+        if works.advance(work, WorkEvent.BEGUN, marked=True):
             work.marked = True
             announce_works([work], now)
             return True
@@ -227,7 +230,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> Se
 def _mark_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
     lock_owners([work.job_uid])
     done = {"claim": "", "claimed_at": None, "tries": 0, "message": ""}
-    recorded = works.advance(work, to=State.APPLIED, applied_at=now, object_uid=work.object_uid, **done)
+    recorded = works.advance(work, WorkEvent.SENT, applied_at=now, object_uid=work.object_uid, **done)
     if not recorded:
         works.give_back(work, now, wait_s=0)
         return
@@ -241,7 +244,7 @@ def _mark_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]
     pods = sum(role["replicas"] for role in job.roles)
     reason = Reason(Code.WAITING_FOR_PODS, f"{work.cluster.name} has the job; 0 of {pods} pods run")
     current = Job.objects.filter(uid=work.job_uid, attempt=work.attempt, state=Job.State.PLACED)
-    if current.update(state=Job.State.DISPATCHED, reason=reason.as_json()):
+    if transitions.move_jobs(current, JobEvent.SENT, reason=reason.as_json()):
         announce_jobs([job], now, (), _sent_lines(work, job, overridden_by))  # lines that name the attempt are new
     announce_works([work], now)
 
@@ -260,7 +263,7 @@ def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
     """What was made before the no is removed again; the job looks for another cluster."""
     log.warning("member refused", job=_named(work), attempt=work.attempt, cluster=work.cluster.name, error=message)
     lock_owners([work.job_uid])
-    if not works.advance(work, to=State.WITHDRAWING, message=message[:500]):
+    if not works.advance(work, WorkEvent.REFUSED, message=message[:500]):
         works.give_back(work, now, wait_s=0)
         return
     works.give_back(work, now, message=message, wait_s=0)
@@ -294,14 +297,14 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
         there = False
     if not there:
         # Recorded as suspended, a copy that a late sender makes after this would be one that is meant to be there.
-        if works.advance(work, to=State.WITHDRAWING):
+        if works.advance(work, WorkEvent.NOTHING_TO_SUSPEND):
             _withdraw(work, job, clock)
         else:
             works.give_back(work, clock(), wait_s=0)
         return
     with transaction.atomic():
         lock_owners([work.job_uid])
-        if works.advance(work, to=State.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
+        if works.advance(work, WorkEvent.SUSPENDED, claim="", claimed_at=None, tries=0, message=""):
             works.release_hold(work.job_uid, work.attempt, clock())
             charges.release(clock(), [work.job_uid])
             loop.advance_evictions(clock(), [work.job_uid])
@@ -378,9 +381,10 @@ def _mark_gone(work: Work, now: datetime) -> None:
     lock_owners([work.job_uid])
     fields = {"claim": "", "claimed_at": None, "message": ""}
     if work.state == State.WITHDRAWING:
-        done = works.advance(work, to=State.GONE, **fields)
+        done = works.advance(work, WorkEvent.REMOVED, **fields)
     else:
-        done = bool(Work.objects.filter(pk=work.pk, claim=work.claim).update(state=State.GONE, **fields))
+        ours = Work.objects.filter(pk=work.pk, claim=work.claim)
+        done = bool(transitions.move_works(ours, WorkEvent.JOB_FORGOTTEN, **fields))
     if not done:
         works.give_back(work, now, wait_s=0)
         return

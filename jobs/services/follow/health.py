@@ -144,7 +144,10 @@ def _move_never_started(now: datetime) -> int:
         if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_FAILOVER.start_timeout_s:
             continue
         message = f"{job.cluster} did not run all pods within {settings.CONVOY_FAILOVER.start_timeout_s:g} s"
-        moved += failover.leave(job, Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), now)
+        refused = "refused" in (job.reason or {})
+        message = f"{message}: {(job.reason or {})['message']}" if refused else message
+        outcome = Outcome.REFUSED if refused else Outcome.FAILED
+        moved += failover.leave(job, outcome, Reason(Code.WAITING_FOR_PODS, message), now)
     return moved
 
 

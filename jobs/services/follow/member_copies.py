@@ -13,10 +13,11 @@ from fleet.core import marks
 from fleet.core.observed import mark_of
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Identity
+from jobs.core.life.works import WORK, WorkEvent
 from jobs.events import announce_works
 from jobs.kinds.base import Manifest
 from jobs.models import DeletedJob, Job, Work
-from jobs.services.lifecycle import provenance, restored
+from jobs.services.lifecycle import provenance, restored, transitions
 from jobs.services.lifecycle.provenance import Verdict
 
 Key = tuple[UUID, int]
@@ -109,14 +110,12 @@ def remove(cluster_id: int, resource: Resource, copy: Manifest, uid: UUID, attem
             "kind": resource.kind,
             "namespace": metadata.get("namespace", ""),
             "name": metadata["name"],
-            "state": Work.State.WITHDRAWING,
+            "state": WORK.target(WorkEvent.LEFTOVER_FOUND),
             "due_at": now,
             "created_at": now,
         },
     )
-    if work.state in (Work.State.GONE, Work.State.APPLIED, Work.State.SENDING, Work.State.SUSPENDED):
-        Work.objects.filter(pk=work.pk, state=work.state).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
-        is_new = True
-    if is_new:
+    same = Work.objects.filter(pk=work.pk, state=work.state)
+    if is_new or transitions.move_works(same, WorkEvent.STRAY, due_at=now, tries=0):
         announce_works([work], now)
     events.enqueue("jobs.push", work.pk)

@@ -6,7 +6,7 @@ of it is idempotent: the same report twice changes nothing.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,19 +15,21 @@ from django.db import transaction
 from django.db.models import Count, Max, Prefetch, Q, QuerySet, prefetch_related_objects
 
 from fleet import events
-from fleet.core.observed import Mark
+from fleet.core.observed import Mark, ObservedRefusal
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Pod
 from fleet.services import event_handlers
 from jobs.core.division import shares as parts
 from jobs.core.failover.rules import Outcome
+from jobs.core.life.jobs import JobEvent
+from jobs.core.life.works import WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import job_event
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services.dispatch import service_accounts
-from jobs.services.follow import health, member_copies
+from jobs.services.follow import health, member_copies, refusals
 from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.lifecycle import (
     charges,
@@ -37,6 +39,7 @@ from jobs.services.lifecycle import (
     failover,
     provenance,
     returns,
+    transitions,
     works,
 )
 from jobs.services.lifecycle.locks import lock_owners
@@ -76,7 +79,9 @@ class JobEventHandler:
         failed = {key for key, copy in copies if key[0] in jobs and _has_newly_failed(jobs[key[0]], copy)}
         reports = [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs]
         _prefetch_related(reports, running.restarting)
-        batch = StatusBatch(now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting))
+        batch = StatusBatch(
+            now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting), running.created
+        )
         for (uid, attempt), copy in copies:
             job = jobs.get(uid)
             if job is not None and _must_stop(job, copy):
@@ -115,6 +120,9 @@ class JobEventHandler:
             if (uid, attempt) not in present:
                 _handle_missing_copy(cluster_id, (uid, attempt), now)
 
+    def on_refusals(self, cluster_id: int, refusals_: Sequence[ObservedRefusal], now: datetime) -> None:
+        refusals.record(cluster_id, refusals_, now)
+
     def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
         """Of the (owner, namespace) pairs of pods without a genuine mark, those with pods from before marks existed."""
         return provenance.unmarked(cluster_id, claims)
@@ -125,7 +133,7 @@ class JobEventHandler:
         jobs = {job.uid: job for job in _lock_jobs(uid for uid, _ in keys)}
         running = _count_running(cluster_id, jobs)
         _prefetch_related([(job, job.status) for job in jobs.values()], running.restarting)
-        batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting))
+        batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting), created=running.created)
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
             reported = [number for number in numbers if (job.uid, number) in keys]
@@ -165,6 +173,8 @@ class _Running(Counter[Key]):
     """The number of running pods of each attempt in one member, and the jobs with pods that restarted too often."""
 
     restarting: frozenset[UUID] = frozenset()
+    created: Mapping[Key, int] = {}
+    """The number of all pods of each attempt that have not ended."""
 
 
 def _count_running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
@@ -174,12 +184,13 @@ def _count_running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
         .order_by()
     )
     counts = pods.values_list("job_uid", "attempt").annotate(
-        count=Count("pk", filter=Q(phase="Running")), most=Max("restarts")
+        count=Count("pk", filter=Q(phase="Running")), most=Max("restarts"), created=Count("pk")
     )
     rows = list(counts)
-    running = _Running({(uid, attempt): count for uid, attempt, count, _ in rows})
+    running = _Running({(uid, attempt): count for uid, attempt, count, _, _ in rows})
+    running.created = {(uid, attempt): created for uid, attempt, _, _, created in rows}
     least = settings.CONVOY_FAILOVER.crash_loop_restarts
-    running.restarting = frozenset(uid for uid, _, _, most in rows if most >= least)
+    running.restarting = frozenset(uid for uid, _, _, most, _ in rows if most >= least)
     return running
 
 
@@ -211,12 +222,11 @@ def _must_stop(job: Job, copy: Manifest) -> bool:
 
 
 def _stop_copy(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
-    stopped = {Work.State.SUSPENDED} if job.suspended else {Work.State.SUSPENDED, Work.State.APPLIED}
-    to = Work.State.SUSPENDING if job.suspended else Work.State.WITHDRAWING
-    matching = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id, state__in=stopped)
-    for pk in list(matching.values_list("pk", flat=True)):
-        Work.objects.filter(pk=pk, state__in=stopped).update(state=to, due_at=now, tries=0)
-        events.enqueue("jobs.push", pk)
+    matching = Work.objects.filter(job_uid=job.uid, attempt=attempt, cluster_id=cluster_id)
+    if job.suspended:
+        works.order(matching, WorkEvent.RESUMED_IN_MEMBER, now)
+    else:
+        works.order(matching.filter(state__in=[Work.State.SUSPENDED, Work.State.APPLIED]), WorkEvent.SUPERSEDED, now)
 
 
 def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) -> None:
@@ -260,13 +270,13 @@ def _apply_earlier_success(job: Job | None, attempt: int, cluster_id: int, copy:
     job.status = copy["status"]
     state = registry.kind_of(job.api_version, job.kind).read_status(job.status, 0)
     works.correct_outcome(job, attempt, Outcome.SUCCEEDED, state.message, batch.now)
-    _mark_finished(job, Job.State.SUCCEEDED, Outcome.SUPERSEDED, f"attempt {attempt} had succeeded", batch)
+    _mark_finished(job, JobEvent.SUCCEEDED, Outcome.SUPERSEDED, f"attempt {attempt} had succeeded", batch)
     batch.changed.append(job)
 
 
 def _advance_state(job: Job, state: State, running: int, batch: StatusBatch) -> None:
     if state.phase is Phase.SUCCEEDED:
-        _mark_finished(job, Job.State.SUCCEEDED, Outcome.SUCCEEDED, state.message, batch)
+        _mark_finished(job, JobEvent.SUCCEEDED, Outcome.SUCCEEDED, state.message, batch)
     elif state.phase is Phase.FAILED:
         _mark_failed(job, state, batch)
     elif state.phase is Phase.RUNNING:
@@ -276,10 +286,12 @@ def _advance_state(job: Job, state: State, running: int, batch: StatusBatch) -> 
             job.unhealthy_since = batch.now
             health.check_later(job, batch.now)
     elif job.state in (Job.State.PLACED, Job.State.DISPATCHED):
-        pods = sum(role["replicas"] for role in job.roles)
+        transitions.enter(job, JobEvent.SENT)
+        if refusals.stands(job, batch.created.get((job.uid, job.attempt), 0)):
+            return
         where = job.cluster.name if job.cluster else "the member"
-        reason = Reason(Code.WAITING_FOR_PODS, f"{where} has the job; {running} of {pods} pods run")
-        job.state, job.reason = Job.State.DISPATCHED, reason.as_json()
+        message = f"{where} has the job; {running} of {refusals.pods_of(job)} pods run"
+        job.reason = Reason(Code.WAITING_FOR_PODS, message).as_json()
 
 
 def _mark_running(job: Job, batch: StatusBatch) -> None:
@@ -289,7 +301,8 @@ def _mark_running(job: Job, batch: StatusBatch) -> None:
     where = job.cluster.name if job.cluster else "its cluster"
     line = job_event(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
     (batch.timeline if job.started_at else batch.new_timeline).append(line)
-    job.state, job.reason = Job.State.RUNNING, None
+    transitions.enter(job, JobEvent.RUNS)
+    job.reason = None
     job.started_at = job.started_at or batch.now
     batch.started.append(job)
 
@@ -317,13 +330,13 @@ def _mark_failed(job: Job, state: State, batch: StatusBatch) -> None:
     tolerance = health.tolerance(job)
     if tolerance is None:
         failure = batch.failure_of(job)
-        _mark_finished(job, Job.State.FAILED, Outcome.FAILED, state.message, batch)
+        _mark_finished(job, JobEvent.FAILED, Outcome.FAILED, state.message, batch)
         message = "; ".join(filter(None, (state.message or "the job failed in its member", failure.summary)))
         job.reason = Reason(Code.FAILED, message, cause=failure.cause).as_json()
         return
     if job.unhealthy_since is None or job.state != Job.State.BACKOFF:
         job.unhealthy_since = job.unhealthy_since or batch.now
-        job.state = Job.State.BACKOFF
+        transitions.enter(job, JobEvent.FAILED_IN_MEMBER)
         failure = batch.failure_of(job)
         known = "; ".join(filter(None, (state.message, failure.summary))) or "no message"
         message = f"failed on {job.cluster}: {known}; moves after {tolerance:g} s"
@@ -332,14 +345,15 @@ def _mark_failed(job: Job, state: State, batch: StatusBatch) -> None:
         health.check_later(job, batch.now)
 
 
-def _mark_finished(job: Job, state: Job.State, outcome: Outcome, message: str, batch: StatusBatch) -> None:
-    job.state, job.reason, job.unhealthy_since = state, None, None
+def _mark_finished(job: Job, event: JobEvent, outcome: Outcome, message: str, batch: StatusBatch) -> None:
+    transitions.enter(job, event)
+    job.reason, job.unhealthy_since = None, None
     job.charge, job.reclaim = None, None
     job.finished_at = batch.now
     job.started_at = job.started_at or batch.now
     batch.ended_attempts[outcome, message[:500]].append(job)
-    message = message or f"{state.value} on attempt {job.attempt}"
-    batch.new_timeline.append(job_event(job, state.value, message, warning=state == Job.State.FAILED))
+    message = message or f"{job.state} on attempt {job.attempt}"
+    batch.new_timeline.append(job_event(job, job.state, message, warning=job.state == Job.State.FAILED))
 
 
 @transaction.atomic
@@ -391,13 +405,13 @@ def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
     if job.state in Job.ON_MEMBER and _pods_succeeded(job):
         _end_by_pods(job, now)
     elif job.state in Job.ON_MEMBER and not has_failed:
-        work.update(state=Work.State.WITHDRAWING, due_at=now)
+        transitions.move_works(work, WorkEvent.VANISHED, due_at=now)
         message = f"the copy on {job.cluster or 'its member'} was deleted there, not by Convoy"
         failover.leave(job, Outcome.VANISHED, Reason(Code.COPY_VANISHED, message), now)
     elif job.state in Job.WAITING:
         works.withdraw_attempt(job, job.attempt, now)
     if job.finished or has_failed:
-        work.update(state=Work.State.WITHDRAWING, due_at=now)
+        transitions.move_works(work, WorkEvent.VANISHED, due_at=now)
 
 
 def _pods_succeeded(job: Job) -> bool:
@@ -414,7 +428,7 @@ def _end_by_pods(job: Job, now: datetime) -> None:
         return
     batch = StatusBatch(now)
     message = "its copy was deleted after all of its pods had succeeded"
-    _mark_finished(fresh, Job.State.SUCCEEDED, Outcome.SUCCEEDED, message, batch)
+    _mark_finished(fresh, JobEvent.SUCCEEDED, Outcome.SUCCEEDED, message, batch)
     batch.changed.append(fresh)
     batch.write()
-    job.state = fresh.state
+    job.refresh_from_db(fields=["state"])

@@ -1,6 +1,7 @@
 """The changes that one batch of reports makes to jobs, collected and then written in a fixed number of statements."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -28,6 +29,8 @@ class StatusBatch:
     """Why attempts failed that are reported as failed."""
     restarting: list[Pod] = field(default_factory=list)
     """Pods that have restarted too often."""
+    created: Mapping[Key, int] = field(default_factory=dict)
+    """The number of pods that attempts have."""
     failed: list[tuple[Job, Failure]] = field(default_factory=list)
     changed: list[Job] = field(default_factory=list)
     started: list[Job] = field(default_factory=list)

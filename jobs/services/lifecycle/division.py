@@ -14,12 +14,14 @@ from fleet import events
 from jobs.core.division import shares as parts
 from jobs.core.division.shares import Share, ShareState
 from jobs.core.failover.rules import Outcome, PurgeMode
+from jobs.core.life.jobs import JobEvent
+from jobs.core.life.works import WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job, Work
-from jobs.services.lifecycle import charges, cycle_requests, evidence, failover, returns, shares, works
+from jobs.services.lifecycle import charges, cycle_requests, evidence, failover, returns, shares, transitions, works
 from jobs.snapshot import spec_of
 
 _MAY_LEAVE = (*Job.ON_MEMBER, Job.State.MOVING)
@@ -130,7 +132,8 @@ def leave(
     record_event(
         fresh, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True
     )
-    fresh.state, fresh.reason = Job.State.MOVING, reason.as_json()
+    transitions.enter(fresh, JobEvent.SHARE_LEFT)
+    fresh.reason = reason.as_json()
     _write(fresh, parts.as_lost(share), now)
     if fresh.state == Job.State.MOVING:
         _purge(fresh, attempt, purge, now)
@@ -163,7 +166,7 @@ def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: 
     _end(job, others, Outcome.FAILED, f"the share on {share.cluster} failed", now, holds=False)
     works.withdraw_live(job, now, ended=ended)
     job.shares = parts.stored(stored)
-    shares.finish(job, Job.State.FAILED, reason, now)
+    shares.finish(job, JobEvent.SHARE_FAILED, reason, now)
     job.save(update_fields=shares.SAVED)
     record_event(job, "Failed", reason.message, now, warning=True)
     announce_jobs([job], now)
@@ -188,7 +191,7 @@ def _locked(job: Job) -> Job | None:
 
 def _purge(job: Job, attempt: int, mode: PurgeMode, now: datetime) -> None:
     mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
-    if mode is PurgeMode.NEVER and mine.filter(state=Work.State.APPLIED).update(state=Work.State.KEPT):
+    if mode is PurgeMode.NEVER and transitions.move_works(mine, WorkEvent.KEPT):
         works.release_hold(job.uid, attempt, now)
     elif mode is PurgeMode.DIRECTLY:
         works.withdraw_attempt(job, attempt, now)

@@ -21,10 +21,12 @@ from jobs import metrics, snapshot
 from jobs.core.failover import rules
 from jobs.core.failover.causes import Cause
 from jobs.core.failover.rules import Outcome, Past, PurgeMode
+from jobs.core.life.jobs import JobEvent
+from jobs.core.life.works import WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, record_event
 from jobs.models import Attempt, DeletedJob, Job, Work
-from jobs.services.lifecycle import charges, cycle_requests, evidence, works
+from jobs.services.lifecycle import charges, cycle_requests, evidence, transitions, works
 from jobs.services.lifecycle.locks import lock_jobs, lock_owners
 
 log = get_logger(__name__)
@@ -50,7 +52,7 @@ def leave(
         return False
     copy_ended = state == Job.State.BACKOFF
     reason = replace(reason, cause=evidence.note(job, job.attempt, outcome))
-    standing.update(state=Job.State.MOVING, reason=reason.as_json(), cluster=None, unhealthy_since=None)
+    transitions.move_jobs(standing, JobEvent.LEFT, reason=reason.as_json(), cluster=None, unhealthy_since=None)
     works.end_attempt(job, outcome, reason.message, now)
     job.refresh_from_db()
     if spent := budget_spent(job):
@@ -104,7 +106,8 @@ def budget_spent(job: Job) -> str:
 
 def _give_up(job: Job, final: Reason, now: datetime, ended: Sequence[int], *, event: str = "AttemptsExhausted") -> None:
     """The job is over, its copy may not be: quota and hold are free once its pods are gone (invariants I2, I6)."""
-    job.state, job.reason = Job.State.FAILED, final.as_json()
+    transitions.enter(job, JobEvent.GAVE_UP)
+    job.reason = final.as_json()
     job.reclaim, job.finished_at = None, now
     job.save(update_fields=["state", "reason", "reclaim", "finished_at"])
     works.withdraw_live(job, now, ended=ended)
@@ -123,7 +126,7 @@ def _queued_by_policy(job: Job) -> bool:
 
 def _queue_again(job: Job, purge: PurgeMode, now: datetime, *, copy_ended: bool) -> None:
     """Queues the job where it stood. A copy that has ended needs no keeping: removed at once, it frees the quota."""
-    job.state = Job.State.QUEUED
+    transitions.enter(job, JobEvent.REQUEUED)
     job.save(update_fields=["state"])
     _purge(job, PurgeMode.DIRECTLY if copy_ended and purge is PurgeMode.GRACEFULLY else purge, now)
     charges.release(now, [job.uid])
@@ -133,7 +136,7 @@ def _purge(job: Job, mode: PurgeMode, now: datetime) -> None:
     mine = Work.objects.filter(job_uid=job.uid, attempt=job.attempt)
     if mode is PurgeMode.DIRECTLY:
         works.withdraw(job, now)
-    elif mode is PurgeMode.NEVER and mine.filter(state=State.APPLIED).update(state=State.KEPT):
+    elif mode is PurgeMode.NEVER and transitions.move_works(mine, WorkEvent.KEPT):
         works.release_hold(job.uid, job.attempt, now)
 
 

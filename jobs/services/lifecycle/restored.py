@@ -11,22 +11,21 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef
 from structlog import get_logger
 
-from fleet import events
 from fleet.models import Cluster, Hold, Pod
 from jobs.core.failover.rules import Outcome
+from jobs.core.life.jobs import JOB, JobEvent
+from jobs.core.life.works import WORK, WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, job_event
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest
 from jobs.models import Attempt, Binding, DeletedJob, Job, Work
-from jobs.services.lifecycle import cycle_requests, works
+from jobs.services.lifecycle import cycle_requests, transitions, works
 from jobs.snapshot import LIVE
 from quotas.core import amounts
 
 log = get_logger(__name__)
 
-_ADOPTS = (*Job.ON_MEMBER, *Job.WAITING, Job.State.RECLAIMING)
-"""States of a job that has an attempt or may get one."""
 _ADOPTED = ("state", "cluster", "attempt", "reason", "status", "charge", "reclaim", "unhealthy_since")
 
 
@@ -38,7 +37,8 @@ def adopt(job: Job, cluster: Cluster, attempt: int, copy: Manifest, now: datetim
     log.warning("copy adopted", job=str(job), attempt=attempt, cluster=cluster.name, former_attempt=job.attempt)
     if job.attempt:
         works.end_attempt(job, Outcome.SUPERSEDED, message, now)
-    job.state, job.cluster, job.attempt = Job.State.DISPATCHED, cluster, attempt
+    transitions.enter(job, JobEvent.ADOPTED)
+    job.cluster, job.attempt = cluster, attempt
     job.status, job.reclaim, job.unhealthy_since = {}, None, None
     job.reason = Reason(Code.WAITING_FOR_PODS, f"{cluster.name} has the job; {message}").as_json()
     if job.leaf and job.charge is None:
@@ -72,7 +72,7 @@ def problem() -> str:
 
 
 def _may_go_on(job: Job, copy: Manifest) -> bool:
-    if job.state not in _ADOPTS or job.suspended or job.deleting_at or job.shares:
+    if not JOB.allows(job.state, JobEvent.ADOPTED) or job.suspended or job.deleting_at or job.shares:
         return False
     if copy["metadata"].get("deletionTimestamp"):
         return False
@@ -96,7 +96,7 @@ def _record(job: Job, cluster: Cluster, copy: Manifest, now: datetime) -> Work:
         kind=job.kind,
         namespace=job.namespace,
         name=job.name,
-        state=Work.State.APPLIED,
+        state=WORK.target(WorkEvent.ADOPTED),
         marked=True,
         object_uid=str(copy["metadata"].get("uid") or ""),
         due_at=now,
@@ -117,9 +117,4 @@ def _hold(job: Job, cluster: Cluster, copy: Manifest, now: datetime) -> None:
 
 def _withdraw_former(job: Job, now: datetime) -> None:
     works.drop_unsent([job], now)
-    former = Work.objects.filter(job_uid=job.uid, attempt__lt=job.attempt)
-    former = former.exclude(state__in=[Work.State.GONE, Work.State.KEPT])
-    pks = list(former.values_list("pk", flat=True))
-    Work.objects.filter(pk__in=pks).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
-    for pk in pks:
-        events.enqueue("jobs.push", pk)
+    works.order(Work.objects.filter(job_uid=job.uid, attempt__lt=job.attempt), WorkEvent.SUPERSEDED, now)

@@ -14,13 +14,15 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome, leaves_cluster_at
+from jobs.core.life.jobs import JobEvent
+from jobs.core.life.works import WorkEvent
 from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job, Work
-from jobs.services.lifecycle import works
+from jobs.services.lifecycle import transitions, works
 from jobs.snapshot import spec_of, taints_of
 
-_LEFT = (*Job.WAITING, Job.State.SUSPENDED)
-"""States of a job whose latest attempt is closed while its copy may still be there."""
+_UNSENT = (*Job.WAITING, Job.State.SUSPENDED, Job.State.PLACED, Job.State.RECLAIMING)
+"""States of a job whose latest attempt need not have been sent."""
 
 
 def leaves_at(job: Job, cluster: Cluster) -> datetime | None:
@@ -88,20 +90,15 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     if attempt is None:
         return False
     left = Job.objects.filter(pk=job.pk, attempt=job.attempt, deleting_at__isnull=True)
-    left = (
-        left.filter(state__in=(*_LEFT, Job.State.RECLAIMING))
-        if succeeded
-        else left.filter(state__in=Job.WAITING, suspended=False)
-    )
-    state = Job.State.RUNNING if attempt.started_at else Job.State.DISPATCHED
-    if not left.update(state=state, cluster_id=work.cluster_id, reason=None):
+    left = left if succeeded else left.filter(state__in=Job.WAITING, suspended=False)
+    event = JobEvent.RETURNED_RUNNING if attempt.started_at else JobEvent.RETURNED
+    if not transitions.move_jobs(left, event, cluster_id=work.cluster_id, reason=None):
         return False
     Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="", cause="", evidence=None)
     job.refresh_from_db()
     if succeeded:
         # There is nothing left to stop; the copy stays for its logs.
-        stopping = Work.objects.filter(pk=work.pk, state__in=[Work.State.SUSPENDING, Work.State.SUSPENDED])
-        stopping.update(state=Work.State.APPLIED)
+        transitions.move_works(Work.objects.filter(pk=work.pk), WorkEvent.SUCCEEDED)
         return True
     record_event(job, "StaysOnCluster", f"{work.cluster.name} is back before another place was found", now)
     return True
@@ -116,10 +113,10 @@ def retract_later(job: Job, attempt: int, cluster_id: int, now: datetime) -> boo
     later = Work.objects.filter(job_uid=job.uid, attempt__gt=attempt).order_by("pk").select_for_update(no_key=True)
     unsent = (Work.State.PENDING, Work.State.GONE)
     numbers = list(later.values_list("attempt", "state"))
-    if job.state not in (*_LEFT, Job.State.PLACED, Job.State.RECLAIMING) or any(s not in unsent for _, s in numbers):
+    if job.state not in _UNSENT or any(state not in unsent for _, state in numbers):
         return False
     Job.objects.filter(pk=job.pk).update(cluster_id=cluster_id)
-    Work.objects.filter(job_uid=job.uid, attempt__gt=attempt).update(state=Work.State.GONE)
+    transitions.move_works(Work.objects.filter(job_uid=job.uid, attempt__gt=attempt), WorkEvent.DROPPED)
     for number, _ in numbers:
         works.release_hold(job.uid, number, now)
     return True

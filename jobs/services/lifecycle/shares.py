@@ -10,10 +10,12 @@ from fleet.models import Cluster
 from jobs.core.admission.plans import Placed
 from jobs.core.division import shares as parts
 from jobs.core.division.shares import Share, ShareState
+from jobs.core.life.jobs import JobEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import record_event
 from jobs.kinds import registry
 from jobs.models import Job
+from jobs.services.lifecycle import transitions
 
 SAVED = (
     "state", "status", "reason", "shares", "cluster", "unhealthy_since", "charge", "reclaim", "started_at", "finished_at",
@@ -64,27 +66,29 @@ def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
     states = {share.state for share in standing}
     summary = parts.summary(standing)
     if states <= {ShareState.SUCCEEDED}:
-        finish(job, Job.State.SUCCEEDED, None, now)
+        finish(job, JobEvent.SHARES_SUCCEEDED, None, now)
         record_event(job, "Succeeded", f"All shares succeeded: {summary}", now)
     elif job.state == Job.State.RECLAIMING:
         return
     elif ShareState.BACKOFF in states:
-        job.state = Job.State.BACKOFF
+        transitions.enter(job, JobEvent.SHARE_FAILED_IN_MEMBER)
         job.reason = Reason(Code.APPLICATION_UNHEALTHY, f"a share has failed: {summary}").as_json()
     elif ShareState.PLACED in states:
-        job.state = Job.State.PLACED
+        transitions.enter(job, JobEvent.SHARES_PLACED)
         job.reason = Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {summary}").as_json()
     elif ShareState.DISPATCHED in states:
-        job.state = Job.State.DISPATCHED
+        transitions.enter(job, JobEvent.SHARES_SENT)
         job.reason = Reason(Code.WAITING_FOR_PODS, f"not every share runs: {summary}").as_json()
     else:
         if job.state != Job.State.RUNNING:
             record_event(job, "Running", f"All shares run: {summary}", now)
-        job.state, job.reason, job.started_at = Job.State.RUNNING, None, job.started_at or now
+        transitions.enter(job, JobEvent.SHARES_RUN)
+        job.reason, job.started_at = None, job.started_at or now
 
 
-def finish(job: Job, state: Job.State, reason: Reason | None, now: datetime) -> None:
-    job.state, job.reason, job.unhealthy_since = state, reason.as_json() if reason else None, None
+def finish(job: Job, event: JobEvent, reason: Reason | None, now: datetime) -> None:
+    transitions.enter(job, event)
+    job.reason, job.unhealthy_since = reason.as_json() if reason else None, None
     job.finished_at, job.started_at, job.reclaim = now, job.started_at or now, None
-    if state == Job.State.SUCCEEDED:
+    if job.state == Job.State.SUCCEEDED:
         job.charge = None

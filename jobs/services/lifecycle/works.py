@@ -17,7 +17,9 @@ from fleet import events
 from fleet.models import Hold
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome
+from jobs.core.life.works import WORK, WorkEvent
 from jobs.models import Attempt, Job, Work
+from jobs.services.lifecycle import transitions
 
 State = Work.State
 ACTIONABLE = (State.PENDING, State.SENDING, State.SUSPENDING, State.WITHDRAWING)
@@ -75,13 +77,21 @@ def renew(work: Work, now: datetime) -> None:
     work.claimed_at = work.claimed_at if fresh else now
 
 
-def advance(work: Work, *, to: Work.State, **fields: object) -> bool:
-    """From the state the claimant saw to ``to``; False when the work has been given another state meanwhile."""
+def advance(work: Work, event: WorkEvent, **fields: object) -> bool:
+    """Moves the work from the state the claimant saw; False when it has been given another state meanwhile."""
     ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
-    if not ours.update(state=to, **fields):
+    if not transitions.move_works(ours, event, **fields):
         return False
-    work.state = to
+    work.state = WORK.target(event)
     return True
+
+
+def order(rows: QuerySet[Work], event: WorkEvent, now: datetime) -> None:
+    """Requests what the event asks of the members, of those of the works that it can happen to."""
+    pks = list(transitions.works_for(rows, event).values_list("pk", flat=True))
+    transitions.move_works(Work.objects.filter(pk__in=pks), event, due_at=now, tries=0)
+    for pk in pks:
+        events.enqueue("jobs.push", pk)
 
 
 def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | None = None) -> None:
@@ -100,7 +110,7 @@ def drop_unsent(jobs: Sequence[Job], now: datetime) -> None:
     """Ends works that were never sent, and releases their holds."""
     unsent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state=State.PENDING, claim="")
     seen = list(unsent.values_list("pk", flat=True))
-    if not seen or not unsent.filter(pk__in=seen).update(state=State.GONE):
+    if not seen or not transitions.move_works(unsent.filter(pk__in=seen), WorkEvent.DROPPED):
         return
     gone = set(Work.objects.filter(pk__in=seen, state=State.GONE).values_list("job_uid", "attempt"))
     held = Hold.objects.filter(job_uid__in=[uid for uid, _ in gone], released_at__isnull=True)
@@ -111,12 +121,7 @@ def drop_unsent(jobs: Sequence[Job], now: datetime) -> None:
 def suspend_copies(jobs: Sequence[Job], now: datetime) -> None:
     """Requests the suspension of every copy of the jobs that was sent."""
     drop_unsent(jobs, now)
-    states = [State.PENDING, State.SENDING, State.APPLIED]
-    sent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state__in=states)
-    pks = list(sent.values_list("pk", flat=True))
-    sent.filter(pk__in=pks).update(state=State.SUSPENDING, due_at=now, tries=0)
-    for pk in pks:
-        events.enqueue("jobs.push", pk)
+    order(Work.objects.filter(job_uid__in=[job.uid for job in jobs]), WorkEvent.SUSPENSION_REQUESTED, now)
 
 
 def withdraw(job: Job, now: datetime) -> int:
@@ -124,7 +129,7 @@ def withdraw(job: Job, now: datetime) -> int:
     drop_unsent([job], now)
     mine = Work.objects.filter(job_uid=job.uid)
     left = mine.exclude(state=State.GONE)
-    left.exclude(state=State.WITHDRAWING).update(state=State.WITHDRAWING, due_at=now, tries=0)
+    transitions.move_works(left, WorkEvent.WITHDRAWN, due_at=now, tries=0)
     for pk in left.values_list("pk", flat=True):
         events.enqueue("jobs.push", pk)
     return left.count()
@@ -139,23 +144,16 @@ def withdraw_live(job: Job, now: datetime, *, ended: Sequence[int]) -> None:
     drop_unsent([job], now)
     for attempt in ended:
         release_hold(job.uid, attempt, now)
-    live = Work.objects.filter(job_uid=job.uid).exclude(state__in=[State.GONE, State.KEPT, State.WITHDRAWING])
-    live = live.exclude(attempt__in=ended, state=State.APPLIED)
-    pks = list(live.values_list("pk", flat=True))
-    Work.objects.filter(pk__in=pks).update(state=State.WITHDRAWING, due_at=now, tries=0)
-    for pk in pks:
-        events.enqueue("jobs.push", pk)
+    mine = Work.objects.filter(job_uid=job.uid)
+    order(mine.exclude(attempt__in=ended, state=State.APPLIED), WorkEvent.SUPERSEDED, now)
 
 
 def withdraw_attempt(job: Job, attempt: int, now: datetime) -> None:
     """Requests the removal of the copy of one attempt."""
     mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
-    if mine.filter(state=State.PENDING, claim="").update(state=State.GONE):
+    if transitions.move_works(mine.filter(claim=""), WorkEvent.DROPPED):
         release_hold(job.uid, attempt, now)
-    left = mine.exclude(state=State.GONE)
-    left.update(state=State.WITHDRAWING, due_at=now, tries=0)
-    for pk in left.values_list("pk", flat=True):
-        events.enqueue("jobs.push", pk)
+    order(mine, WorkEvent.WITHDRAWN, now)
 
 
 def asked_since(job: Job, attempt: int, placed: datetime) -> datetime | None:

@@ -23,12 +23,14 @@ from jobs.core.admission.plans import Placed, Plan, Waits
 from jobs.core.division import shares as parts
 from jobs.core.explain import timeline
 from jobs.core.gang.types import Gang
+from jobs.core.life.jobs import JobEvent
+from jobs.core.life.works import WORK, WorkEvent
 from jobs.core.placement import placed_topology
 from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, job_event, record_event
 from jobs.models import Attempt, Binding, Job, Work
-from jobs.services.lifecycle import cycle_requests, shares
+from jobs.services.lifecycle import cycle_requests, shares, transitions, works
 from jobs.services.scheduling import lease, preemption, rejections
 from jobs.services.scheduling.rejections import Written
 from quotas import queries
@@ -155,11 +157,8 @@ def _as_planned(gang: Gang) -> tuple[object, ...]:
 
 def _set_placed(job: Job, placed: Placed) -> None:
     gang, placement = placed.gang, placed.placement
-    job.state, job.cluster_id, job.attempt = (
-        Job.State.PLACED,
-        placement.cluster_id,
-        gang.attempt + len(placement.shares),
-    )
+    transitions.enter(job, JobEvent.PLACED)
+    job.cluster_id, job.attempt = placement.cluster_id, gang.attempt + len(placement.shares)
     job.reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {placement.where}, being sent there").as_json()
     job.status, job.reclaim, job.unhealthy_since = {}, None, None
     if gang.asks_quota:
@@ -196,7 +195,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
         for job, number, share, gang in rows
     ]
     bulk.store(Hold, holds, keyless=True)
-    works = bulk.store(Work, [_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
+    stored = bulk.store(Work, [_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
     for job, p in pairs:
         shares.settle_placed(job, p, now)
     _write_bindings(pairs, now)
@@ -207,7 +206,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     timeline_events = [job_event(job, "ScheduleBindingSucceed", message + p.result) for job, p in pairs]
     announce_jobs([job for job, _ in pairs], now, _PLACED, timeline_events)
     by_cluster: dict[int, list[int]] = defaultdict(list)
-    for (_, _, share, _), work in zip(rows, works, strict=True):
+    for (_, _, share, _), work in zip(rows, stored, strict=True):
         by_cluster[share.cluster_id].append(work)
     _enqueue_pushes(by_cluster)
 
@@ -220,10 +219,10 @@ def _count_admitted(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
             metrics.ADMISSION_WAIT_SECONDS.labels(job.leaf).observe((now - job.created_at).total_seconds())
 
 
-def _enqueue_pushes(works: Mapping[int, Sequence[int]]) -> None:
+def _enqueue_pushes(by_cluster: Mapping[int, Sequence[int]]) -> None:
     """Several works share a message when there are many, but only works of one cluster: another one may be slow to answer."""
-    together = -(-sum(map(len, works.values())) // _MESSAGES)
-    for pks in works.values():
+    together = -(-sum(map(len, by_cluster.values())) // _MESSAGES)
+    for pks in by_cluster.values():
         for start in range(0, len(pks), together):
             events.enqueue("jobs.push", *pks[start : start + together])
 
@@ -237,6 +236,7 @@ def _work(job: Job, attempt: int, cluster_id: int, now: datetime) -> dict[str, A
         "kind": job.kind,
         "namespace": job.namespace,
         "name": job.name,
+        "state": WORK.target(WorkEvent.PLACED),
         "due_at": now,
         "created_at": now,
     }
@@ -282,10 +282,7 @@ def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None
             former |= Q(job_uid=job.uid, attempt__lt=job.attempt) & ~Q(attempt__in=counting)
     if not moved:
         return
-    left = Work.objects.filter(former).exclude(state__in=[Work.State.GONE, Work.State.KEPT])
-    for pk in list(left.values_list("pk", flat=True)):
-        Work.objects.filter(pk=pk).update(state=Work.State.WITHDRAWING, due_at=now, tries=0)
-        events.enqueue("jobs.push", pk)
+    works.order(Work.objects.filter(former), WorkEvent.SUPERSEDED, now)
 
 
 def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: datetime) -> list[Job]:

@@ -27,13 +27,14 @@ from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
 from jobs.core.failover.rules import Outcome
 from jobs.core.gang.types import AdmittedGang
+from jobs.core.life.jobs import JobEvent
 from jobs.core.preemption.cost import Loss
 from jobs.core.preemption.planner import Eviction, PreemptionPlan
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.events import announce_jobs, job_event, record_event
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services.lifecycle import works
+from jobs.services.lifecycle import transitions, works
 from jobs.services.scheduling import demand_provider
 from quotas.core import excess
 from quotas.core.excess import Cause, Surplus
@@ -195,7 +196,8 @@ def _begin_eviction(job: Job, reclaim: dict[str, Any], now: datetime) -> datetim
     grace = grace_s(job.manifest, registry.kind_of(job.api_version, job.kind).templates(job.manifest))
     until = now + timedelta(seconds=grace)
     reason = Reason(Code.RECLAIMED, f"{reclaim['message']}; it has until {until:%H:%M:%S} UTC to save its work")
-    job.state, job.reason, job.unhealthy_since = Job.State.RECLAIMING, reason.as_json(), None
+    transitions.enter(job, JobEvent.EVICTED)
+    job.reason, job.unhealthy_since = reason.as_json(), None
     job.reclaim = {**reclaim, "at": now.isoformat(), "until": until.isoformat()}
     works.end_attempt(job, Outcome.RECLAIMED, reclaim["message"], now)
     events.enqueue("jobs.reclaim", str(job.uid), countdown_s=grace + 0.05)
@@ -239,7 +241,7 @@ def _queue_again(job: Job, now: datetime) -> bool:
     ended = {**reclaim, "until": max(datetime.fromisoformat(reclaim["until"]), now).isoformat()}
     reason = Reason(Code.RECLAIMED, message).as_json()
     evicting = snapshot.leaving_jobs().filter(pk=job.pk)
-    if not evicting.update(state=Job.State.QUEUED, charge=None, cluster=None, reason=reason, reclaim=ended):
+    if not transitions.move_jobs(evicting, JobEvent.MADE_ROOM, charge=None, cluster=None, reason=reason, reclaim=ended):
         return False
     job.refresh_from_db()
     record_event(job, "QueuedAgain", message, now)

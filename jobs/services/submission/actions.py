@@ -9,11 +9,12 @@ from fleet.errors import Conflict
 from jobs.core.explain import timeline
 from jobs.core.failover.lifecycle import Action, refusal
 from jobs.core.failover.rules import Outcome
+from jobs.core.life.jobs import JobEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, record_event
 from jobs.kinds import registry
 from jobs.models import Binding, Dependent, Job, Policy, Work
-from jobs.services.lifecycle import charges, cycle_requests, failover, works
+from jobs.services.lifecycle import charges, cycle_requests, failover, transitions, works
 
 State = Work.State
 
@@ -34,7 +35,8 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     """Stops the job's pods and frees what they used; it stays suspended until resumed."""
     job = _locked(job, Action.SUSPEND)
     reason = Reason(Code.SUSPENDED, f"suspended by {by}")
-    job.state, job.suspended, job.reason = Job.State.SUSPENDED, True, reason.as_json()
+    transitions.enter(job, JobEvent.SUSPENDED)
+    job.suspended, job.reason = True, reason.as_json()
     job.unhealthy_since, job.reclaim = None, None
     _switch(job, True)
     job.waited = timeline.enter_owner(job.waited, timeline.Owner.SUSPENDED, now)
@@ -53,7 +55,8 @@ def resume(job: Job, *, by: str, now: datetime) -> Job:
     """Queues the job again; its suspended copy is removed and it may land on another cluster."""
     job = _locked(job, Action.RESUME)
     reason = Reason(Code.WAITING_FOR_SCHEDULER, f"resumed by {by}, not looked at by the scheduler yet")
-    job.state, job.suspended, job.reason = Job.State.QUEUED, False, reason.as_json()
+    transitions.enter(job, JobEvent.RESUMED)
+    job.suspended, job.reason = False, reason.as_json()
     job.queued_at, job.cluster = now, None
     _switch(job, False)
     job.waited = timeline.enter_owner(job.waited, timeline.Owner.QUEUE, now)

@@ -21,6 +21,7 @@ from fleet.services import audit
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.admission import backfill_policy
 from jobs.core.gang import entitlement, priority_classes, requirements, topology_constraints
+from jobs.core.life.jobs import JOB, JobEvent
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement, overrides, preferences
 from jobs.core.policies import propagation as policies
@@ -301,7 +302,7 @@ def _new_job(document: _Document, tree: _Tree, now: datetime) -> Job:
         namespace=document.namespace,
         name=document.name,
         api_version=document.manifest["apiVersion"],
-        state=Job.State.SUSPENDED if suspended else Job.State.QUEUED,
+        state=JOB.target(JobEvent.SUBMITTED_SUSPENDED if suspended else JobEvent.SUBMITTED),
         suspended=suspended,
         reason=waits.as_json(),
         created_at=now,

@@ -36,6 +36,9 @@ class Notes:
     def on_resync(self, cluster_id, resource, present, asked, now):
         self.heard.append(("synced", present))
 
+    def on_refusals(self, cluster_id, refusals, now):
+        self.heard += [("refused", refusal.name, refusal.reason) for refusal in refusals]
+
     def unmarked(self, cluster_id, claims):
         return set()
 

@@ -71,7 +71,7 @@ class Choosy:
     def on_delete(self, *_):
         pass
 
-    on_resync = on_pods_changed = on_delete
+    on_resync = on_pods_changed = on_refusals = on_delete
 
 
 def test_it_hands_over_what_is_sound_when_one_object_is_not(north, watching):

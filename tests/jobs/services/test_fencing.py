@@ -9,6 +9,7 @@ from fleet.kube.resources import POD_GROUPS, PYTORCH_JOBS
 from fleet.member.errors import MemberChanged
 from fleet.models import Identity
 from jobs.core.failover.rules import Outcome, PurgeMode
+from jobs.core.life.works import WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.kinds import registry
 from jobs.models import Job, Work
@@ -52,7 +53,7 @@ def claimed(work: Work) -> Work:
 def sending() -> Work:
     """As a worker holds it that is paused on its way to the member."""
     mine = claimed(placed())
-    assert works.advance(mine, to=Work.State.SENDING)
+    assert works.advance(mine, WorkEvent.BEGUN)
     return mine
 
 

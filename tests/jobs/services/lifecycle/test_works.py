@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster, Hold
+from jobs.core.life.works import WorkEvent
 from jobs.models import Job, Work
 from jobs.services.lifecycle import works
 
@@ -35,13 +36,13 @@ def test_it_takes_a_silent_claimant_for_dead(work):
 def test_it_does_not_record_for_a_claimant_that_was_taken_for_dead(work):
     slow = works.claim(work.pk, NOW)
     works.claim(work.pk, NOW + HOUR)
-    assert not works.advance(slow, to=Work.State.APPLIED)
+    assert not works.advance(slow, WorkEvent.BEGUN)
 
 
 def test_it_does_not_record_over_a_change_of_mind(work):
     mine = works.claim(work.pk, NOW)
     Work.objects.update(state=Work.State.WITHDRAWING)
-    assert not works.advance(mine, to=Work.State.SENDING)
+    assert not works.advance(mine, WorkEvent.BEGUN)
 
 
 def test_it_waits_longer_with_each_try(work):

@@ -1,0 +1,107 @@
+"""Why a member does not create the pods of a job, by its own events: shown on the job until its pods are there.
+
+An event names an object, and carries none of our marks. It is taken for a job's when it is about its copy, or about an object
+in the copy's namespace whose name begins with the copy's, such as a Job of a JobSet. Events may be old, come in any number, and
+quote what tenants wrote: a job keeps one, replaced every few seconds at most, with one line in its timeline for each reason.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from fleet.core.observed import ObservedRefusal
+from fleet.models import Pod
+from jobs.core.failover.causes import Cause
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, record_event
+from jobs.models import Job, Work
+from jobs.services.lifecycle.locks import lock_jobs
+
+_REPLACED_AFTER = timedelta(seconds=10)
+_MOST = 500
+"""Events of one batch that are looked at: controllers repeat the others."""
+_WAITS_FOR_PODS = (Job.State.PLACED, Job.State.DISPATCHED)
+
+
+@transaction.atomic
+def record(cluster_id: int, refusals: Sequence[ObservedRefusal], now: datetime) -> None:
+    """Shows the latest refusal on each job that waits for its pods on this cluster."""
+    latest = _by_job(cluster_id, refusals[-_MOST:])
+    rows = Job.objects.filter(
+        uid__in=latest, cluster_id=cluster_id, state__in=_WAITS_FOR_PODS, shares=[], deleting_at__isnull=True
+    )
+    for job in Job.objects.filter(pk__in=lock_jobs(rows)).select_related("cluster").order_by("pk"):
+        attempt, refusal = latest[job.uid]
+        if attempt == job.attempt and not _is_known(job, refusal, now):
+            _show(job, refusal, now)
+
+
+def stands(job: Job, created: int) -> bool:
+    """Whether the job's reason is a refusal of pods of which some are still missing."""
+    return "refused" in (job.reason or {}) and created < pods_of(job)
+
+
+def pods_of(job: Job) -> int:
+    return sum(role["replicas"] for role in job.roles)
+
+
+def _by_job(cluster_id: int, refusals: Sequence[ObservedRefusal]) -> Mapping[UUID, tuple[int, ObservedRefusal]]:
+    """The attempt and the last refusal by the job they are about."""
+    wanted = Q(pk__in=[])
+    for namespace in {refusal.namespace for refusal in refusals}:
+        names = {prefix for each in refusals if each.namespace == namespace for prefix in _prefixes(each.name)}
+        wanted |= Q(namespace=namespace, name__in=names)
+    works = list(Work.objects.filter(wanted, cluster_id=cluster_id, state=Work.State.APPLIED))
+    found = ((refusal, _owner(refusal, works)) for refusal in refusals)
+    return {work.job_uid: (work.attempt, refusal) for refusal, work in found if work is not None}
+
+
+def _prefixes(name: str) -> Iterable[str]:
+    """The name, and what is before each of its dashes."""
+    parts = name.split("-")
+    return ("-".join(parts[:count]) for count in range(len(parts), 0, -1))
+
+
+def _owner(refusal: ObservedRefusal, works: Sequence[Work]) -> Work | None:
+    """The work whose copy the refusal is about; of several names the longest."""
+    near = [work for work in works if work.namespace == refusal.namespace]
+    for name in _prefixes(refusal.name):
+        for work in near:
+            if work.name == name and _concerns(refusal, work):
+                return work
+    return None
+
+
+def _concerns(refusal: ObservedRefusal, work: Work) -> bool:
+    """Of the copy's own kind only the very copy; of another kind what was made for it."""
+    if refusal.kind != work.kind:
+        return True
+    return refusal.name == work.name and refusal.uid in ("", work.object_uid or refusal.uid)
+
+
+def _is_known(job: Job, refusal: ObservedRefusal, now: datetime) -> bool:
+    """Whether the job shows this refusal, or one of the same kind since a moment ago, or has its pods."""
+    reason = job.reason or {}
+    if reason.get("refused") == refusal.reason and datetime.fromisoformat(reason["at"]) > now - _REPLACED_AFTER:
+        return True
+    return _message(job, refusal) == reason.get("message") or _created(job) >= pods_of(job)
+
+
+def _created(job: Job) -> int:
+    return Pod.objects.filter(job_uid=job.uid, attempt=job.attempt).count()
+
+
+def _message(job: Job, refusal: ObservedRefusal) -> str:
+    return f"{job.cluster} has the job and does not create its pods: {refusal.reason}: {refusal.message}"
+
+
+def _show(job: Job, refusal: ObservedRefusal, now: datetime) -> None:
+    message, is_new = _message(job, refusal), (job.reason or {}).get("refused") != refusal.reason
+    reason = Reason(Code.MEMBER_REFUSED, message, cause=Cause.REFUSED).as_json()
+    job.reason = {**reason, "refused": refusal.reason, "at": now.isoformat()}
+    if is_new:
+        record_event(job, "PodsRefused", message, now, warning=True)
+    announce_jobs([job], now, ["reason"])
