@@ -5,7 +5,6 @@ temporary folder, which need not be the same file system. Here a message is rena
 worker gets it, and gets all of it.
 """
 
-import os
 import time
 import uuid
 from pathlib import Path
@@ -25,14 +24,11 @@ class Channel(filesystem.Channel):
         unfinished.rename(Path(self.data_folder_out) / name)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        folder, ending = Path(self.data_folder_in), f".{queue}.msg"
-        # Fifty times a second, mostly for nothing: a glob takes several times as long.
-        with os.scandir(folder) as files:
-            names = sorted(file.name for file in files if file.name.endswith(ending))
-        for name in names:
-            mine = Path(self.processed_folder) / f"taken-{name}"
+        taken = Path(self.processed_folder)
+        for path in sorted(Path(self.data_folder_in).glob(f"*.{queue}.msg")):
+            mine = taken / f"taken-{path.name}"
             try:
-                (folder / name).rename(mine)
+                path.rename(mine)
             except FileNotFoundError:
                 continue
             payload = loads(bytes_to_str(mine.read_bytes()))
