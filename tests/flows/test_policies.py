@@ -49,9 +49,9 @@ def test_it_writes_a_copy_as_the_override_of_its_cluster_says(world):
     assert image_of(copy) == "mirror.north/train"
     assert copy["metadata"]["labels"]["site"] == "north"
     assert image_of(world.job("llama").manifest) == "example.com/train"
-    assert ("ApplyOverridePolicySucceed", "Written for north as ClusterOverridePolicy mirror says") in world.events(
-        "llama"
-    )
+    # Its pods may run before the worker has written down that it sent it.
+    told = ("ApplyOverridePolicySucceed", "Written for north as ClusterOverridePolicy mirror says")
+    world.until(lambda: told in world.events("llama"), "the override is in its timeline")
 
 
 def test_it_leaves_copies_elsewhere_as_they_are(world):

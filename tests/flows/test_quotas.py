@@ -9,6 +9,7 @@ from django.utils import timezone
 from jobs.models import Job
 from quotas.models import Queue
 from quotas.services import queues
+from tests.support.processor import Waiting
 from tests.support.quotas import GPU, JOBS, apply_tree, gpus, leaf
 from tests.support.world import POLICY, pytorch_job
 
@@ -35,11 +36,12 @@ def test_it_runs_one_job_at_a_time_of_a_queue_with_max_jobs_1(unswept, policy):
 
 
 def test_it_lets_the_next_of_a_queue_start_within_250_ms_of_each_end(unswept):
-    """Of each but the slowest one in twenty: that one a busy machine may hold up. Never two at a time."""
+    """Of each but the slowest one in twenty. Never two at a time. On a busy machine, of the time that it lets us have."""
     unswept.member("north", 8)
     apply_tree(leaf("child-2", "default", max={JOBS: 1}))
     unswept.apply(POLICY, *(pytorch_job(f"j{i}", workers=0, duration="2s") for i in range(21)))
     at_once: set[int] = set()
+    waiting = Waiting()
 
     def over() -> bool:
         at_once.add(Job.objects.filter(charge__isnull=False).count())
@@ -48,7 +50,7 @@ def test_it_lets_the_next_of_a_queue_start_within_250_ms_of_each_end(unswept):
     unswept.until(over, "each had its turn")
     line = Job.objects.order_by("finished_at").prefetch_related("attempts")
     waits = sorted(after.attempts.get().placed_at - before.finished_at for before, after in pairwise(line))
-    assert at_once <= {0, 1} and waits[-2] < timedelta(seconds=0.25), waits
+    assert at_once <= {0, 1} and waits[-2] < timedelta(seconds=0.25) * waiting.slowdown(), waits
 
 
 def test_it_frees_the_quota_of_a_suspended_job_once_its_pods_are_gone(unswept):

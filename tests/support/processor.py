@@ -1,5 +1,6 @@
 """What the processes of a running product cost: processor time and wakeups by process, read from /proc."""
 
+import contextlib
 import os
 from collections import defaultdict
 from dataclasses import dataclass
@@ -41,6 +42,29 @@ def costs(home: Home) -> dict[str, Cost]:
 
 def difference(after: dict[str, Cost], before: dict[str, Cost]) -> dict[str, Cost]:
     return {name: cost.since(before.get(name, Cost())) for name, cost in sorted(after.items())}
+
+
+class Waiting:
+    """How long the threads of this process have waited for a processor since it was made, compared with how long they ran."""
+
+    def __init__(self) -> None:
+        self._before = _turns()
+
+    def slowdown(self) -> float:
+        """One where no thread had to wait, and on systems that do not say it."""
+        now = _turns()
+        ran, waited = (sum(now[task][i] - self._before.get(task, (0, 0))[i] for task in now) for i in (0, 1))
+        return 1 + waited / ran if ran else 1.0
+
+
+def _turns() -> dict[str, tuple[int, int]]:
+    """Of each thread: nanoseconds on a processor, and ready for one without getting it."""
+    turns = {}
+    for task in Path("/proc/self/task").glob("*"):
+        with contextlib.suppress(OSError):  # it has ended
+            ran, waited, _ = (task / "schedstat").read_text().split()
+            turns[task.name] = int(ran), int(waited)
+    return turns
 
 
 def _name(pid: int, roots: dict[int, str], parents: dict[int, int]) -> str:
