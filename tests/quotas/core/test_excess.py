@@ -1,10 +1,13 @@
 """Use above a lowered limit: which jobs are evicted for it, and in which order."""
 
+from dataclasses import replace
+
 import pytest
 
 from quotas.core.excess import find_overruns, plan_evictions, takes_back
-from tests.quotas.core.builders import JOBS, ledger, occupied, quota, running
+from tests.quotas.core.builders import ledger, occupied, quota, running
 
+GPU = "nvidia.com/gpu"
 TAKES = {"attributes": {"excess": "TakeBack"}}
 
 
@@ -53,11 +56,11 @@ def test_it_counts_what_goes_for_a_child_for_its_parents_too():
     assert evicted(found, running("a1", "t/a", 4), running("a2", "t/a", 4, at_s=1), running("b1", "t/b", 5)) == ["a2"]
 
 
-def test_it_drops_what_larger_ones_make_unnecessary():
-    found = ledger({"cpu": 20, JOBS: 9}, quota("a", {}, {"cpu": 4, JOBS: 2}, **TAKES))
-    jobs = (running("small", cores=1), running("large", cores=4, at_s=1), running("mid", cores=3, at_s=2))
-    left = {"small", "large", "mid"} - set(evicted(found, *jobs))
-    assert left in ({"small", "mid"}, {"large"})
+def test_it_lets_stay_what_a_later_choice_makes_unnecessary():
+    found = ledger({"cpu": 20, GPU: 9}, quota("a", {}, {"cpu": 4, GPU: 1}, **TAKES))
+    small, large = running("small", cores=0), running("large", cores=5, lost_s=9000)
+    jobs = [replace(job, charge=replace(job.charge, amounts={**job.charge.amounts, GPU: 1})) for job in (small, large)]
+    assert evicted(found, *jobs) == ["large"]
 
 
 @pytest.mark.parametrize("total", [4, 7])
