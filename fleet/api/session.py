@@ -122,6 +122,7 @@ def me(user: Any) -> dict[str, Any]:
 
 _SIGN_IN_PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Convoy</title>
+<link rel="icon" href="data:,">
 <main><h1>Convoy</h1><form method="post"><input type="hidden" name="csrfmiddlewaretoken" value="{token}">
 <p>This link signs you in once.</p><button autofocus>Sign in</button></form></main></html>
 """
