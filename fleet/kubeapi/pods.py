@@ -135,7 +135,8 @@ def _status(row: Pod, containers: list[Object], details: Object) -> Object:
         "podIPs": [{"ip": details["podIP"]}] if details.get("podIP") else None,
     }
     if row.node:
-        status["initContainerStatuses"] = [_container_status(row, each) for each in details.get("initContainers") or []]
+        begun = [each for each in details.get("initContainers") or [] if each.get("state")]
+        status["initContainerStatuses"] = [_container_status(row, each) for each in begun]
         status["containerStatuses"] = [_container_status(row, each) for each in containers]
     return {"phase": row.phase, "conditions": list(_conditions(row)), **_known(status)}
 

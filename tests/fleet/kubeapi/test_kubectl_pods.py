@@ -141,7 +141,9 @@ def test_one_pod_is_watched_by_its_name_in_the_cluster_and_waited_for_by_its_who
     assert ada.says("wait", "--for=condition=Ready", "pod/a.north", "--timeout=5s").startswith(
         "pod/a.north condition met"
     )
-    with ada.running("get", "pod", "a", "-w", "--output-watch-events", "--no-headers") as watching:
+    # Not `get pod a -w`, as which kubectl asks for this: it misses what happens before its watch is open.
+    selected = ("--field-selector", "metadata.name=a")
+    with ada.running("get", "pods", *selected, "-w", "--output-watch-events", "--no-headers") as watching:
         assert watching.stdout.readline().split()[:2] == ["ADDED", "a.north"]
         north.lose_pod("b")
         north.lose_pod("a")
@@ -193,8 +195,11 @@ def test_what_one_member_answers_costs_nobody_the_list_of_all(ada, north, south)
 
 
 def test_it_describes_pods_and_nodes(ada, north):
-    north.pods(a_pod("a", team="x"))
+    pod = a_pod("a", team="x")
+    pod["spec"]["initContainers"] = [{"name": "before", "image": "setup:1"}]
+    north.pods(pod)
     text = ada.says("describe", "pod", "a")
+    assert "setup:1" in text and "Waiting" not in text
     assert "a.north" in text and "train:1" in text and "n1.north" in text and "Started:" in text
     text = ada.says("describe", "node", "n1.north")
     assert "a.north" in text and "nvidia.com/gpu" in text
