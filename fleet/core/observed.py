@@ -114,9 +114,14 @@ _REASON_CHARS, _MESSAGE_CHARS = 40, 300
 
 
 def refusal(manifest: Manifest) -> ObservedRefusal | None:
-    """The refusal that an event reports; None: it reports something else."""
+    """The refusal that an event reports; None: it reports something else, or about an object of another namespace.
+
+    Who may write events of one namespace must not speak about objects of another.
+    """
     about, reason = _part(manifest, "involvedObject"), str(manifest.get("reason") or "")
     if manifest.get("type") != "Warning" or not reason.startswith(_REFUSALS):
+        return None
+    if about.get("namespace") != _part(manifest, "metadata").get("namespace"):
         return None
     return ObservedRefusal(
         namespace=str(about.get("namespace") or ""),

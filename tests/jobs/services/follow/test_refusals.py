@@ -36,7 +36,8 @@ def report(condition="Created"):
 
 def event(message=QUOTA, reason="FailedCreatePod", kind="PyTorchJob", name="llama", uid="u1", **fields):
     about = {"kind": kind, "namespace": "default", "name": name, "uid": uid}
-    return {"type": "Warning", "reason": reason, "message": message, "involvedObject": about, **fields}
+    known = {"metadata": {"namespace": "default"}, "type": "Warning", "involvedObject": about}
+    return {**known, "reason": reason, "message": message, **fields}
 
 
 def refuse(*events, now=None):
@@ -89,6 +90,7 @@ def test_it_cleans_and_cuts_what_the_member_quotes(llama):
         {"type": "Normal"},
         {"kind": "Job", "name": "alpaca-0"},
         {"involvedObject": {"kind": "PyTorchJob", "namespace": "other", "name": "llama", "uid": "u1"}},
+        {"metadata": {"namespace": "other"}},
         {"involvedObject": None, "message": None},
     ],
 )
