@@ -4,7 +4,7 @@ The watcher (`fleet.services.watching.reports`) calls every handler with batches
 repeated when a transaction has to be tried again, so they must be idempotent, and they may not call a member.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -42,8 +42,10 @@ class EventHandler(Protocol):
     def has_ended(self, resource: Resource, manifest: dict[str, Any]) -> bool:
         """Whether what the object runs is over, by its own status: then others may start, and its report is urgent."""
 
-    def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
-        """Objects that are new or different."""
+    def on_update(
+        self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime
+    ) -> Collection[Key]:
+        """Objects that are new or different. Returns the attempts whose pods were looked at as well, and need not be again."""
 
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
         """Objects that were deleted, as they last were."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Case, DateTimeField, F, Q, When
 from django.db.models.functions import Coalesce, Least, Now
 
@@ -51,13 +52,15 @@ def add(lease: str) -> bool:
 
 def begin(lease: str) -> int:
     """How many requests there are: a run that begins now serves all of them. From now on it is recorded what is served."""
-    row = LeaseRequests.objects.filter(lease=lease).values_list("count", "served").first()
+    with connection.cursor() as cursor:  # asked several times in each run
+        cursor.execute(f'SELECT "count", served FROM {LeaseRequests._meta.db_table} WHERE lease = %s', [lease])  # noqa: S608
+        row = cursor.fetchone()
     if row is None:
         return 0
     count, served = row
     if served is None:
         LeaseRequests.objects.filter(lease=lease, served=None).update(served=0)
-    return count
+    return int(count)
 
 
 def complete(lease: str, served: int) -> None:

@@ -5,7 +5,7 @@ Each call is a transaction of the handler's own, which locks the jobs it is abou
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -53,6 +53,7 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
     """Calls every handler with the batches of its kinds, then with the attempts whose pod rows have changed."""
     refusals = batches.get(EVENTS)
     for handler in event_handlers.registered():
+        followed: set[event_handlers.Key] = set()
         for resource in handler.resources():
             batch = batches.get(resource)
             if batch is None:
@@ -60,14 +61,15 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
             if batch.gone:
                 _hand_over(handler.on_delete, cluster_id, resource, [item.value for item in batch.gone], now)
             if batch.present:
-                _hand_over(handler.on_update, cluster_id, resource, list(batch.present.values()), now)
+                followed |= _hand_over(handler.on_update, cluster_id, resource, list(batch.present.values()), now)
             if batch.listed:
                 requested = now - timedelta(seconds=time.monotonic() - batch.began)
                 handler.on_resync(cluster_id, resource, _keys(batch.present.values()), requested, now)
         if refusals and refusals.present:
             handler.on_refusals(cluster_id, list(refusals.present.values()), now)
-        if pod_keys:
-            handler.on_pods_changed(cluster_id, pod_keys, now)
+            followed.clear()  # pods that were made since may have overtaken a refusal
+        if rest := pod_keys - followed:
+            handler.on_pods_changed(cluster_id, rest, now)
 
 
 def is_urgent(delivery: Delivery) -> bool:
@@ -92,24 +94,24 @@ def _has_ended(resource: Resource, manifest: dict[str, Any]) -> bool:
         return False
 
 
-Report = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], None]
+Report = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], Collection[event_handlers.Key] | None]
 
 
 def _hand_over(
     report: Report, cluster_id: int, resource: Resource, objects: list[dict[str, Any]], now: datetime
-) -> None:
-    """All at once; if that fails, in halves, until the one object is left that cannot be written."""
+) -> set[event_handlers.Key]:
+    """All at once; if that fails, in halves, until the one object is left that cannot be written. What the handler returns."""
     try:
-        report(cluster_id, resource, objects, now)
+        return set(report(cluster_id, resource, objects, now) or ())
     except UNWRITABLE as e:
         half = len(objects) // 2
         if half:
-            _hand_over(report, cluster_id, resource, objects[:half], now)
-            _hand_over(report, cluster_id, resource, objects[half:], now)
-            return
+            first = _hand_over(report, cluster_id, resource, objects[:half], now)
+            return first | _hand_over(report, cluster_id, resource, objects[half:], now)
         metadata = objects[0]["metadata"]
         name = f"{resource.kind} {metadata.get('namespace', '')}/{metadata['name']}"
         record_unwritable(cluster_id, [name], e, now)
+        return set()
 
 
 def record_unwritable(cluster_id: int, names: Sequence[str], error: Exception, now: datetime) -> None:

@@ -70,7 +70,7 @@ class JobEventHandler:
         return kind is not None and kind.read_status(manifest.get("status") or {}, 0).phase in FINISHED
 
     @transaction.atomic
-    def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
+    def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> set[Key]:
         copies, newer = member_copies.judge(cluster_id, resource, objects, now)
         # Locked before their pods are counted: two batches would otherwise each write a state from a count of before the other.
         jobs = {job.uid: job for job in _lock_jobs(uid for (uid, _), _ in (*copies, *newer))}
@@ -82,6 +82,7 @@ class JobEventHandler:
         batch = StatusBatch(
             now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting), running.created
         )
+        followed: set[Key] = set()
         for (uid, attempt), copy in copies:
             job = jobs.get(uid)
             if job is not None and _must_stop(job, copy):
@@ -93,7 +94,11 @@ class JobEventHandler:
                 member_copies.remove(cluster_id, resource, copy, uid, attempt, now)
             else:
                 _apply_status(job, copy.get("status") or {}, running[job.uid, attempt], batch)
+                # A charge that is left may end with the pods: `on_pods_changed` asks.
+                if job.state in Job.ON_MEMBER or job.charge is None:
+                    followed.add((uid, attempt))
         batch.write()
+        return followed
 
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         """Objects deleted in the member, by Convoy or others. An end they had reported counts before their deletion."""

@@ -29,6 +29,7 @@ class Notes:
 
     def on_update(self, cluster_id, resource, objects, now):
         self.heard += [("observed", o["metadata"]["name"]) for o in objects]
+        return set()
 
     def on_delete(self, cluster_id, resource, objects, now):
         self.heard += [("vanished", o["metadata"]["name"]) for o in objects]

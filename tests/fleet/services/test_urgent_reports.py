@@ -3,6 +3,7 @@
 import uuid
 
 import pytest
+from django.utils import timezone
 
 from fleet.core import marks, observed
 from fleet.kube.resources import CRDS, NODES, PODS, PYTORCH_JOBS
@@ -56,3 +57,21 @@ def test_what_was_deleted_and_whole_lists_are_urgent():
     assert reports.is_urgent(changed(PODS, pod("Running").item.value, gone=True))
     assert reports.is_urgent(Listed(NODES, [], 0.0))
     assert not reports.is_urgent(changed(CRDS, None))
+
+
+class Follower(Notes):
+    """Looks at the pods of one attempt together with its object."""
+
+    followed = (uuid.UUID(int=1), 1)
+
+    def on_update(self, cluster_id, resource, objects, now):
+        super().on_update(cluster_id, resource, objects, now)
+        return {self.followed}
+
+
+def test_the_pods_of_an_attempt_are_not_looked_at_twice(monkeypatch):
+    notes, other = Follower(), (uuid.UUID(int=2), 1)
+    monkeypatch.setattr(event_handlers, "_handlers", [notes])
+    batch = reports.Batch(present={("team", "a"): {"metadata": {"name": "a"}}})
+    reports.deliver(1, {PYTORCH_JOBS: batch}, {notes.followed, other}, timezone.now())
+    assert notes.heard == [("observed", "a"), ("pods", {other})]

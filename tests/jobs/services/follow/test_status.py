@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet import background_sender, events
+from fleet.core import marks
 from fleet.kube.resources import Resource
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobEventHandler
@@ -80,3 +81,27 @@ def test_a_report_of_a_job_that_runs_on_asks_the_database_little(copy, django_as
     key = (copy.job_uid, copy.attempt)
     with django_assert_max_num_queries(4):
         JobEventHandler().on_pods_changed(copy.cluster_id, {key}, timezone.now())
+
+
+def reported(copy, condition):
+    """What the handler says it has followed, of a report by the copy of a running job."""
+    labels = {marks.JOB_UID: str(copy.job_uid), marks.ATTEMPT: str(copy.attempt)}
+    metadata = {"name": copy.name, "namespace": copy.namespace, "uid": copy.object_uid, "labels": labels}
+    status = {"conditions": [{"type": condition, "status": "True"}]}
+    return JobEventHandler().on_update(
+        copy.cluster_id, PYTORCH_JOBS, [{"metadata": metadata, "status": status}], timezone.now()
+    )
+
+
+def test_it_follows_the_pods_of_an_attempt_with_its_object(copy):
+    Work.objects.update(object_uid="made-there")
+    copy.refresh_from_db()
+    assert reported(copy, "Running") == {(copy.job_uid, copy.attempt)}
+    assert reported(copy, "Succeeded") == {(copy.job_uid, copy.attempt)}
+
+
+def test_it_leaves_the_pods_of_a_job_that_gives_its_charge_back_to_their_own_report(copy):
+    Work.objects.update(object_uid="made-there")
+    Job.objects.update(state=Job.State.FAILED, charge={"pods": 1})
+    copy.refresh_from_db()
+    assert reported(copy, "Failed") == set()
