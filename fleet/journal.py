@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import BigIntegerField, Max, Min, Model, QuerySet
+from django.db.models import BigIntegerField, Max, Model, QuerySet
 
 from fleet.db import bulk
 from fleet.models import JournalEntry
@@ -156,7 +156,9 @@ def newest(*, but: Collection[str] = ()) -> Entry | None:
 
 def floor() -> int:
     """The oldest version a reader may still continue after."""
-    return (JournalEntry.objects.aggregate(oldest=Min("version"))["oldest"] or 1) - 1
+    with connection.cursor() as cursor:  # as `tip`
+        cursor.execute(f"SELECT min(version) FROM {JournalEntry._meta.db_table}")  # noqa: S608
+        return int(cursor.fetchone()[0] or 1) - 1
 
 
 def after(version: int, limit: int = 1000, *, but: Collection[str] = ()) -> list[Entry]:
