@@ -34,7 +34,7 @@ def check(now: datetime) -> int:
 
 
 def _may_leave(cluster: Cluster | None, outcome: Outcome, now: datetime) -> bool:
-    return cluster is None or outcome is not Outcome.LOST or eviction_rate.allow(cluster, now)
+    return cluster is None or outcome is not Outcome.LOST or bool(eviction_rate.allow(cluster, now))
 
 
 def _reasons_to_leave(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Verdict]:

@@ -3,6 +3,7 @@
 Called by a countdown when a job is due, and by the sweep in case the countdown was lost; both find the same.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -20,7 +21,11 @@ from jobs.models import Job, Work
 from jobs.services.follow import division_health
 from jobs.services.lifecycle import crash_loops, eviction_rate, failover, returns, works
 from jobs.services.lifecycle.crash_loops import CrashLoop
+from jobs.services.lifecycle.locks import lock_jobs
 from jobs.snapshot import spec_of, taints_of
+
+_LEAVE_TOGETHER = 100
+"""Jobs of a lost cluster in one transaction, during which other writers wait for the journal."""
 
 
 def tolerance(job: Job) -> float | None:
@@ -114,18 +119,28 @@ def _move_from_lost_clusters(now: datetime) -> int:
         rows = Job.objects.filter(
             shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
         ).select_related("policy")
-        for job in rows.order_by("-priority", "pk"):
-            spec, at = spec_of(job), returns.leaves_at(job, cluster)
-            if at is not None and at <= now:
-                if not eviction_rate.allow(cluster, now):
-                    break
-                reason = Reason(
-                    Code.CLUSTER_LOST,
-                    f"{cluster.name} is {division_health.describe_condition(cluster)} and is not tolerated any longer",
-                )
-                purge = spec.cluster_purge if spec.cluster_purge is not PurgeMode.NEVER else PurgeMode.GRACEFULLY
-                moved += failover.leave(job, Outcome.LOST, reason, now, purge=purge)
+        due = [job for job in rows.order_by("-priority", "pk") if not returns.may_stay(job, cluster, now)]
+        for start in range(0, len(due), _LEAVE_TOGETHER):
+            some = due[start : start + _LEAVE_TOGETHER]
+            allowed = eviction_rate.allow(cluster, now, len(some))
+            moved += _leave_lost(cluster, some[:allowed], now)
+            if allowed < len(some):
+                break
     return moved
+
+
+@transaction.atomic
+def _leave_lost(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> int:
+    """In one transaction, so that one cycle finds places for all of them."""
+    lock_jobs(Job.objects.filter(pk__in=[job.pk for job in jobs]))
+    condition = division_health.describe_condition(cluster)
+    reason = Reason(Code.CLUSTER_LOST, f"{cluster.name} is {condition} and is not tolerated any longer")
+    return sum(failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job)) for job in jobs)
+
+
+def _cluster_purge(job: Job) -> PurgeMode:
+    mode = spec_of(job).cluster_purge
+    return PurgeMode.GRACEFULLY if mode is PurgeMode.NEVER else mode
 
 
 def _move_never_started(now: datetime) -> int:

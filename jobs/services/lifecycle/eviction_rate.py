@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from fleet import events
 from fleet.models import Cluster
@@ -13,19 +13,27 @@ from jobs.models import EvictionWindow
 _WINDOW = timedelta(minutes=1)
 
 
-def allow(cluster: Cluster, now: datetime) -> bool:
-    """Takes one eviction from the cluster's budget; False when this minute's is used up, and an event says so once."""
+def allow(cluster: Cluster, now: datetime, wanted: int = 1) -> int:
+    """Takes so many evictions from the cluster's budget of this minute, or what is left of it; returns how many.
+
+    An event says once that the budget is used up.
+    """
     limit = settings.CONVOY_FAILOVER.evictions_per_minute
-    mine = EvictionWindow.objects.filter(cluster=cluster)
-    over = Q(ends_at__lte=now) | Q(ends_at__gt=now + _WINDOW)
-    if mine.exclude(over).filter(count__lt=limit).update(count=F("count") + 1):
-        return True
-    if mine.filter(over).update(ends_at=now + _WINDOW, count=1):
-        return True
-    _, created = EvictionWindow.objects.get_or_create(cluster=cluster, defaults={"ends_at": now + _WINDOW, "count": 1})
-    if not created and mine.filter(count=limit).update(count=F("count") + 1):
+    window, _ = EvictionWindow.objects.get_or_create(cluster=cluster, defaults={"ends_at": now + _WINDOW, "count": 0})
+    mine = EvictionWindow.objects.filter(pk=window.pk)
+    mine.filter(Q(ends_at__lte=now) | Q(ends_at__gt=now + _WINDOW)).update(ends_at=now + _WINDOW, count=0)
+    taken = _take(mine, wanted, limit)
+    if taken < wanted and mine.filter(count=limit).update(count=F("count") + 1):
         message = (
             f"{limit} jobs have left within a minute; the others follow at that rate (CONVOY_EVICTIONS_PER_MINUTE)"
         )
         events.record(clusters.change(cluster), "EvictionsLimited", message, now, warning=True)
-    return created
+    return taken
+
+
+def _take(window: QuerySet[EvictionWindow], wanted: int, limit: int) -> int:
+    """By conditional updates, as another process may take from the same window."""
+    while taken := min(wanted, max(limit - (used := window.values_list("count", flat=True).get()), 0)):
+        if window.filter(count=used).update(count=used + taken):
+            return taken
+    return 0
