@@ -50,6 +50,11 @@ def add(lease: str) -> bool:
     return True
 
 
+def is_waiting(lease: str) -> bool:
+    """Whether a request was made since the last completed run began."""
+    return LeaseRequests.objects.filter(lease=lease, asked_at__isnull=False).exists()
+
+
 def begin(lease: str) -> int:
     """How many requests there are: a run that begins now serves all of them. From now on it is recorded what is served."""
     with connection.cursor() as cursor:  # asked several times in each run

@@ -36,7 +36,8 @@ def run(now: datetime) -> None:
     policy_claims.claim_unclaimed(now)
     charges.release(now)
     loop.advance_evictions(now)
-    if snapshot.waiting_jobs().exists():
+    # Without waiting jobs too: a cycle evicts what a stopped queue or a changed tree asks for.
+    if snapshot.waiting_jobs().exists() or cycle_requests.is_waiting():
         cycle_requests.request()
 
 
@@ -81,6 +82,7 @@ def _waits_for_the_clock() -> bool:
     calm = Q(state=Job.State.RUNNING, shares=[], unhealthy_since=None, cluster__isnull=False)
     return (
         snapshot.waiting_jobs().exists()
+        or cycle_requests.is_waiting()
         or works.actionable().exists()
         or Cluster.objects.exclude(taints=[]).exists()
         or Job.objects.filter(deleting_at__isnull=False).exists()

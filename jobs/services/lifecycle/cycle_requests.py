@@ -31,6 +31,11 @@ def requests() -> int:
     return lease_requests.begin(LEASE)
 
 
+def is_waiting() -> bool:
+    """Whether a request is not served yet: its cycle runs, or its hint was lost."""
+    return lease_requests.is_waiting(LEASE)
+
+
 def complete(served: int) -> None:
     """Records that a cycle was completed which began when there were ``served`` requests."""
     lease_requests.complete(LEASE, served)

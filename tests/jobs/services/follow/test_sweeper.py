@@ -82,6 +82,16 @@ def test_the_next_pass_finds_a_change_whose_hint_was_lost(quiet):
     assert cycle_requests.requests() == before + 1
 
 
+def test_a_request_for_a_cycle_whose_task_was_lost_is_repeated_although_no_job_waits(quiet):
+    cycle_requests.request()
+    sweeper, lost = Sweeper(), cycle_requests.requests()
+    assert all(sweeper.run(NOW + number * TICK) for number in range(3))
+    assert cycle_requests.requests() == lost + 3
+    books.cycle()
+    assert sweeper.run(NOW + 3 * TICK) and not sweeper.run(NOW + 4 * TICK)
+    assert cycle_requests.requests() == lost + 3
+
+
 def test_a_change_without_a_line_in_the_journal_is_found_within_half_a_minute(quiet):
     version = journal.tip()
     Work.objects.update(state=Work.State.WITHDRAWING, due_at=NOW)
@@ -139,5 +149,6 @@ def test_a_pass_that_changed_something_is_followed_by_another(running):
     Job.objects.update(deleting_at=NOW)
     Work.objects.update(state=Work.State.GONE)
     assert sweeper.run(NOW) and journal.tip() > version and not Job.objects.exists()
+    books.cycle()
     assert sweeper.run(NOW + TICK)
     assert not sweeper.run(NOW + 2 * TICK)
