@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from fleet.core import marks, pod_details, units
+from fleet.kube import names
 from fleet.kube.quantities import QuantityError
 
 Manifest = Mapping[str, Any]
@@ -116,17 +117,20 @@ _REASON_CHARS, _MESSAGE_CHARS = 40, 300
 def refusal(manifest: Manifest) -> ObservedRefusal | None:
     """The refusal that an event reports; None: it reports something else, or about an object of another namespace.
 
-    Who may write events of one namespace must not speak about objects of another.
+    Who may write events of one namespace must not speak about objects of another. Nor about what can be no object: members do
+    not check the name in an event, which may be as long as a request or hold what no database takes.
     """
     about, reason = _part(manifest, "involvedObject"), str(manifest.get("reason") or "")
     if manifest.get("type") != "Warning" or not reason.startswith(_REFUSALS):
         return None
     if about.get("namespace") != _part(manifest, "metadata").get("namespace"):
         return None
+    if names.label_fault(about.get("namespace")) or names.subdomain_fault(about.get("name")):
+        return None
     return ObservedRefusal(
-        namespace=str(about.get("namespace") or ""),
+        namespace=about["namespace"],
         kind=str(about.get("kind") or ""),
-        name=str(about.get("name") or ""),
+        name=about["name"],
         uid=str(about.get("uid") or ""),
         reason=_one_line(reason, _REASON_CHARS),
         message=_one_line(str(manifest.get("message") or ""), _MESSAGE_CHARS),

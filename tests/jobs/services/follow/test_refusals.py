@@ -119,3 +119,8 @@ def test_a_job_that_leaves_because_of_it_says_so_and_blames_the_member(llama, se
     assert health.check(later) == 1
     attempt = Attempt.objects.get()
     assert (attempt.outcome, attempt.cause) == ("Refused", "MemberRefused") and "exceeded quota" in attempt.message
+
+
+@pytest.mark.parametrize("name", ["llama\x00", "llama\ud800", "llama" + 100_000 * "-a", "-", "", None, 7])
+def test_an_event_about_what_can_be_no_object_is_left_out(name):
+    assert observed.refusal(event(name=name)) is None
