@@ -20,6 +20,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from fleet import events, journal
+from fleet.core import token_scopes
 from fleet.errors import Forbidden
 from fleet.repeatable_read import repeatable_read
 from fleet.services import access
@@ -177,10 +178,14 @@ def _tailer() -> Tailer:
 
 def _user(scope: Mapping[str, Any]) -> tuple[Any, frozenset[str] | None]:
     user = _by_token(scope) if _token(scope) else _by_session(scope)
-    # Changes of every kind are sent, so a token that is for some kinds only is not for this.
-    if user is None or not access.roles(user) or access.scope_of(user).kinds is not None:
+    if user is None or not access.roles(user) or not _reads_all_kinds(access.scope_of(user)):
         return None, frozenset()
     return user, access.visible_namespaces(user)
+
+
+def _reads_all_kinds(token: token_scopes.Scope) -> bool:
+    """Changes of every kind are sent, so a token that is for some kinds only is not for this."""
+    return token.kinds is None and (token.verbs is None or access.READ in token.verbs)
 
 
 def _by_token(scope: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 
-from fleet.services import audit
+from fleet.services import access, audit
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _PLAIN = frozenset({"create", "update", "partial_update"})
@@ -25,12 +25,14 @@ class AuditMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method in _SAFE:
             return self._get_response(request)
-        with audit.asking(
+        by = access.asked_by(lambda: request.user)
+        writing = audit.asking(
             lambda: str(request.user.get_username()),
             door=_door(request),
             address=str(request.META.get("REMOTE_ADDR", "")),
             request=f"{request.method} {shown_path(request)}",
-        ) as this:
+        )
+        with by, writing as this:
             request.audited = this  # type: ignore[attr-defined]  # read by the middleware
             answer = self._get_response(request)
             if answer.status_code >= 400:

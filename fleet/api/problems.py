@@ -5,11 +5,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from rest_framework import exceptions
+from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
 from fleet.errors import ConvoyError
@@ -33,6 +35,8 @@ TITLES = {
     503: "Unavailable",
 }
 Faults = list[dict[str, str]]
+_CSRF = "CSRF Failed"
+"""How REST framework begins."""
 _BUSY = (OperationalError, InterfaceError)
 """A deadlock, a lock that is not had in time, a connection that is lost: the same request may succeed a moment later."""
 
@@ -57,7 +61,7 @@ def handle(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
         faults = list(_faults(exc.detail, ""))
         return problem(422, "; ".join(_fault_text(fault) for fault in faults), errors=faults)
     if isinstance(exc, exceptions.APIException):
-        return _framework(exc)
+        return _framework(exc, context)
     return None
 
 
@@ -70,11 +74,24 @@ def problem(status: int, detail: str, *, title: str = "", errors: Faults | None 
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    about_cookies = _without_https(request)
     if request.path.startswith(API):
-        return problem(403, f"the CSRF check failed: {reason}")
+        return problem(403, f"the CSRF check failed: {reason}{about_cookies}")
+    if about_cookies:
+        return HttpResponse(f"{reason}{about_cookies}", status=403, content_type="text/plain; charset=utf-8")
     from django.views.csrf import csrf_failure as page
 
     return page(request, reason)
+
+
+def _without_https(request: HttpRequest | Request) -> str:
+    """Why a browser has no cookies here, where that is the setting and not the browser."""
+    if not settings.CSRF_COOKIE_SECURE or request.is_secure():
+        return ""
+    return (
+        " This request came by plain HTTP, and cookies go over HTTPS only: come by https://, let the proxy that ends TLS send"
+        " X-Forwarded-Proto, or set CONVOY_HTTPS=false in a network you trust."
+    )
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -112,13 +129,14 @@ def _busy(exc: BaseException) -> HttpResponse:
     return response
 
 
-def _framework(exc: exceptions.APIException) -> HttpResponse:
+def _framework(exc: exceptions.APIException, context: dict[str, Any]) -> HttpResponse:
     detail = (
         exc.detail
         if isinstance(exc.detail, str)
         else "; ".join(_fault_text(fault) for fault in _faults(exc.detail, ""))
     )
-    response = problem(exc.status_code, str(detail))
+    about_cookies = _without_https(context["request"]) if detail.startswith(_CSRF) else ""
+    response = problem(exc.status_code, f"{detail}{about_cookies}")
     if header := getattr(exc, "auth_header", None):
         response["WWW-Authenticate"] = header
     if wait_s := getattr(exc, "wait", None):

@@ -82,7 +82,7 @@ class Application(Server[Kind]):
     @contextmanager
     def attempt(self, request: Request, target: Target, user: Any) -> Iterator[None]:
         try:
-            with auditing.asking(request, target, user):
+            with access.asked_by(lambda: user), auditing.asking(request, target, user):
                 yield
         except ConvoyError as e:
             raise refusals.of(e, target, request.intended) from e

@@ -6,7 +6,9 @@ verbs, kinds and namespaces only; what an object is, and whether its state allow
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import import_module
@@ -23,6 +25,7 @@ from fleet.audit_context import current
 from fleet.core import token_scopes
 from fleet.core.token_scopes import Scope
 from fleet.errors import Forbidden, InvalidInput, NotFound, invalid
+from fleet.kube.resources import PODS
 from fleet.models import Grant, SigninLink, Token
 from fleet.services import audit
 
@@ -37,6 +40,7 @@ LINK_LIFE = timedelta(minutes=15)
 READ = token_scopes.READ
 SCOPE = "_convoy_scope"
 """Attribute of a user who came in by a token that is limited."""
+_asking_user: ContextVar[Callable[[], Someone] | None] = ContextVar("asking_user", default=None)
 FLEET_WIDE = frozenset(
     {
         "Cluster",
@@ -63,8 +67,8 @@ ENTITLEMENT = frozenset({"ElasticQuotaTree", "Queue", "PriorityClass"})
 """Who reads the fleet reads them; a quota admin changes them, and whom `FURTHER` says."""
 FURTHER: dict[str, Callable[[Someone, str], bool]] = {}
 """Kind -> whether a user may change some objects of it for another reason than a role; their service knows which."""
-GENERAL: dict[str, str] = {}
-"""Kind -> the kind that REST calls it and its like: a token for that one is one for all of them."""
+GENERAL: dict[str, str] = {PODS.plural: PODS.kind}
+"""Kind -> the kind that REST calls it and its like: a token for that one is one for all of them, and for pods in members."""
 ACTIONS: dict[str, tuple[str, str]] = {
     "apply": ("apply", "Job"),
     "delete": ("delete", "Job"),
@@ -115,6 +119,24 @@ def scope_of(user: Someone) -> Scope:
     """That of the token by which the user came in."""
     scope: Scope = user.__dict__.get(SCOPE, token_scopes.WHOLE)
     return scope
+
+
+@contextmanager
+def asked_by(user: Callable[[], Someone]) -> Iterator[None]:
+    """Around a request, for services that ask by name. Called late: a door looks at the credentials when it needs them."""
+    token = _asking_user.set(user)
+    try:
+        yield
+    finally:
+        _asking_user.reset(token)
+
+
+def user_named(name: str) -> Any:
+    """The user, with the scope of the token by which they ask now; None for a name that no user has."""
+    user, asking_user = get_user_model().objects.filter(username=name).first(), _asking_user.get()
+    if user is not None and asking_user is not None and (caller := asking_user()).pk == user.pk:
+        user.__dict__[SCOPE] = scope_of(caller)
+    return user
 
 
 def in_scope(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:

@@ -73,7 +73,8 @@ def _key(document: Document) -> tuple[str, str, str]:
     metadata = document.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     kind = str(document.get("kind") or "")
-    namespace = "" if kind in access.FLEET_WIDE else str(metadata.get("namespace") or "default")
+    is_shared = kind in access.FLEET_WIDE or kind in Dependent.CLUSTER_WIDE
+    namespace = "" if is_shared else str(metadata.get("namespace") or "default")
     return kind, namespace, str(metadata.get("name") or "")
 
 

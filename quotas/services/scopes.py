@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth import get_user_model
-
+from fleet.core import token_scopes
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services import access
 from quotas.core.tree import Node, Submitter
-from quotas.models import QuotaGrant
+from quotas.models import Queue, QuotaGrant, QuotaTree
 from quotas.services import edits
 
 _WHOLE = (Grant.Role.FLEET_ADMIN, Grant.Role.QUOTA_ADMIN)
+_KINDS = (QuotaTree.kind, Queue.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,21 @@ EVERYTHING = Scope(None)
 
 
 def scope_of(user: Any) -> Scope:
+    if not _is_for_quotas(access.scope_of(user)):
+        return Scope(frozenset())
     held = {each.role for each in access.roles(user) if not each.namespace}
     if held & set(_WHOLE):
         return EVERYTHING
     return Scope(frozenset(QuotaGrant.objects.filter(user_id=user.pk).values_list("path", flat=True)))
 
 
+def _is_for_quotas(token: token_scopes.Scope) -> bool:
+    """The verb was asked for where the request came in; a token for some namespaces changes nothing that they share."""
+    return token.namespaces is None and any(token.kinds is None or kind in token.kinds for kind in _KINDS)
+
+
 def of_name(name: str) -> Scope:
-    user = get_user_model().objects.filter(username=name).first()
+    user = access.user_named(name)
     return EVERYTHING if user is None else scope_of(user)
 
 
@@ -56,7 +63,7 @@ def leads_of(user: Any, verb: str) -> bool:
 
 def submitter_of(name: str, path: str) -> Submitter:
     """The role in which the user submits to the queue of that node; the product itself is bounded as little as an admin."""
-    user = get_user_model().objects.filter(username=name).first()
+    user = access.user_named(name)
     if user is None or access.is_fleet_admin(user):
         return Submitter.FLEET_ADMIN
     return Submitter.TEAM_LEAD if scope_of(user).may_run(path) else Submitter.EDITOR

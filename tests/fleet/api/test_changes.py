@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from fleet import consumers, events, journal
+from fleet.core.token_scopes import Scope
 from fleet.limits import Limits
 from fleet.models import Token
 from fleet.services import access
@@ -90,6 +91,15 @@ def test_it_takes_a_token_as_a_subprotocol_and_not_in_the_address(port, editor):
     with listen(port, subprotocols=[f"convoy.bearer.{text}", "convoy.v1"]) as line:
         assert line.subprotocol == "convoy.v1"
     assert code_of(port, query=f"?token={text}") == 4401
+
+
+@pytest.mark.parametrize("scope", [Scope(verbs=frozenset({"apply"})), Scope(kinds=frozenset({"Job"}))], ids=str)
+def test_it_is_not_for_tokens_that_do_not_read_every_kind(port, admin, scope):
+    _, text = access.mint(admin, "ci", life=None, now=timezone.now(), scope=scope)
+    how = {"additional_headers": {"Authorization": f"Bearer {text}"}}
+    with listen(port, query="?x", **how) as line, pytest.raises(ConnectionClosed) as closed:
+        line.recv(timeout=10)
+    assert closed.value.rcvd.code == 4401
 
 
 def code_of(port: int, user=None, query: str = "?x") -> int:

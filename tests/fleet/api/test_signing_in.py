@@ -109,6 +109,16 @@ def test_it_wants_the_csrf_token_back(editor):
     assert browser.post("/api/v1/tokens/", {"name": "x"}, format="json").status_code == 403
 
 
+def test_it_explains_that_plain_http_has_no_cookies_where_they_are_for_https(editor, settings):
+    settings.CSRF_COOKIE_SECURE, settings.SECURE_PROXY_SSL_HEADER = True, ("HTTP_X_FORWARDED_PROTO", "https")
+    browser, body = APIClient(enforce_csrf_checks=True), {"username": "vera", "password": PASSWORD}
+    path = access.make_signin_link(editor, now=timezone.now())
+    for refused in (browser.post("/api/v1/session/", body), browser.post(path)):
+        assert refused.status_code == 403 and "CONVOY_HTTPS=false" in refused.content.decode()
+    by_proxy = browser.post("/api/v1/session/", body, headers={"X-Forwarded-Proto": "https"})
+    assert by_proxy.status_code == 403 and "CONVOY_HTTPS" not in by_proxy.content.decode()
+
+
 def test_it_locks_out_who_keeps_guessing(editor):
     browser = APIClient(enforce_csrf_checks=True)
     answers = [sign_in(browser, "vera", f"guess {i}").status_code for i in range(11)]
