@@ -111,7 +111,7 @@ class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
 
     @extend_schema(request=None, responses={204: None}, parameters=[OpenApiParameter("id", int, OpenApiParameter.PATH)])
     def destroy(self, request: Request, pk: str) -> Response:
-        access.revoke(self.user, min(int(pk), 2**62), now=timezone.now())
+        access.revoke(self.user, min(int(pk), 2**62), now=timezone.now(), by=request.auth)
         return Response(status=204)
 
 

@@ -283,10 +283,14 @@ def verify(text: str, *, now: datetime) -> Token:
     return row
 
 
-def revoke(user: AbstractBaseUser, token_id: int, *, now: datetime) -> None:
-    """One's own token only; a second time changes nothing."""
+def revoke(user: AbstractBaseUser, token_id: int, *, now: datetime, by: Any = None) -> None:
+    """One's own token only; a second time changes nothing. ``by`` is the token that the caller came in with, if any."""
     mine = Token.objects.filter(pk=token_id, user_id=user.pk)
     with transaction.atomic():
+        if isinstance(by, Token) and (row := mine.first()) is not None:
+            own = token_scopes.from_json(by.scope)
+            if not token_scopes.from_json(row.scope).is_within(own):
+                raise Forbidden(f"a token revokes none that may do more than it: the scope of the one in use is {own}")
         if mine.filter(revoked_at__isnull=True).update(revoked_at=now):
             _note("revoke", "Token", f"{user.get_username()}: {token_id}")
         elif not mine.exists():

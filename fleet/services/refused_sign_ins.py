@@ -57,9 +57,15 @@ class RefusedSignIns:
         minute = now.replace(second=0, microsecond=0)
         with self._lock:
             key = minute, address[:64], refusal
-            if key not in self._attempts and sum(known[0] == minute for known in self._attempts) >= self._addresses:
+            if key not in self._attempts and self._is_full(minute):
                 key = minute, OTHERS, refusal
             self._attempts.setdefault(key, _Attempts()).count += 1
+
+    def _is_full(self, minute: datetime) -> bool:
+        """Lines of former minutes are open until they are written, which takes as long as the database is away."""
+        if len(self._attempts) >= 2 * self._addresses:
+            return True
+        return sum(known[0] == minute for known in self._attempts) >= self._addresses
 
     @property
     def is_open(self) -> bool:

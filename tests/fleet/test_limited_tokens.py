@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 WHOLE = {"cpu": 10**5, "memory": "900000Gi", books.GPU: 1000, "kube-queue/max-jobs": 1000}
 HERE = Scope(namespaces=frozenset({"default"}))
 FOR_JOBS = Scope(kinds=frozenset({"Job"}))
+FOR_TOKENS = Scope(kinds=frozenset({"Token"}))
 
 
 @pytest.fixture
@@ -63,6 +64,17 @@ def test_one_for_queues_alone_still_holds_them(admin, tree):
 def test_one_for_pods_passes_their_logs_at_the_kubernetes_door(admin, north):
     user = access.verify(by_token(admin, Scope(kinds=frozenset({"Pod"}))).text, now=timezone.now()).user
     proxying.require(user, proxying.log_of("vision", "llama-0"))
+
+
+@pytest.mark.parametrize("scope", [HERE, FOR_TOKENS], ids=str)
+def test_it_revokes_none_that_may_do_more(admin, scope):
+    client, whole = by_token(admin, scope), by_token(admin, Scope())
+    narrower, own = by_token(admin, scope), access.verify(client.text, now=timezone.now())
+    ids = [access.verify(each.text, now=timezone.now()).pk for each in (whole, narrower)]
+    refused = client.delete(f"/api/v1/tokens/{ids[0]}/")
+    assert refused.status_code == 403 and "a token revokes none that may do more" in refused.json()["detail"]
+    assert [client.delete(f"/api/v1/tokens/{each}/").status_code for each in (ids[1], own.pk)] == [204, 204]
+    assert whole.delete(f"/api/v1/tokens/{ids[1]}/").status_code == 204
 
 
 def test_a_priority_class_is_deleted_by_its_manifest(admin):

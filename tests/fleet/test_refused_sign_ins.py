@@ -51,6 +51,17 @@ def test_its_lines_are_in_the_chain_once_their_minute_is_over():
     assert audit_chain.link_new(OVER + timedelta(seconds=5)) == 1 and not audit_chain.verify().fault
 
 
+def test_its_memory_is_bounded_also_while_the_database_is_away():
+    refused, minutes, number = RefusedSignIns(addresses=3), 20, 50
+    for minute in range(minutes):
+        for address in range(number):
+            refused.count(f"10.0.{minute}.{address}", PASSWORDS, NOW + timedelta(minutes=minute))
+    refused.write(NOW + timedelta(minutes=minutes))
+    written = lines()
+    assert len(written) <= 2 * 3 + minutes and sum(line[2] for line in written) == minutes * number
+    assert {line[0] for line in written[-5:]} == {OTHERS}
+
+
 def test_addresses_beyond_the_bound_share_a_line():
     refused = RefusedSignIns(addresses=3)
     for number in range(50):
