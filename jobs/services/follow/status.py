@@ -241,9 +241,9 @@ def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) 
     state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
+    before = (job.state, job.status, job.reason, job.unhealthy_since)
     if job.state in (*Job.WAITING, *_STOPPING) and not _has_come_back(job, state, batch.now):
         return
-    before = (job.state, job.status, job.reason, job.unhealthy_since)
     job.status = status
     _advance_state(job, state, running, batch)
     _follow_crash_loop(job, before[3], batch)

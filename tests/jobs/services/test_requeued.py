@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.models import Cluster, Event, Hold
+from fleet.models import Cluster, Event, Hold, JournalEntry
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
@@ -60,6 +60,16 @@ def test_it_adopts_the_copy_that_runs_on_when_its_member_reports_it(policy):
     assert (job.state, job.attempt, str(job.cluster), job.reason) == ("Running", 1, "north", None)
     assert works() == {1: "Applied"} and Attempt.objects.get().outcome == ""
     assert Event.objects.filter(reason="StaysOnCluster").count() == 1
+
+
+def test_clients_that_watch_see_its_return_though_its_status_is_the_same(policy):
+    before = lost(policy)
+    north(Cluster.State.READY)
+    books.report("llama", "Running")
+    returned = books.job("llama")
+    assert (returned.state, returned.status) == ("Running", before.status)
+    lines = JournalEntry.objects.filter(object_uid=returned.uid, version__gt=before.resource_version)
+    assert returned.resource_version in lines.values_list("version", flat=True)
 
 
 def test_it_adopts_it_though_the_member_has_nothing_new_to_report(policy):
