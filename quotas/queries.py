@@ -1,6 +1,6 @@
 """Entitlement as the doors and the scheduler read it."""
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from quotas.core import parsing
 from quotas.core.tree import Tree
@@ -33,6 +33,12 @@ def queues() -> QuerySet[Queue]:
 def revisions() -> QuerySet[QuotaRevision]:
     """Newest first."""
     return QuotaRevision.objects.all()
+
+
+def version() -> int:
+    """Grows with every change of the tree or of a queue; 0 without any."""
+    versions = [rows.aggregate(newest=Max("resource_version"))["newest"] for rows in (QuotaTree.objects, Queue.objects)]
+    return max(newest or 0 for newest in versions)
 
 
 def last_generation() -> int:

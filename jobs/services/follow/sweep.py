@@ -21,6 +21,7 @@ from jobs.services.follow import expiry, health
 from jobs.services.lifecycle import charges, cycle_requests, failover, returns, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
+from quotas import queries
 
 TERM = timedelta(seconds=10)
 """How long passes stay away after the process that made one was killed in it."""
@@ -58,6 +59,8 @@ class Sweeper:
         self._version = -1
         """Of the journal, when the last pass was made after which nothing was left to the clock."""
         self._swept_at = datetime.min.replace(tzinfo=UTC)
+        self._quotas = 0
+        """Version of the quota tree and its queues for which a cycle was requested."""
 
     def run(self, now: datetime) -> bool:
         """Makes a pass unless it would find nothing or another process makes one; returns whether it was made."""
@@ -71,9 +74,19 @@ class Sweeper:
             if not is_ours:
                 return False
             run(now)
+            self._follow_quotas()
         if is_settled and journal.tip() == version and not _waits_for_the_clock():
             self._version, self._swept_at = version, now
         return True
+
+    def _follow_quotas(self) -> None:
+        """Requests a cycle for a quota tree or queues that this process has not seen: they may ask for evictions although no
+        job waits, and the process that changed them may have died before its request.
+        """
+        version = queries.version()
+        if version != self._quotas:
+            cycle_requests.request()
+            self._quotas = version
 
 
 def _waits_for_the_clock() -> bool:

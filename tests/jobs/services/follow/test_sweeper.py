@@ -9,12 +9,14 @@ from django.utils import timezone
 
 from fleet import journal
 from fleet.kube.resources import PYTORCH_JOBS
-from fleet.models import Cluster
+from fleet.models import Cluster, LeaseRequests
 from jobs import tasks
 from jobs.models import Job, Work
 from jobs.services.follow import sweep
 from jobs.services.follow.sweep import Sweeper
 from jobs.services.lifecycle import cycle_requests
+from quotas.services import trees
+from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.passive import passive_member
 from tests.support.world import pytorch_job
@@ -90,6 +92,19 @@ def test_a_request_for_a_cycle_whose_task_was_lost_is_repeated_although_no_job_w
     books.cycle()
     assert sweeper.run(NOW + 3 * TICK) and not sweeper.run(NOW + 4 * TICK)
     assert cycle_requests.requests() == lost + 3
+
+
+def test_a_changed_quota_is_followed_by_a_cycle_though_its_process_died_before_the_request(quiet):
+    whole = {"cpu": 10**5, "memory": "900000Gi", books.GPU: 64}
+    tree = manifest(quota("root", whole, whole, books.team("a", 0, 64, namespaces=["default"])))
+    trees.apply(tree, by="system", now=NOW)
+    LeaseRequests.objects.update(asked_at=None)
+    before = cycle_requests.requests()
+    assert quiet.run(NOW + TICK)
+    assert cycle_requests.requests() == before + 1
+    books.cycle()
+    assert quiet.run(NOW + 2 * TICK) and not quiet.run(NOW + 3 * TICK)
+    assert cycle_requests.requests() == before + 1
 
 
 def test_a_change_without_a_line_in_the_journal_is_found_within_half_a_minute(quiet):
