@@ -26,7 +26,10 @@ def secret_key(environ: Mapping[str, str], folder: Path, *, may_generate: bool) 
 
 def encryption_keys(environ: Mapping[str, str], folder: Path, *, may_generate: bool) -> list[str]:
     """The first encrypts, all of them decrypt."""
-    keys = _stated(environ, ENCRYPTION).replace(",", " ").split()
+    text = _stated(environ, ENCRYPTION)
+    keys = text.replace(",", " ").split()
+    if text and not keys:
+        raise ImproperlyConfigured(f"{ENCRYPTION} has no key in it: unset it, or make a key with {_MAKE}")
     for number, key in enumerate(keys, 1):
         _check(key, number)
     if keys:

@@ -55,6 +55,7 @@ def test_beside_a_database_server_it_names_the_file_of_a_key_that_was_generated_
         ({"CONVOY_ENCRYPTION_KEYS": KEY, "CONVOY_ENCRYPTION_KEYS_FILE": "x"}, "both set"),
         ({"CONVOY_ENCRYPTION_KEYS_FILE": "/nowhere/at/all"}, "cannot be read"),
         ({"CONVOY_ENCRYPTION_KEYS_FILE": "/dev/null"}, "is empty"),
+        ({"CONVOY_ENCRYPTION_KEYS": " , "}, "CONVOY_ENCRYPTION_KEYS has no key in it"),
     ],
     ids=str,
 )

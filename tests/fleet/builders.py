@@ -72,9 +72,9 @@ def by_token(user: Any, scope: Scope, *, life: timedelta | None = None) -> Token
     return client
 
 
-async def status_of(application: Any, token: str, method: str, path: str) -> int:
+async def status_of(application: Any, token: str, method: str, path: str, body: bytes = b"{}") -> int:
     """Of one request at the Kubernetes-style door, straight to the ASGI application."""
-    bodies = iter([{"type": "http.request", "body": b"{}", "more_body": False}])
+    bodies = iter([{"type": "http.request", "body": body, "more_body": False}])
     messages: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -83,7 +83,9 @@ async def status_of(application: Any, token: str, method: str, path: str) -> int
     async def send(message: dict[str, Any]) -> None:
         messages.append(message)
 
-    headers = [(b"authorization", b"Bearer " + token.encode()), (b"content-type", b"application/merge-patch+json")]
-    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
+    content = b"application/json" if method == "POST" else b"application/merge-patch+json"
+    headers = [(b"authorization", b"Bearer " + token.encode()), (b"content-type", content)]
+    path, _, query = path.partition("?")
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
     await application({**scope, "headers": headers, "client": ("127.0.0.1", 1)}, receive, send)
     return int(messages[0]["status"])

@@ -1,7 +1,11 @@
 """Tokens that do less than their user, where a service asks for the rights of a user by name."""
 
+import asyncio
+import json
+
 import pytest
 import yaml
+from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -10,7 +14,7 @@ from fleet.services import access, proxying
 from jobs.models import Dependent
 from quotas.models import Queue
 from quotas.services import trees
-from tests.fleet.builders import by_token
+from tests.fleet.builders import by_token, status_of
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.books import team
@@ -29,10 +33,14 @@ def tree(db) -> None:
     trees.apply(manifest(quota("root", WHOLE, WHOLE, ours, theirs)), by="system", now=timezone.now())
 
 
-def apply(client: APIClient, name: str, priority: int):
+def urgent(name: str, priority: int) -> dict:
     document = yaml.safe_load(pytorch_job(name))
     document["metadata"]["annotations"] = {"convoy.dev/priority": str(priority)}
-    return client.post("/api/v1/apply/", yaml.safe_dump(document), content_type="application/yaml")
+    return document
+
+
+def apply(client: APIClient, name: str, priority: int):
+    return client.post("/api/v1/apply/", yaml.safe_dump(urgent(name, priority)), content_type="application/yaml")
 
 
 @pytest.mark.parametrize("scope", [HERE, FOR_JOBS], ids=str)
@@ -42,6 +50,26 @@ def test_it_gives_no_job_a_priority_that_is_a_fleet_admins(admin, tree, scope):
     assert apply(client, "llama", 10).status_code == 200
     answer = apply(client, "more", 2**31 - 1)
     assert answer.status_code == 403 and "editors may have at most" in answer.json()["detail"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nor_at_the_kubernetes_door(admin):
+    from deploy.config.kube import application
+
+    door, jobs = application(), "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
+    whole, here = by_token(admin, Scope()).text, by_token(admin, HERE).text
+
+    async def create_all() -> list[int]:
+        return [
+            await status_of(door, text, "POST", f"{jobs}{query}", json.dumps(urgent(name, priority)).encode())
+            for text, name, priority, query in (
+                (here, "a", 10, ""), (here, "b", 2**31 - 1, ""), (here, "b", 2**31 - 1, "?dryRun=All"),
+                (whole, "b", 2**31 - 1, ""),
+            )
+        ]  # fmt: skip
+
+    assert asyncio.run(create_all()) == [201, 403, 403, 201]
+    connection.close()
 
 
 @pytest.mark.parametrize("scope", [HERE, FOR_JOBS], ids=str)
