@@ -83,9 +83,10 @@ def _concerns(refusal: ObservedRefusal, work: Work) -> bool:
 
 
 def _is_known(job: Job, refusal: ObservedRefusal, now: datetime) -> bool:
-    """Whether the job shows this refusal, or one of the same kind since a moment ago, or has its pods."""
+    """Whether the job shows this refusal, or another one since a moment ago, or has its pods."""
     reason = job.reason or {}
-    if reason.get("refused") == refusal.reason and datetime.fromisoformat(reason["at"]) > now - _REPLACED_AFTER:
+    # Whatever its reason is: events that differ in nothing else would each write the job, and a line of its timeline.
+    if "refused" in reason and timedelta() <= now - datetime.fromisoformat(reason["at"]) < _REPLACED_AFTER:
         return True
     return _message(job, refusal) == reason.get("message") or _created(job) >= pods_of(job)
 

@@ -76,6 +76,20 @@ def test_a_flood_of_events_changes_the_job_every_few_seconds_at_most(llama):
     assert Event.objects.filter(reason="PodsRefused").count() == 1
 
 
+def test_a_flood_of_other_reasons_changes_it_no_more_often(llama):
+    now = timezone.now()
+    for count in range(20):
+        refuse(event("forbidden", f"FailedCreate{count}"), now=now + timedelta(seconds=count / 10))
+    assert Event.objects.filter(reason="PodsRefused").count() == 1
+    assert refuse(event("forbidden", "FailedCreate99"), now=now + timedelta(seconds=30))["refused"] == "FailedCreate99"
+
+
+def test_a_refusal_is_replaced_although_the_clock_was_set_back(llama):
+    now = timezone.now()
+    refuse(event("before"), now=now)
+    assert "after" in refuse(event("after"), now=now - timedelta(hours=1))["message"]
+
+
 def test_it_cleans_and_cuts_what_the_member_quotes(llama):
     message = refuse(event("denied\r\n\x1b[31m\u202e" + "x" * 5000))["message"]
     assert "denied [31m xxx" in message and message.isprintable() and len(message) < 450
