@@ -104,6 +104,11 @@ def serves(apis: Mapping[str, Mapping[str, str]], resource: Resource) -> bool:
     return resource.kind in apis.get(resource.api_version, {})
 
 
+def definitions(apis: Mapping[str, Mapping[str, str]]) -> set[str]:
+    """The names that CustomResourceDefinitions of all served kinds would have: ``plural.group``."""
+    return {f"{plural}.{version.partition('/')[0]}" for version, kinds in apis.items() for plural in kinds.values()}
+
+
 def _may_run(permissions: Sequence[Mapping[str, object]], kind: Resource) -> bool:
     granted = {p["verb"] for p in permissions if p["resource"] == _full_name(kind) and p["allowed"]}
     return {"create", "delete"} <= granted

@@ -27,7 +27,7 @@ from fleet.db import fencing
 from fleet.kube.resources import CRDS, EVENTS, NODES, PODS, Resource
 from fleet.member.watching import Delivery, Reflector
 from fleet.models import Cluster
-from fleet.services import event_handlers, member_clients, signing
+from fleet.services import event_handlers, member_clients, member_facts, signing
 from fleet.services.watching import leases, reports
 from fleet.services.watching.node_pod_sync import UNWRITABLE, ClusterGone, NodePodSync
 from fleet.services.watching.reports import Batch, Batches
@@ -166,12 +166,17 @@ class MemberWatch:
 
         def sync_rows() -> None:
             pod_keys.update((mark.job_uid, mark.attempt) for mark in self._sync_rows(timezone.now()))
-            if crds and not crds.listed:
+            if crds and (not crds.listed or self._has_unknown(crds)):
                 Cluster.objects.filter(pk=self._cluster_id).update(discovery_due_at=None)
 
         self._persist(sync_rows)
         if batches or pod_keys:
             self._persist(lambda: reports.deliver(self._cluster_id, batches, pod_keys, timezone.now()))
+
+    def _has_unknown(self, crds: Batch) -> bool:
+        """Whether the list has a kind that came after the member was last asked what it serves."""
+        row = Cluster.objects.filter(pk=self._cluster_id).only("apis").first()
+        return row is not None and not set(crds.present.values()) <= member_facts.definitions(row.apis)
 
     def _sync_rows(self, now: datetime) -> set[Mark]:
         try:
@@ -217,8 +222,9 @@ def _whole(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _nothing(_: dict[str, Any]) -> None:
-    return None
+def _definition(body: dict[str, Any]) -> str:
+    """Plural and group of the kind that a CustomResourceDefinition adds."""
+    return str((body.get("metadata") or {}).get("name", ""))
 
 
 def _proves(cluster: Cluster, mark: Mark, namespace: str, label: object) -> bool:
@@ -226,7 +232,7 @@ def _proves(cluster: Cluster, mark: Mark, namespace: str, label: object) -> bool
 
 
 _TRANSFORMS: dict[Resource, Callable[[dict[str, Any]], Any]] = {
-    NODES: observed.node, PODS: _whole, CRDS: _nothing, EVENTS: observed.refusal
+    NODES: observed.node, PODS: _whole, CRDS: _definition, EVENTS: observed.refusal
 }  # fmt: skip
 """Kinds of which every object is watched, not only those that carry our label, and what is kept of each object."""
 

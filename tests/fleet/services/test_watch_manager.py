@@ -255,6 +255,14 @@ def test_it_calls_handlers_for_pods_after_their_rows_are_written(north, watching
     assert Pod.objects.get().job_uid == JOB
 
 
+def test_it_finds_a_kind_that_came_between_joining_and_watching(north, watching):
+    row = join(north)
+    serve(north, ELASTIC)
+    watching()
+    synced(row)
+    eventually(lambda: Cluster.objects.get().discovery_due_at is None)
+
+
 def test_it_watches_a_kind_from_when_the_member_serves_it(north, watching, notes, monkeypatch):
     monkeypatch.setattr(notes, "resources", lambda: [ELASTIC])
     monkeypatch.setattr(event_handlers, "_handlers", [])
