@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import environment
+from tests.clients.environments import environment
 from tests.support.kubectl import served
 from tests.support.world import POLICY
 

@@ -88,7 +88,7 @@ def test_it_restarts_a_failing_container_until_it_succeeds(north: PAIR) -> None:
 def test_it_fails_a_job_that_must_not_restart(north: PAIR) -> None:
     made, client = north
     submit(client, pytorch_job(restart="Never"))
-    expect(client, "llama", "Running")
+    until(lambda: phases(client).get("llama-worker-1") == "Running")
     made.disturb(parse(["crash-pod", f"{NAMESPACE}/llama-worker-1", "9"]))
     expect(client, "llama", "Failed")
     state = client.get(PODS.path(NAMESPACE, "llama-worker-1"))["status"]["containerStatuses"][0]["state"]
