@@ -20,7 +20,7 @@ def shares(name: str = "sweep") -> dict[str, int]:
 def test_it_runs_a_job_on_two_clusters_and_ends_when_both_shares_have(world: World):
     world.member("north", 5)
     world.member("south", 2)
-    world.apply(BY_ROOM, sweep_job(pods=6, completions=9, duration="3s"))
+    world.apply(BY_ROOM, sweep_job(pods=6, completions=9, duration="20s"))
     world.until(lambda: world.job("sweep").state == "Running", "both shares run")
     assert shares() == {"north": 4, "south": 2}
     assert copies(world) == {"north": [(4, 6)], "south": [(2, 3)]}
