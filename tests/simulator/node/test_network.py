@@ -203,6 +203,7 @@ def test_a_pod_with_many_open_connections_keeps_no_other_from_the_api(client: Me
     time.sleep(600)
     """
     run(client, "greedy", greedy)
+    until(lambda: (client.get(PODS.path("default", "greedy")).get("status") or {}).get("phase") == "Running")
     until(lambda: "holds" in client.get_text(f"{PODS.path('default', 'greedy')}/log"))
     run(client, "asker", f"{CALL}\nprint(call('GET', '/api/v1/namespaces/default/pods'))")
     assert output(client, "asker").strip() == "200"
