@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from fleet.models import Hold
+from fleet.models import Cluster, Hold
 from jobs.core.division import shares
 from jobs.core.division.shares import ShareState
 from jobs.kinds import registry
@@ -30,7 +30,8 @@ def terminal_holds_nothing() -> None:
 
 
 def remove_copies() -> None:
-    """The members have removed what was to be removed, and the workers have heard of it."""
+    """The members answer and have removed what was to be removed, and the workers have recorded it."""
+    Cluster.objects.update(state=Cluster.State.READY)
     now = timezone.now() + timedelta(hours=2)
     for pk in Work.objects.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True):
         claimed = works.claim(pk, now)

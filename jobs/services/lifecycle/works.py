@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from fleet import events
-from fleet.models import Hold
+from fleet.models import Cluster, Hold
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.works import WORK, WorkEvent
@@ -24,6 +24,7 @@ from jobs.services.lifecycle import transitions
 State = Work.State
 ACTIONABLE = (State.PENDING, State.SENDING, State.SUSPENDING, State.WITHDRAWING)
 """States in which something is to be done in the member."""
+ENDING = (State.SUSPENDING, State.WITHDRAWING)
 IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, State.WITHDRAWING, State.KEPT)
 """States in which the member may hold a copy."""
 
@@ -34,11 +35,16 @@ def actionable() -> QuerySet[Work]:
 
 
 def due(now: datetime) -> QuerySet[Work]:
-    """Works that are due and that no live worker has claimed. A time beyond any wait is a clock that jumped back."""
+    """Works that are due and that no live worker has claimed. A time beyond any wait is a clock that jumped back.
+
+    Nothing is ended in a member that does not answer: in a lost cluster that would be tried for each job again and again, at
+    the expense of moving them. What waits so is pushed by `jobs.services.follow.sweep` once it answers.
+    """
     claim_ends = timedelta(seconds=settings.CONVOY_DISPATCH.claim_s)
     free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
     ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=settings.CONVOY_DISPATCH.longest_retry_s))
-    return actionable().filter(free, ripe)
+    silent = Exists(Cluster.objects.filter(pk=OuterRef("cluster_id"), state=Cluster.State.UNKNOWN))
+    return actionable().filter(free, ripe, ~Q(state__in=ENDING) | ~silent)
 
 
 @transaction.atomic

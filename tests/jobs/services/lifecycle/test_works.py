@@ -45,6 +45,24 @@ def test_it_does_not_record_over_a_change_of_mind(work):
     assert not works.advance(mine, WorkEvent.BEGUN)
 
 
+@pytest.mark.parametrize(
+    ("state", "cluster", "is_due"),
+    [
+        ("Withdrawing", "Unknown", False),
+        ("Suspending", "Unknown", False),
+        ("Withdrawing", "NotReady", True),
+        ("Withdrawing", "Ready", True),
+        ("Pending", "Unknown", True),
+        ("Sending", "Unknown", True),
+    ],
+)
+def test_it_ends_nothing_in_a_member_that_does_not_answer(work, state, cluster, is_due):
+    Work.objects.update(state=state)
+    Cluster.objects.update(state=cluster)
+    assert works.due(NOW).exists() is is_due
+    assert (works.claim(work.pk, NOW) is not None) is is_due
+
+
 def test_it_waits_longer_with_each_try(work):
     mine = works.claim(work.pk, NOW)
     works.give_back(mine, NOW, message="away")
