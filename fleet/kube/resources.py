@@ -23,6 +23,11 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def qualified(self) -> str:
+        """``pods`` or ``pytorchjobs.kubeflow.org``, as rights and messages name it, and as its definition is called."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
     def root(self) -> str:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 

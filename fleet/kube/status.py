@@ -69,7 +69,7 @@ def success(resource: Resource, name: str, uid: str) -> dict[str, Any]:
 
 
 def not_found(resource: Resource, name: str) -> KubeError:
-    return KubeError(404, f'{qualified(resource)} "{name}" not found', details=_details(resource, name))
+    return KubeError(404, f'{resource.qualified} "{name}" not found', details=_details(resource, name))
 
 
 def unknown_path() -> KubeError:
@@ -77,12 +77,12 @@ def unknown_path() -> KubeError:
 
 
 def already_exists(resource: Resource, name: str) -> KubeError:
-    message = f'{qualified(resource)} "{name}" already exists'
+    message = f'{resource.qualified} "{name}" already exists'
     return KubeError(409, message, reason="AlreadyExists", details=_details(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str) -> KubeError:
-    message = f'Operation cannot be fulfilled on {qualified(resource)} "{name}": {why}'
+    message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
     return KubeError(409, message, details=_details(resource, name))
 
 
@@ -108,11 +108,6 @@ def faulty(resource: Resource, name: str, causes: Sequence[Mapping[str, str]]) -
 
 def expired(message: str = "too old resource version") -> KubeError:
     return KubeError(410, message)
-
-
-def qualified(resource: Resource) -> str:
-    """``pods`` or ``pytorchjobs.kubeflow.org``, as messages name a resource."""
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
 def _details(resource: Resource, name: str) -> dict[str, Any]:

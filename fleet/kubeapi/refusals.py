@@ -28,10 +28,10 @@ def of(error: ConvoyError, target: Target, meant: Object) -> KubeError:
     details |= {"causes": [_cause(fault, meant) for fault in error.faults]} if error.faults else {}
     details = {key: value for key, value in details.items() if value}
     if error.status == 403:
-        what = f'{status.qualified(resource)} "{name}"' if name else status.qualified(resource)
+        what = f'{resource.qualified} "{name}"' if name else resource.qualified
         return KubeError(403, f"{what} is forbidden: {error.message}", details=details)
     if error.status == 409:
-        message = f'Operation cannot be fulfilled on {status.qualified(resource)} "{name}": {error.message}'
+        message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {error.message}'
         return KubeError(409, message, details=details)
     return KubeError(error.status, error.message, details=details)
 

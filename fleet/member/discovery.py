@@ -175,7 +175,7 @@ def account_lacks(
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = list(pool.map(partial(_review_account, client, namespace, account), rights))
     return [
-        f"{verb} {_name(resource)}" for (verb, resource), granted in zip(rights, answers, strict=True) if not granted
+        f"{verb} {resource.qualified}" for (verb, resource), granted in zip(rights, answers, strict=True) if not granted
     ]
 
 
@@ -190,10 +190,6 @@ def _review_account(client: MemberClient, namespace: str, account: str, right: t
     }
     body: Object = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
     return bool((client.create(ACCESS_REVIEWS.path(), body).get("status") or {}).get("allowed"))
-
-
-def _name(resource: Resource) -> str:
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
 def _review(client: MemberClient, right: Right) -> bool:

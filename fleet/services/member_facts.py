@@ -96,7 +96,7 @@ def missing_essentials(findings: Findings) -> list[str]:
     if event_handlers.resources() and not kinds:
         refused.append("a served kind of training job")
     elif kinds and findings.permissions and not any(_may_run(findings.permissions, kind) for kind in kinds):
-        refused.append("create and delete of " + " or ".join(_full_name(kind) for kind in kinds))
+        refused.append("create and delete of " + " or ".join(kind.qualified for kind in kinds))
     return refused
 
 
@@ -110,12 +110,8 @@ def definitions(apis: Mapping[str, Mapping[str, str]]) -> set[str]:
 
 
 def _may_run(permissions: Sequence[Mapping[str, object]], kind: Resource) -> bool:
-    granted = {p["verb"] for p in permissions if p["resource"] == _full_name(kind) and p["allowed"]}
+    granted = {p["verb"] for p in permissions if p["resource"] == kind.qualified and p["allowed"]}
     return {"create", "delete"} <= granted
-
-
-def _full_name(resource: Resource) -> str:
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
 def _permissions(client: MemberClient, apis: Apis) -> list[dict[str, object]]:

@@ -30,7 +30,9 @@ EXPORTED = 100_000
 
 
 class JobFilter(django_filters.FilterSet):
-    state = django_filters.MultipleChoiceFilter(choices=Job.State.choices, method="among")
+    state = django_filters.MultipleChoiceFilter(
+        choices=[(state.value, state.value) for state in Job.State], method="among"
+    )
     kind = django_filters.CharFilter(lookup_expr="iexact")
     group = django_filters.CharFilter(method="of_group", help_text="of the kind's API: batch, or batch.volcano.sh")
     namespace = django_filters.CharFilter(method="among")

@@ -56,7 +56,7 @@ def _counts(name: str, help_text: str, states: Iterable[str], found: list[str]) 
 def _jobs() -> Metric:
     counted = dict(Job.objects.order_by().values_list("state").annotate(Count("pk")))
     family = GaugeMetricFamily("convoy_jobs", "Jobs", labels=["state"])
-    for state in Job.State.values:
+    for state in Job.State:
         family.add_metric([state], counted.get(state, 0))
     return family
 
@@ -64,7 +64,7 @@ def _jobs() -> Metric:
 def _works() -> Metric:
     counted = dict(Work.objects.order_by().values_list("state").annotate(Count("pk")))
     family = GaugeMetricFamily("convoy_works", "Copies of jobs, in or for members", labels=["state"])
-    for state in Work.State.values:
+    for state in Work.State:
         family.add_metric([state], counted.get(state, 0))
     return family
 

@@ -87,7 +87,7 @@ class PolicyNameSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
 
 
-@extend_schema_field({"allOf": [{"type": "string", "enum": list(Job.State.values)}]})
+@extend_schema_field({"allOf": [{"type": "string", "enum": [state.value for state in Job.State]}]})
 class StateField(serializers.CharField):
     """An enumeration without a name: under its field name a cluster has one with other values."""
 

@@ -4,6 +4,7 @@ import uuid
 
 from django.db import models
 
+from jobs.core.life.works import WorkState
 from jobs.models.job import Job
 
 
@@ -35,16 +36,7 @@ class Work(models.Model):
     The row is written before the member is touched and forgotten only after the member's copy is gone.
     """
 
-    class State(models.TextChoices):
-        PENDING = "Pending"
-        SENDING = "Sending"
-        APPLIED = "Applied"
-        SUSPENDING = "Suspending"
-        SUSPENDED = "Suspended"
-        WITHDRAWING = "Withdrawing"
-        GONE = "Gone"
-        KEPT = "Kept"
-        """A failed copy left in its member for a person to look at (``purgeMode: Never``)."""
+    State = WorkState
 
     job_uid = models.UUIDField()
     """Not a foreign key: a copy has to be withdrawn even when the job's row is gone. Its index is that of the constraint."""
@@ -54,7 +46,9 @@ class Work(models.Model):
     kind = models.CharField(max_length=63)
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
-    state = models.CharField(max_length=16, choices=State.choices, default=State.PENDING)
+    state = models.CharField(
+        max_length=16, choices=[(state.value, state.value) for state in WorkState], default=State.PENDING
+    )
     claim = models.CharField(max_length=64, blank=True)
     """Token of the worker that is talking to the member about this work; empty: none is."""
     claimed_at = models.DateTimeField(null=True, blank=True)

@@ -6,29 +6,18 @@ from typing import Any
 from django.db import models
 from django.db.models.functions import Left, StrIndex
 
+from jobs.core.life import jobs as life
+from jobs.core.life.jobs import JobState
 from jobs.models.listed import CodeField, JobRows, Wide
 
 
 class Job(models.Model):
-    class State(models.TextChoices):
-        QUEUED = "Queued"
-        PLACED = "Placed"
-        DISPATCHED = "Dispatched"
-        RUNNING = "Running"
-        SUCCEEDED = "Succeeded"
-        FAILED = "Failed"
-        SUSPENDED = "Suspended"
-        RECLAIMING = "Reclaiming"
-        MOVING = "Moving"
-        BACKOFF = "Backoff"
-
-    WAITING = (State.QUEUED, State.MOVING)
-    """States the scheduler looks at."""
-    ON_MEMBER = (State.PLACED, State.DISPATCHED, State.RUNNING, State.BACKOFF)
-    """States with a current attempt that counts; in Backoff its copy has failed and the toleration runs."""
+    State = JobState
+    WAITING = tuple(sorted(life.WAITING))
+    ON_MEMBER = tuple(sorted(life.ON_MEMBER))
     OFF_MEMBER = (State.QUEUED, State.SUSPENDED)
     """States without a current attempt: the last report of a member is of an attempt that is over, whose pods may still end."""
-    FINISHED = (State.SUCCEEDED, State.FAILED)
+    FINISHED = tuple(sorted(life.FINISHED))
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     api_version = models.CharField(max_length=128)
@@ -68,7 +57,9 @@ class Job(models.Model):
     """While it makes room, and until it is placed again: for whom, why, until when; `jobs.services.scheduling.preemption`."""
     policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
 
-    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(
+        max_length=16, choices=[(state.value, state.value) for state in JobState], default=State.QUEUED
+    )
     reason = models.JSONField(null=True, blank=True)
     """Why it is not running: ``{code, message, ...}`` as `jobs.core.reasons` makes it; null once it runs."""
     reason_code = CodeField(max_length=64, null=True, blank=True, editable=False)

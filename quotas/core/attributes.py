@@ -77,10 +77,7 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
 def _lendlimit(value: object, least: Limits, faults: list[Fault]) -> Limits | None:
     if value is None:
         return None
-    try:
-        body = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        body = None
+    body = _parsed(value)
     if not isinstance(body, dict):
         faults.append((LENDLIMIT, 'must be JSON such as \'{"cpu": 2, "memory": "4Gi"}\''))
         return None
@@ -119,14 +116,19 @@ def _clusters(value: object, inherited: tuple[str, ...], faults: list[Fault]) ->
     return common
 
 
+def _parsed(value: object) -> object:
+    """The value of JSON text, or what was stated as a value; None for text that is no JSON."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
+
+
 def _classes(value: object, inherited: Mapping[str, int], faults: list[Fault]) -> Mapping[str, int]:
     """Inherited priority classes, overridden by the node's own."""
     if value is None:
         return inherited
-    try:
-        body = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        body = None
+    body = _parsed(value)
     if not isinstance(body, dict):
         faults.append((PRIORITY_CLASSES, 'must be JSON such as \'{"research": 1000, "night": -10}\''))
         return inherited
@@ -142,10 +144,7 @@ def _ceilings(value: object, inherited: Mapping[Submitter, int], faults: list[Fa
     """The ceilings from above, lowered by the node's own: whoever edits below a node cannot lift its ceiling."""
     if value is None:
         return inherited
-    try:
-        body = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        body = None
+    body = _parsed(value)
     own = dict.fromkeys(Submitter, body) if type(body) is int else body
     if not isinstance(own, dict):
         faults.append((MAX_PRIORITY, 'must be a whole number or JSON such as \'{"editor": 100, "team-lead": 1000}\''))

@@ -11,10 +11,10 @@ import yaml
 from django.utils import timezone
 
 from fleet.models import Event, Hold, Lease
+from jobs.core.life.works import ACTIONABLE
 from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.follow import sweep
-from jobs.services.lifecycle import works
 from jobs.services.scheduling import loop
 from tests.faults.builders import Killer
 from tests.support import books
@@ -68,8 +68,8 @@ def recover(number: int) -> None:
     Lease.objects.exclude(holder="").update(expires_at=long_ago)
     for _ in range(8):
         sweep.run(timezone.now())
-        Work.objects.filter(state__in=works.ACTIONABLE).update(due_at=timezone.now())
-        for pk in Work.objects.filter(state__in=works.ACTIONABLE).values_list("pk", flat=True):
+        Work.objects.filter(state__in=ACTIONABLE).update(due_at=timezone.now())
+        for pk in Work.objects.filter(state__in=ACTIONABLE).values_list("pk", flat=True):
             dispatcher.push(pk, timezone.now)
         loop.run(timezone.now)
         if books.job(f"mine-{number}").state == Job.State.DISPATCHED:
@@ -92,7 +92,7 @@ def forget(member: World, number: int) -> None:
     books.end(f"mine-{number}")
     member.delete(f"victim-{number}")
     member.delete(f"mine-{number}")
-    for work in Work.objects.filter(state__in=works.ACTIONABLE):
+    for work in Work.objects.filter(state__in=ACTIONABLE):
         dispatcher.push(work.pk, timezone.now)
 
 

@@ -151,8 +151,7 @@ def watched_kinds(cluster: Cluster) -> Sequence[Resource]:
 
 def _may_see(cluster: Cluster, resource: Resource) -> bool:
     """False when the cluster is known to refuse it."""
-    name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-    return all(row["allowed"] for row in cluster.permissions if row["resource"] == name)
+    return all(row["allowed"] for row in cluster.permissions if row["resource"] == resource.qualified)
 
 
 def _digest(cluster: Cluster) -> str:

@@ -57,7 +57,7 @@ _S = JobState
 WAITING = frozenset({_S.QUEUED, _S.MOVING})
 """States the scheduler looks at."""
 ON_MEMBER = frozenset({_S.PLACED, _S.DISPATCHED, _S.RUNNING, _S.BACKOFF})
-"""States with a current attempt that counts."""
+"""States with a current attempt that counts; in Backoff its copy has failed and the toleration runs."""
 FINISHED = frozenset({_S.SUCCEEDED, _S.FAILED})
 LIVE = frozenset(_S) - FINISHED
 _DIVIDED = ON_MEMBER | {_S.MOVING}

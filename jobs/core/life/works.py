@@ -14,6 +14,7 @@ class WorkState(StrEnum):
     WITHDRAWING = "Withdrawing"
     GONE = "Gone"
     KEPT = "Kept"
+    """A failed copy left in its member for a person to look at (``purgeMode: Never``)."""
 
 
 class WorkEvent(StrEnum):

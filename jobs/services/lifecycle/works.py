@@ -17,13 +17,11 @@ from fleet import events
 from fleet.models import Cluster, Hold
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome
-from jobs.core.life.works import WORK, WorkEvent
+from jobs.core.life.works import ACTIONABLE, WORK, WorkEvent
 from jobs.models import Attempt, Job, Work
 from jobs.services.lifecycle import transitions
 
 State = Work.State
-ACTIONABLE = (State.PENDING, State.SENDING, State.SUSPENDING, State.WITHDRAWING)
-"""States in which something is to be done in the member."""
 ENDING = (State.SUSPENDING, State.WITHDRAWING)
 IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, State.WITHDRAWING, State.KEPT)
 """States in which the member may hold a copy."""

@@ -8,11 +8,11 @@ import pytest
 from django.utils import timezone
 
 import jobs
-from jobs.core.life.jobs import FINISHED, JOB, ON_MEMBER, WAITING, JobEvent, JobState
+from jobs.core.life.jobs import JOB, JobEvent, JobState
 from jobs.core.life.machine import IllegalTransition
-from jobs.core.life.works import ACTIONABLE, WORK, WorkEvent, WorkState
+from jobs.core.life.works import WORK, WorkEvent, WorkState
 from jobs.models import Job, Work
-from jobs.services.lifecycle import transitions, works
+from jobs.services.lifecycle import transitions
 from tests.support import books
 from tests.support.world import pytorch_job
 
@@ -24,12 +24,6 @@ MODULES = [path for path in ROOT.rglob("*.py") if not {*PURE, "migrations"} & se
 
 def module_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removeprefix("services.")
-
-
-def test_the_models_states_are_those_of_the_model_of_the_life():
-    assert Job.State.values == list(JobState) and Work.State.values == list(WorkState)
-    assert set(Job.WAITING) == WAITING and set(Job.ON_MEMBER) == ON_MEMBER and set(Job.FINISHED) == FINISHED
-    assert set(works.ACTIONABLE) == ACTIONABLE
 
 
 @pytest.mark.django_db
