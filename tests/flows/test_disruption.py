@@ -183,6 +183,15 @@ def test_it_lets_so_many_a_minute_leave_a_cluster_and_says_so(fleet, settings):
     assert moved() == 5
 
 
+def test_it_counts_no_job_against_the_rate_that_another_pass_has_moved(fleet):
+    made = fleet(4, spare=4)
+    made.lose("job-0")
+    jobs = list(Job.objects.filter(name="job-0").select_related("policy"))
+    lost, now = jobs[0].cluster, timezone.now()
+    assert [health._leave_lost(lost, jobs, now) for _ in range(2)] == [(1, True), (0, True)]
+    assert EvictionWindow.objects.get().count == 1
+
+
 def test_health_of_jobs_alone_moves_nobody_while_a_disruption_lasts(fleet):
     """A second worker, and one that was just started, judge by the same rows."""
     made = fleet(4)

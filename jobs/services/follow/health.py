@@ -25,7 +25,7 @@ from jobs.services.lifecycle.locks import lock_jobs
 from jobs.snapshot import spec_of, taints_of
 
 _LEAVE_TOGETHER = 100
-"""Jobs of a lost cluster in one transaction, during which other writers wait for the journal."""
+"""Jobs of a lost cluster in one transaction, which keeps them locked until all of them have left."""
 
 
 def tolerance(job: Job) -> float | None:
@@ -121,21 +121,26 @@ def _move_from_lost_clusters(now: datetime) -> int:
         ).select_related("policy")
         due = [job for job in rows.order_by("-priority", "pk") if not returns.may_stay(job, cluster, now)]
         for start in range(0, len(due), _LEAVE_TOGETHER):
-            some = due[start : start + _LEAVE_TOGETHER]
-            allowed = eviction_rate.allow(cluster, now, len(some))
-            moved += _leave_lost(cluster, some[:allowed], now)
-            if allowed < len(some):
+            left, may_go_on = _leave_lost(cluster, due[start : start + _LEAVE_TOGETHER], now)
+            moved += left
+            if not may_go_on:
                 break
     return moved
 
 
 @transaction.atomic
-def _leave_lost(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> int:
-    """In one transaction, so that one cycle finds places for all of them."""
-    lock_jobs(Job.objects.filter(pk__in=[job.pk for job in jobs]))
+def _leave_lost(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> tuple[int, bool]:
+    """How many have left, and whether more may within this minute. In one transaction, so that one cycle finds places for them.
+
+    Those that another pass moved meanwhile take nothing from the budget: a pass may last longer than its lease.
+    """
+    here = set(lock_jobs(Job.objects.filter(pk__in=[job.pk for job in jobs], cluster=cluster, state__in=Job.ON_MEMBER)))
+    allowed = eviction_rate.allow(cluster, now, len(here))
     condition = division_health.describe_condition(cluster)
     reason = Reason(Code.CLUSTER_LOST, f"{cluster.name} is {condition} and is not tolerated any longer")
-    return sum(failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job)) for job in jobs)
+    leaving = [job for job in jobs if job.pk in here][:allowed]
+    left = sum(failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job)) for job in leaving)
+    return left, allowed == len(here)
 
 
 def _cluster_purge(job: Job) -> PurgeMode:
