@@ -20,7 +20,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
 from fleet.models import AuditEntry, Cluster, Event, Grant, Hold, NamespacePolicy, Node, Pod, Token
-from fleet.services import access, clusters, grants
+from fleet.services.authorization import access, grants
+from fleet.services.clusters import clusters
 
 
 class JoinForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time

@@ -1,5 +1,6 @@
-"""The admin's side of `fleet.services.access`: its pages open by role, and show of each kind what its reader may read.
+"""The admin's side of `fleet.services.authorization.access`.
 
+Its pages open by role, and show of each kind what the reader may read.
 Django's own permissions decide nothing in the admin of this product: they could be given past the service that counts admins
 and writes the audit. Pages are read-only unless a class says otherwise; what is changed goes through services.
 """
@@ -10,7 +11,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
-from fleet.services import access
+from fleet.services.authorization import access
 
 
 class RoleAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types

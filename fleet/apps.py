@@ -15,4 +15,4 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         # At the start and not with the first span: loading the SDK takes a second, and spans begin inside transactions.
         tracing.provider()
-        import_module("fleet.api.sign_in_audit")
+        import_module("fleet.api.sign_in.sign_in_audit")

@@ -19,11 +19,11 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
-from fleet import events, journal
+from fleet.changes import events, journal
+from fleet.changes.repeatable_read import repeatable_read
 from fleet.core import token_scopes
 from fleet.errors import Forbidden
-from fleet.repeatable_read import repeatable_read
-from fleet.services import access
+from fleet.services.authorization import access
 
 PING_S = 15.0
 FOLLOW_S = 0.25
@@ -77,7 +77,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
             await self.close(TOO_LONG)
 
     async def changes(self, message: dict[str, Any]) -> None:
-        """From the channel layer, under the name `fleet.events` sends it by."""
+        """From the channel layer, under the name `fleet.changes.events` sends it by."""
         await self.send_changes(message["changes"])
 
     async def send_changes(self, changes: list[Change]) -> None:

@@ -6,8 +6,10 @@ from datetime import timedelta
 from celery import shared_task
 from django.utils import timezone
 
-from fleet.services import audit_chain, audit_sinks, health, processes, rediscovery
-from fleet.services.exclusive import exclusive
+from fleet.services.auditing import audit_chain, audit_sinks
+from fleet.services.clusters import health, rediscovery
+from fleet.services.operations import processes
+from fleet.services.operations.exclusive import exclusive
 
 _CHECK_TERM = timedelta(seconds=10)
 """Longer than a check takes, and shorter than the pause after which what was seen before counts for nothing."""

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
 from jobs.services.submission import actions as submission_actions
 

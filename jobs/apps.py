@@ -11,12 +11,12 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         from fleet.api.system import CHECKS
         from fleet.queries import ABOUT
-        from fleet.services import access
+        from fleet.services.authorization import access
         from jobs import queries, receivers
         from jobs.kinds import registry
         from jobs.models import Job
+        from jobs.services.failover import restored
         from jobs.services.follow import status
-        from jobs.services.lifecycle import restored
         from jobs.services.scheduling import demand_provider, rejections
 
         status.register()

@@ -1,6 +1,6 @@
 """Journals and records changes of demand: which object a journal line or a timeline event is about.
 
-A thin layer over `fleet.events`, so that services say ``announce_jobs([...])`` and never spell a journal line.
+A thin layer over `fleet.changes.events`, so that services say ``announce_jobs([...])`` and never spell a journal line.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import Protocol
 from django.db import transaction
 from django.db.models import Model
 
-from fleet import events, journal
+from fleet.changes import events, journal
 from fleet.db import bulk
 from jobs.kinds import registry
 from jobs.models import Job, Work

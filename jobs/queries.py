@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
-from fleet.kube.selectors import Selector
+from fleet.kube.requests.selectors import Selector
 from jobs.models import Job
 from jobs.models.listed import Label, Walked
 

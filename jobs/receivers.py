@@ -1,8 +1,8 @@
 """Handlers of the signals of `fleet` and `quotas`: they enqueue work, and veto the detachment of a cluster that runs jobs."""
 
-from fleet import events
+from fleet.changes import events
+from fleet.changes.signals import capacity_freed, cluster_changed, detaching
 from fleet.models import Cluster
-from fleet.signals import capacity_freed, cluster_changed, detaching
 from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling import entitlements

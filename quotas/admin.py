@@ -1,7 +1,7 @@
 """The admin console of quotas: the tree as a tree, the queues, the history, and who leads what.
 
 The page of the tree holds the console's editor, which reads and saves through REST: the same rules hold here and there.
-Rights are those of `fleet.services.access` and `quotas.services.scopes`, not Django's own.
+Rights are those of `fleet.services.authorization.access` and `quotas.services.scopes`, not Django's own.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from fleet.admin_access import RoleAdmin
 from fleet.errors import ConvoyError
-from fleet.services import console_bundle
+from fleet.services.operations import console_bundle
 from quotas.models import Queue, QuotaGrant, QuotaRevision, QuotaTree
 from quotas.services import queues, scopes, team_leads
 

@@ -9,7 +9,7 @@ class QuotasConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from fleet.services import access
+        from fleet.services.authorization import access
         from quotas.models import Queue, QuotaTree
         from quotas.services import scopes
 

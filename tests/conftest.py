@@ -12,9 +12,9 @@ from django.test import TransactionTestCase
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from fleet.api.signing_in import ATTEMPTS
+from fleet.api.sign_in.signing_in import ATTEMPTS
 from fleet.models import Cluster, Grant
-from fleet.services import refused_sign_ins
+from fleet.services.auditing import refused_sign_ins
 from tests.support import emptying, examples, template
 from tests.support.fixtures import resting_worker
 from tests.support.people import client_of, person

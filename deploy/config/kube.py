@@ -20,12 +20,12 @@ from deploy.config.serving import Server  # noqa: E402
 from fleet import gc_tuning  # noqa: E402
 from fleet.kubeapi import certificate  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
-from fleet.kubeapi.clusters import Clusters  # noqa: E402
-from fleet.kubeapi.fleet_kinds import Events, Namespaces, Services  # noqa: E402
 from fleet.kubeapi.limits import refusal, sort  # noqa: E402
-from fleet.kubeapi.metrics import Metrics  # noqa: E402
-from fleet.kubeapi.nodes import Nodes  # noqa: E402
-from fleet.kubeapi.pods import Pods  # noqa: E402
+from fleet.kubeapi.objects.clusters import Clusters  # noqa: E402
+from fleet.kubeapi.objects.fleet_kinds import Events, Namespaces, Services  # noqa: E402
+from fleet.kubeapi.objects.metrics import Metrics  # noqa: E402
+from fleet.kubeapi.objects.nodes import Nodes  # noqa: E402
+from fleet.kubeapi.objects.pods import Pods  # noqa: E402
 from fleet.limits import Limited  # noqa: E402
 from jobs.kubeapi.kinds import NAMESPACES_IN_USE, kinds  # noqa: E402
 from quotas.kubeapi import kinds as quotas  # noqa: E402

@@ -7,7 +7,7 @@ import os
 
 from prometheus_client import CollectorRegistry, start_http_server
 
-from fleet.api.exposition import counted
+from fleet.api.http.exposition import counted
 
 
 def serve() -> None:

@@ -55,14 +55,14 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "deploy.config.csp.InlineScriptsMiddleware",
-    "fleet.api.cookies.OwnSessionMiddleware",
+    "fleet.api.sign_in.cookies.OwnSessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
-    "fleet.api.auditing.AuditMiddleware",
+    "fleet.api.http.auditing.AuditMiddleware",
 ]
 ROOT_URLCONF = "deploy.config.urls"
 WSGI_APPLICATION = "deploy.config.wsgi.application"
@@ -103,7 +103,7 @@ else:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTHENTICATION_BACKENDS = [
-    "fleet.api.signing_in.LimitByUser",
+    "fleet.api.sign_in.signing_in.LimitByUser",
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
@@ -121,7 +121,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 12 * 3600
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "fleet.api.problems.csrf_failure"
+CSRF_FAILURE_VIEW = "fleet.api.http.problems.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 # Plain HTTP is for a browser on the same machine: a server with another name has TLS in front, unless it is stated otherwise.
 if env.bool("CONVOY_HTTPS", default=not LOOPBACK_NAMES.issuperset(ALLOWED_HOSTS)):
@@ -154,16 +154,16 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "fleet.api.authentication.TokenAuthentication",
-        "fleet.api.authentication.CountedSession",
+        "fleet.api.sign_in.authentication.TokenAuthentication",
+        "fleet.api.sign_in.authentication.CountedSession",
     ],
     "DEFAULT_PARSER_CLASSES": [
-        "fleet.api.parsers.JsonBody",
+        "fleet.api.http.parsers.JsonBody",
         "rest_framework.parsers.FormParser",
         "rest_framework.parsers.MultiPartParser",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_PAGINATION_CLASS": "fleet.api.pagination.Pages",
+    "DEFAULT_PAGINATION_CLASS": "fleet.api.http.pagination.Pages",
     "DEFAULT_FILTER_BACKENDS": [
         "django_filters.rest_framework.DjangoFilterBackend",
         "rest_framework.filters.SearchFilter",
@@ -171,7 +171,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "fleet.api.problems.handle",
+    "EXCEPTION_HANDLER": "fleet.api.http.problems.handle",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
@@ -191,7 +191,7 @@ SPECTACULAR_SETTINGS = {
         "ExcessPolicyEnum": "quotas.core.tree.ExcessPolicy",
         "JobActionEnum": "jobs.core.failover.lifecycle.Action",
         "TypeEnum": "fleet.models.Event.Type",
-        "SchemaTypeEnum": "fleet.kube.fields.TYPES",
+        "SchemaTypeEnum": "fleet.kube.schema.fields.TYPES",
     },
 }
 

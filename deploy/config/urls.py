@@ -3,8 +3,8 @@
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from fleet.api import console, probes
-from fleet.api.session import sign_in_by_link
+from fleet.api.http import console, probes
+from fleet.api.sign_in.session import sign_in_by_link
 from jobs.api.metrics import metrics
 
 urlpatterns = [
@@ -17,7 +17,7 @@ urlpatterns = [
     path("metrics", metrics),
     re_path(r"^(?!api/|admin/|static/|ws/|assets/)[^.]*$", console.page, name="console"),
 ]
-handler400 = "fleet.api.problems.bad_request"
-handler403 = "fleet.api.problems.forbidden"
-handler404 = "fleet.api.problems.not_found"
-handler500 = "fleet.api.problems.server_error"
+handler400 = "fleet.api.http.problems.bad_request"
+handler403 = "fleet.api.http.problems.forbidden"
+handler404 = "fleet.api.http.problems.not_found"
+handler500 = "fleet.api.http.problems.server_error"

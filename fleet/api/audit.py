@@ -13,9 +13,9 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.models import AuditEntry
-from fleet.services import audit_chain, audit_sinks
+from fleet.services.auditing import audit_chain, audit_sinks
 
 _AT_ONCE = 500
 _LARGEST_EXPORT = 4 * 1024 * 1024

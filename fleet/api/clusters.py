@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from fleet import queries
 from fleet.api import supply
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.api.serializers import (
     ChecksSerializer,
     ClusterChangeSerializer,
@@ -29,7 +29,8 @@ from fleet.api.serializers import (
     NodeSerializer,
 )
 from fleet.models import Cluster, Event, Node
-from fleet.services import access, clusters, join_preflight, rehearsing
+from fleet.services.authorization import access
+from fleet.services.clusters import clusters, join_preflight, rehearsing
 
 
 @extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))

@@ -11,10 +11,10 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.api.serializers import MintedTokenSerializer, NewTokenSerializer, TokenSerializer, new_token
 from fleet.models import Grant, Token
-from fleet.services import grants, users
+from fleet.services.authorization import grants, users
 
 _ID = OpenApiParameter("id", int, OpenApiParameter.PATH)
 _LARGEST_ID = 2**62

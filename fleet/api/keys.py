@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import ByRole, Guarded
-from fleet.services import key_rotation
+from fleet.api.http.permissions import ByRole, Guarded
+from fleet.services.operations import key_rotation
 
 
 class RotationSerializer(serializers.Serializer[Any]):

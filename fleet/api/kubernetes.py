@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import SignedIn
-from fleet.services import kube_authority
+from fleet.api.http.permissions import SignedIn
+from fleet.services.operations import kube_authority
 
 
 class KubernetesSerializer(serializers.Serializer[Any]):

@@ -9,10 +9,10 @@ from rest_framework import mixins, serializers, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.core.pod_security import Level
 from fleet.models import NamespacePolicy
-from fleet.services import namespace_policies
+from fleet.services.authorization import namespace_policies
 
 
 class NamespacePolicySerializer(serializers.ModelSerializer[NamespacePolicy]):

@@ -193,7 +193,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
 
 
 def new_token(request: Request) -> dict[str, Any]:
-    """What is asked for, as `fleet.services.access.mint` takes it, with the token by which it is asked."""
+    """What is asked for, as `fleet.services.authorization.access.mint` takes it, with the token by which it is asked."""
     body = NewTokenSerializer(data=request.data)
     body.is_valid(raise_exception=True)
     seconds, scope = body.validated_data.get("expires_in_s"), body.validated_data.get("scope")

@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api import probes
-from fleet.api.permissions import OfOneself
-from fleet.core import health
+from fleet.api.http import probes
+from fleet.api.http.permissions import OfOneself
+from fleet.core.members import health
 from fleet.models import Cluster
-from fleet.services import audit_sinks
+from fleet.services.auditing import audit_sinks
 
 _SHOWN = 5
 CHECKS: dict[str, Callable[[], str]] = {}

@@ -9,7 +9,7 @@ from fleet.api.grants import GrantViewSet, UserTokenViewSet, UserViewSet
 from fleet.api.keys import RotationView
 from fleet.api.kubernetes import KubernetesView
 from fleet.api.namespaces import NamespacePolicyViewSet
-from fleet.api.session import MeView, SessionView, TokenViewSet
+from fleet.api.sign_in.session import MeView, SessionView, TokenViewSet
 from fleet.api.system import SystemView
 
 router = SimpleRouter()

@@ -1,6 +1,6 @@
 """What a token may be used for at the most: its user's roles decide, and the scope of the token takes away. Pure.
 
-Verbs, kinds and namespaces are those of `fleet.services.access`. What a scope does not name is not limited.
+Verbs, kinds and namespaces are those of `fleet.services.authorization.access`. What a scope does not name is not limited.
 """
 
 from collections.abc import Collection, Iterator, Mapping

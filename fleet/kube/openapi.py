@@ -6,8 +6,8 @@ kubectl reads them to explain a kind, and before it sends anything. One document
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fleet.kube import builtin
 from fleet.kube.discovery import Served
+from fleet.kube.schema import builtin
 
 Document = dict[str, Any]
 _PARAMETERS = [

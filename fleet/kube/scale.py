@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fleet.kube.requests.status import KubeError, invalid
 from fleet.kube.resources import Resource
-from fleet.kube.status import KubeError, invalid
 
 Object = dict[str, Any]
 SCALE: Final = Resource("autoscaling", "v1", "scales", "Scale")

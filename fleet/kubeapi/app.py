@@ -19,21 +19,22 @@ from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from fleet.errors import ConvoyError, Forbidden
+from fleet.kube.requests.status import KubeError
 from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import Namespaces, Object
 from fleet.kube.server.paths import Catalog
 from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.watching import Frame, Opening, WatchOptions
-from fleet.kube.status import KubeError
 from fleet.kubeapi import auditing, pod_logs, proxy, refusals, reviews, watching
 from fleet.kubeapi.feed import Feed
 from fleet.kubeapi.history import Journal
-from fleet.kubeapi.kinds import Kind, Target
-from fleet.kubeapi.metrics import Metrics
+from fleet.kubeapi.objects.kinds import Kind, Target
+from fleet.kubeapi.objects.metrics import Metrics
 from fleet.kubeapi.proxy import Proxy
 from fleet.limits import USERS
-from fleet.services import access, refused_sign_ins
-from fleet.services.refused_sign_ins import Refusal
+from fleet.services.auditing import refused_sign_ins
+from fleet.services.auditing.refused_sign_ins import Refusal
+from fleet.services.authorization import access
 
 log = logging.getLogger(__name__)
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fleet.audit_context import Asking
+from fleet.changes.audit_context import Asking
 from fleet.kube.server.request import Request
 from fleet.kube.server.verbs import is_dry
-from fleet.kubeapi.kinds import Target
+from fleet.kubeapi.objects.kinds import Target
 from fleet.models import AuditEntry
-from fleet.services import audit
-from fleet.services.proxying import Call
+from fleet.services.auditing import audit
+from fleet.services.members.proxying import Call
 
 SECRET, READ = "Secret", "read"
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

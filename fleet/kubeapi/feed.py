@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from fleet import journal
-from fleet.kubeapi.kinds import Change, Kind
+from fleet.changes import journal
+from fleet.kubeapi.objects.kinds import Change, Kind
 
 _TICK_S = 0.1
 _BATCH = 1000

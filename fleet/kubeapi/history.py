@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.kube.server.kinds import History
 from fleet.kube.server.request import Request
 

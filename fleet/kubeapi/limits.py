@@ -3,8 +3,8 @@
 import json
 from urllib.parse import parse_qsl
 
+from fleet.kube.requests.status import KubeError
 from fleet.kube.server.documents import OPEN
-from fleet.kube.status import KubeError
 from fleet.kubeapi import pod_logs
 from fleet.kubeapi.proxy import cluster_of
 from fleet.limits import Scope, Sort

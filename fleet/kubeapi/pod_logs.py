@@ -12,7 +12,8 @@ from fleet.kube.resources import PODS
 from fleet.kube.server.request import Request
 from fleet.kubeapi import auditing
 from fleet.kubeapi.proxy import Admitted
-from fleet.services import access, member_objects, proxying
+from fleet.services.authorization import access
+from fleet.services.members import member_objects, proxying
 
 _PATH = re.compile(rf"{PODS.root}/namespaces/([^/]+)/pods/([^/]+)/log/?")
 

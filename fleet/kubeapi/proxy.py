@@ -13,13 +13,13 @@ from functools import partial
 from typing import Any
 
 from fleet.errors import ConvoyError
+from fleet.kube.requests.status import KubeError
 from fleet.kube.server.request import Receive, Request, Scope, Send, gone
-from fleet.kube.status import KubeError
 from fleet.kubeapi import auditing
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
 from fleet.models import Cluster
-from fleet.services import proxied_workloads, proxying
+from fleet.services.members import proxied_workloads, proxying
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ import re
 from typing import Any
 
 from fleet.errors import ConvoyError, FieldFault
-from fleet.kube import status
+from fleet.kube.requests import status
+from fleet.kube.requests.status import KubeError
 from fleet.kube.server.kinds import Object
-from fleet.kube.status import KubeError
-from fleet.kubeapi.kinds import Target
+from fleet.kubeapi.objects.kinds import Target
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _ABSENT = object()

@@ -7,8 +7,8 @@ from fleet.kube import discovery
 from fleet.kube.server.kinds import Object
 from fleet.kube.server.paths import Catalog
 from fleet.kube.server.reviews import ACCESS, RULES, WHOAMI, attributes_of
-from fleet.kubeapi.kinds import Kind
-from fleet.services import access
+from fleet.kubeapi.objects.kinds import Kind
+from fleet.services.authorization import access
 
 _READS = ("get", "list", "watch")
 _WRITES = {"create": "apply", "update": "apply", "patch": "apply", "delete": "delete", "deletecollection": "delete"}

@@ -6,14 +6,14 @@ does not say it. Every object and every change carries the journal's version.
 
 from dataclasses import dataclass, field
 
-from fleet import journal
+from fleet.changes import journal
+from fleet.changes.repeatable_read import repeatable_read
+from fleet.kube.requests.status import KubeError, expired
 from fleet.kube.server.kinds import Object
 from fleet.kube.server.lists import too_large
 from fleet.kube.server.watching import Changes, Event, Frame, Opening, WatchOptions
-from fleet.kube.status import KubeError, expired
 from fleet.kubeapi.feed import Feed, InThread, Subscriber
-from fleet.kubeapi.kinds import Change, Kind
-from fleet.repeatable_read import repeatable_read
+from fleet.kubeapi.objects.kinds import Change, Kind
 
 
 async def begin(options: WatchOptions, frame: Frame, feed: Feed, in_thread: InThread) -> Opening:

@@ -4,8 +4,8 @@ import getpass
 import socket
 from contextlib import AbstractContextManager
 
-from fleet.audit_context import Asking
-from fleet.services import audit
+from fleet.changes.audit_context import Asking
+from fleet.services.auditing import audit
 
 
 def asking(command: str) -> AbstractContextManager[Asking]:

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fleet.errors import FieldFault, InvalidInput, MalformedInput, TooLarge, invalid
-from fleet.kube import reader
-from fleet.kube.reader import Unreadable
+from fleet.kube.requests import reader
+from fleet.kube.requests.reader import Unreadable
 from fleet.member.client import Access
 
 LIMIT = 256 * 1024

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from fleet.core import tags
 from fleet.core.fits import SCHEDULER, Offer
-from fleet.core.sight import LOOKS_PAUSE, Sight
+from fleet.core.members.sight import LOOKS_PAUSE, Sight
 from fleet.kube.resources import RESERVATIONS
 from fleet.models.encrypted import EncryptedJSONField
 

@@ -1,4 +1,4 @@
-"""The rows of the one list of changes; written by `fleet.journal` alone."""
+"""The rows of the one list of changes; written by `fleet.changes.journal` alone."""
 
 from django.db import models
 

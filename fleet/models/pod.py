@@ -33,7 +33,7 @@ class Pod(models.Model):
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     details = models.TextField(blank=True, default="", db_default="")
-    """JSON of `fleet.core.pod_details`; empty until a watcher that keeps it has listed the member."""
+    """JSON of `fleet.core.members.pod_details`; empty until a watcher that keeps it has listed the member."""
 
     class Meta:
         ordering = ["namespace", "name"]

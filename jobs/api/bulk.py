@@ -10,8 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api.clusters import visible
-from fleet.api.permissions import SignedIn
-from fleet.services import access
+from fleet.api.http.permissions import SignedIn
+from fleet.services.authorization import access
 from jobs.core.failover.lifecycle import Action
 from jobs.models import Job
 from jobs.services.submission import bulk

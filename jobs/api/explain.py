@@ -12,9 +12,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api.clusters import visible
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.errors import NotFound
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.api.placement import SpeedSerializer
 from jobs.api.serializers import QuotaVerdictSerializer, ReasonSerializer
 from jobs.core.explain import remedies

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.models import Cluster
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.services.inspect import gpu_links, gpu_map
 
 

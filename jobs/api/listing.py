@@ -13,9 +13,9 @@ from rest_framework import serializers
 from rest_framework.filters import OrderingFilter
 from rest_framework.request import Request
 
-from fleet.api.pagination import Pages
+from fleet.api.http.pagination import Pages
 from fleet.errors import invalid
-from fleet.kube import selectors
+from fleet.kube.requests import selectors
 from fleet.models import Cluster
 from jobs import queries
 from jobs.models import Job, Policy

@@ -13,7 +13,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from rest_framework import serializers
 
-from fleet import connections
+from fleet.db import connections
 from fleet.errors import ConvoyError, Unavailable
 from jobs.services.inspect.logs import Log
 

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import SignedIn
+from fleet.api.http.permissions import SignedIn
 from fleet.errors import InvalidInput
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.api.bodies import PARSERS, refuse_forms
 from jobs.api.serializers import AppliedListSerializer, DeletedListSerializer
 from jobs.models import Dependent, Job, Policy

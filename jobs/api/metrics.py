@@ -14,11 +14,12 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from fleet.api import supply
-from fleet.api.authentication import TokenAuthentication
-from fleet.api.exposition import counted
-from fleet.api.problems import problem
+from fleet.api.http.exposition import counted
+from fleet.api.http.problems import problem
+from fleet.api.sign_in.authentication import TokenAuthentication
 from fleet.models import Cluster
-from fleet.services import access, lease_requests
+from fleet.services.authorization import access
+from fleet.services.operations import lease_requests
 from jobs.api import queue_metrics
 from jobs.models import Job, Work
 

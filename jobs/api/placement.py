@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.errors import FieldFault, InvalidInput
 from jobs.core.topology import network
 from jobs.core.topology import speed as topology_speed

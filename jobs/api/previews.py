@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import SignedIn
+from fleet.api.http.permissions import SignedIn
 from jobs.api.bodies import PARSERS
 from jobs.api.manifests import MANIFESTS, allowed_documents
 from jobs.api.serializers import AppliedSerializer, GangRoleSerializer, ReasonSerializer, ShortSerializer

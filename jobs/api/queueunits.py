@@ -12,11 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.api.clusters import visible
-from fleet.api.permissions import ByRole, Guarded
-from fleet.services import access
+from fleet.api.http.permissions import ByRole, Guarded
+from fleet.services.authorization import access
 from jobs.api.views import UID
 from jobs.models import Job
-from jobs.services.scheduling import estimates, queue_moves, queueing
+from jobs.services.scheduling import estimates, queueing
+from jobs.services.submission import queue_moves
 from quotas import queries
 
 _ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH, description="of the job")

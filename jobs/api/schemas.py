@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import SignedIn
-from fleet.kube import fields
+from fleet.api.http.permissions import SignedIn
+from fleet.kube.schema import fields
 from jobs.services.submission import schema_completion
 
 

@@ -16,9 +16,9 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.api import auditing
 from fleet.api.clusters import visible
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http import auditing
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.api.serializers import EventSerializer
 from fleet.models import Event, Pod
 from jobs import queries

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import SignedIn
+from fleet.api.http.permissions import SignedIn
 from fleet.errors import invalid
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.api.serializers import ReasonSerializer
 from jobs.services.inspect import whatif
 from jobs.services.inspect.whatif import NewNodes, NewQuota, Suppose

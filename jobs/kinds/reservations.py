@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from fleet.core import units
-from fleet.core.marks import ATTEMPT, JOB_UID
+from fleet.core.members.marks import ATTEMPT, JOB_UID
 from fleet.kube.resources import RESERVATIONS
 from jobs.kinds.base import Kind, Manifest, Role, set_metadata
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from fleet.kube import builtin, crds, schemas
+from fleet.kube import crds
 from fleet.kube.resources import Resource
-from fleet.kube.schemas import TEXT, Schema
+from fleet.kube.schema import builtin, schemas
+from fleet.kube.schema.schemas import TEXT, Schema
 
 Document = dict[str, Any]
 _STATUS = {

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from fleet.kube import patches
+from fleet.kube.writes import patches
 from jobs.kinds.base import Faults, Manifest
 from jobs.kinds.jobset import read_groups
 
@@ -39,7 +39,7 @@ def faults_of(runtime: Manifest) -> Faults:
 def effective(runtime: Manifest, job: Manifest) -> Manifest:
     """The spec of a runtime with everything that the spec of a TrainJob says written into it.
 
-    Both have been checked. Raises `fleet.kube.patches.PatchError` for a patch that does not fit.
+    Both have been checked. Raises `fleet.kube.writes.patches.PatchError` for a patch that does not fit.
     """
     spec = copy.deepcopy(runtime)
     spec.pop("podGroupPolicy", None)  # The fleet makes the group, of the size that it has placed.

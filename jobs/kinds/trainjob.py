@@ -10,8 +10,8 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from fleet.kube.patches import PatchError
 from fleet.kube.resources import TRAIN_JOBS, TRAINING_RUNTIMES, Resource
+from fleet.kube.writes.patches import PatchError
 from jobs.kinds import training_runtime
 from jobs.kinds.base import RESOLVED, Faults, Find, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.jobset import condition_state, gang_groups, read_groups

@@ -12,12 +12,12 @@ from typing import Any
 from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 from django.db.models.functions import Cast, Concat, Lower
 
-from fleet.journal import Action, Entry
+from fleet.changes.journal import Action, Entry
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
 from fleet.kube.server.kinds import Object
 from fleet.kube.tables import AGE, Column
-from fleet.kubeapi.kinds import Change, RowKind, stamp
+from fleet.kubeapi.objects.kinds import Change, RowKind, stamp
 from fleet.models import Cluster
 from jobs.core.division import shares as parts
 from jobs.core.division.shares import ShareState

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from fleet.kube import crds, structural
+from fleet.kube import crds
 from fleet.kube.discovery import Served
 from fleet.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -17,10 +17,11 @@ from fleet.kube.resources import (
     VOLUME_CLAIMS,
     Resource,
 )
+from fleet.kube.schema import structural
 from fleet.kube.server.kinds import Exact, Key, Object, Write
 from fleet.kube.tables import AGE, Column
-from fleet.kubeapi.fleet_kinds import namespaces_of
-from fleet.kubeapi.kinds import Kind, head, stamp
+from fleet.kubeapi.objects.fleet_kinds import namespaces_of
+from fleet.kubeapi.objects.kinds import Kind, head, stamp
 from jobs.core.policies import propagation as policies
 from jobs.kinds import registry, schemas
 from jobs.kinds.base import Kind as JobKind

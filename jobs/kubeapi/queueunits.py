@@ -7,17 +7,18 @@ from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
+from fleet.changes.journal import Action, Entry
 from fleet.errors import NotFound, invalid
-from fleet.journal import Action, Entry
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
 from fleet.kube.server.kinds import BY_NAME, Exact, Key, Object, Write
 from fleet.kube.tables import AGE, Column
-from fleet.kubeapi.kinds import Change, RowKind, stamp
+from fleet.kubeapi.objects.kinds import Change, RowKind, stamp
 from jobs.kinds import registry
 from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
-from jobs.services.scheduling import estimates, queue_moves, queueing
+from jobs.services.scheduling import estimates, queueing
+from jobs.services.submission import queue_moves
 from quotas.core.amounts import format_quantity
 from quotas.core.estimate import Estimate
 

@@ -5,10 +5,11 @@ from functools import cached_property
 from typing import Any
 
 from fleet.errors import NotFound
-from fleet.kube import crds, structural
-from fleet.kube.schemas import Schema
+from fleet.kube import crds
+from fleet.kube.schema import structural
+from fleet.kube.schema.schemas import Schema
 from fleet.kube.server.kinds import Object, Write
-from fleet.kubeapi.kinds import RowKind, head, stamp
+from fleet.kubeapi.objects.kinds import RowKind, head, stamp
 from jobs.kinds import schemas
 from jobs.kinds.base import without_resolved
 from jobs.services.submission import manifests, submit

@@ -6,7 +6,7 @@ from typing import IO, Any
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from fleet.api.parsers import JsonBody
+from fleet.api.http.parsers import JsonBody
 from fleet.errors import MalformedInput, invalid
 from quotas.services import documents
 from quotas.services.trees import Saving

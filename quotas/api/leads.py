@@ -7,8 +7,8 @@ from rest_framework import mixins, serializers, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.api.permissions import ByRole, Guarded
-from fleet.services import access
+from fleet.api.http.permissions import ByRole, Guarded
+from fleet.services.authorization import access
 from quotas.models import QuotaGrant, QuotaTree
 from quotas.services import scopes, team_leads
 

@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from quotas import queries
 from quotas.api.serializers import QueueSerializer, QueueStateSerializer
 from quotas.models import Queue

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from fleet.api.permissions import ByRole, Guarded
+from fleet.api.http.permissions import ByRole, Guarded
 from fleet.errors import NotFound, invalid
 from quotas import queries
 from quotas.api import bodies

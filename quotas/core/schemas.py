@@ -6,7 +6,7 @@ trees refuses it. What stands elsewhere is dropped as it is of any kind.
 
 from typing import Any
 
-from fleet.kube import schemas
+from fleet.kube.schema import schemas
 from quotas.core.parsing import DEEPEST
 
 Document = dict[str, Any]

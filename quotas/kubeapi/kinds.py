@@ -10,7 +10,7 @@ from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
 from fleet.kube.server.kinds import Object, Write
 from fleet.kube.tables import AGE, Column
-from fleet.kubeapi.kinds import Kind, RowKind, head, stamp
+from fleet.kubeapi.objects.kinds import Kind, RowKind, head, stamp
 from quotas import queries
 from quotas.core import parsing, schemas
 from quotas.core.amounts import format_quantity

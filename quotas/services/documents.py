@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from fleet.errors import MalformedInput, TooLarge
-from fleet.kube import reader
-from fleet.kube.reader import Excessive, Unreadable
+from fleet.kube.requests import reader
+from fleet.kube.requests.reader import Excessive, Unreadable
 
 LARGEST = 1024 * 1024
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

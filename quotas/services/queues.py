@@ -5,9 +5,9 @@ from functools import partial
 
 from django.db import transaction
 
-from fleet import events
+from fleet.changes import events
 from fleet.errors import Conflict
-from fleet.services import audit
+from fleet.services.auditing import audit
 from quotas import signals
 from quotas.models import Queue
 from quotas.services import scopes

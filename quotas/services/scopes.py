@@ -11,7 +11,7 @@ from typing import Any
 from fleet.core import token_scopes
 from fleet.errors import Forbidden
 from fleet.models import Grant
-from fleet.services import access
+from fleet.services.authorization import access
 from quotas.core.tree import Node, Submitter
 from quotas.models import Queue, QuotaGrant, QuotaTree
 from quotas.services import edits

@@ -3,9 +3,10 @@
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from fleet.audit_context import current
+from fleet.changes.audit_context import current
 from fleet.errors import NotFound, invalid
-from fleet.services import audit, grants
+from fleet.services.auditing import audit
+from fleet.services.authorization import grants
 from quotas.models import QuotaGrant
 
 

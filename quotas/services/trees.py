@@ -15,10 +15,10 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from fleet import events, journal
+from fleet.changes import events, journal
 from fleet.db import bulk
 from fleet.errors import Conflict, InvalidInput, NotFound
-from fleet.services import audit
+from fleet.services.auditing import audit
 from quotas import queries, signals
 from quotas.core import parsing
 from quotas.core.naming import queue_name

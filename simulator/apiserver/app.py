@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from fleet.kube.requests.status import KubeError, not_found
 from fleet.kube.resources import PODS
 from fleet.kube.server import reviews
 from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import History, Kind, Namespaces, Object
 from fleet.kube.server.request import Request, Scope
 from fleet.kube.server.watching import Frame, Opening, WatchOptions
-from fleet.kube.status import KubeError, not_found
 from simulator.apiserver import accounts, metrics, pod_logs, rules, watching
 from simulator.apiserver.accounts import Account, Tokens
 from simulator.apiserver.catalog import Catalog, Target

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fleet.kube import names
+from fleet.kube.requests.status import invalid
 from fleet.kube.resources import JOBS, NAMESPACES, PODS, SERVICES, Resource
-from fleet.kube.status import invalid
 
 Object = dict[str, Any]
 _POD = {

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from fleet.kube import status
-from fleet.kube.definitions import schema_faults
+from fleet.kube.requests import status
 from fleet.kube.resources import CRDS
-from fleet.kube.validation import REQUIRED, Cause, cause
+from fleet.kube.schema.definitions import schema_faults
+from fleet.kube.schema.validation import REQUIRED, Cause, cause
 from simulator.apiserver import rules
 
 Object = dict[str, Any]

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
+from fleet.kube.requests.status import KubeError
 from fleet.kube.server.app import Answer, Chunks
 from fleet.kube.server.request import Request
-from fleet.kube.status import KubeError
 from simulator.apiserver.catalog import Target
 from simulator.apiserver.store import Object
 

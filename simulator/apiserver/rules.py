@@ -9,10 +9,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from fleet.kube import names, shapes
+from fleet.kube import names
 from fleet.kube.discovery import Served
+from fleet.kube.requests.status import invalid
 from fleet.kube.resources import NAMESPACES, NODES, PODS, SERVICES, Resource
-from fleet.kube.status import invalid
+from fleet.kube.schema import shapes
 from simulator.apiserver import defaults
 
 Object = dict[str, Any]

@@ -9,13 +9,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fleet.kube import builtin, crds, shapes, status, structural, tables, validation
+from fleet.kube import crds, tables
 from fleet.kube.discovery import Served
+from fleet.kube.requests import status
+from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import CRDS, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, VOLUME_CLAIMS
-from fleet.kube.schemas import METADATA, Schema, of_kind
+from fleet.kube.schema import builtin, shapes, structural, validation
+from fleet.kube.schema.schemas import METADATA, Schema, of_kind
 from fleet.kube.server import kinds
 from fleet.kube.server.kinds import Exact, Key, Namespaces, Object, Write
-from fleet.kube.status import KubeError
 from fleet.kube.tables import Column
 from simulator.apiserver import definitions, deletion, rules
 from simulator.apiserver.store import Store

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from fleet.kube.requests.status import KubeError, expired
 from fleet.kube.server.watching import Changes, Event, Frame, Opening, WatchOptions
-from fleet.kube.status import KubeError, expired
 from simulator.apiserver.faults import Faults
 from simulator.apiserver.storage import StoredKind
 from simulator.apiserver.store import Change, Store

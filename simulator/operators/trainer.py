@@ -8,8 +8,8 @@ import contextlib
 import copy
 from typing import Any
 
-from fleet.kube import patches
 from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, JOB_SETS, TRAIN_JOBS, TRAINING_RUNTIMES
+from fleet.kube.writes import patches
 from fleet.member.client import Object
 from fleet.member.errors import MemberExists, MemberMissing
 from simulator.machinery.clock import parse_stamp

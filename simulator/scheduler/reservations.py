@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from fleet.kube import selectors
+from fleet.kube.requests import selectors
 from fleet.kube.resources import PODS, RESERVATIONS
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberExists

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from jobs.models import Attempt, Job
 from jobs.services.follow import health
 from quotas.models import Queue

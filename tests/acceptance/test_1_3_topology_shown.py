@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from fleet.services import access
+from fleet.services.authorization import access
 from frontend.cli import human
 from tests.acceptance.builders import POLICY, by_links, gpus_of, linked, mpi_job, near, occupied
 from tests.cli.builders import Convoy

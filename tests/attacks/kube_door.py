@@ -9,7 +9,7 @@ import yaml
 from django.utils import timezone
 
 from deploy.config.kube import application
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.support.people import person
 from tests.support.world import pytorch_job
 

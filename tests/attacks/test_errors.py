@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from deploy.config.kube import application
 from fleet.kubeapi.app import Application
-from fleet.kubeapi.clusters import Clusters
-from fleet.services import access
+from fleet.kubeapi.objects.clusters import Clusters
+from fleet.services.authorization import access
 from tests.support.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)

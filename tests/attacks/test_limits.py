@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fleet.api import limits as rest
+from fleet.api.http import limits as rest
 from fleet.kubeapi import limits as kube
 from fleet.limits import Buckets, Limited, Limits
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deploy.config.kube import application
 from fleet.kubeapi import limits as kube
 from fleet.limits import Bodies, Limited, Limits, Seats, TooMany, Users, _caller, _digest
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.support.people import person
 
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

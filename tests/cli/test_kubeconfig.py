@@ -9,7 +9,7 @@ import yaml
 from django.utils import timezone
 
 from fleet.models import Token
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.cli.builders import Convoy
 from tests.support.kubectl import Person, served
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from fleet.models import Cluster
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.models import Job
 from quotas.models import Queue
 from tests.console.builders import sign_in

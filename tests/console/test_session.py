@@ -5,7 +5,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.console.builders import PASSWORD, sign_in, sign_in_again
 from tests.support.people import person
 from tests.support.world import pytorch_job

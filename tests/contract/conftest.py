@@ -11,12 +11,12 @@ from django.conf import settings
 from django.utils import timezone
 from kubernetes import config
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.kube.resources import CONFIG_MAPS, NAMESPACES
 from fleet.management.commands.write_kubeconfig import kubeconfig
 from fleet.member.client import Access, MemberClient
 from fleet.models import Token
-from fleet.services.access import TOKEN_LENGTH, TOKEN_PREFIX, digest
+from fleet.services.authorization.access import TOKEN_LENGTH, TOKEN_PREFIX, digest
 from simulator.apiserver.server import ApiServer
 from tests.contract.target import Target, config_map, until
 from tests.realkube.control_plane import RealControlPlane, needs_realkube

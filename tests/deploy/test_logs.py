@@ -62,7 +62,7 @@ def test_it_sums_the_counters_of_all_processes_of_one_folder(tmp_path):
     for _ in range(2):
         subprocess.run([sys.executable, "-c", count], env=env, check=True)
     show = (
-        "from prometheus_client import CollectorRegistry, generate_latest; from fleet.api.exposition import counted;"
+        "from prometheus_client import CollectorRegistry, generate_latest; from fleet.api.http.exposition import counted;"
         "r = CollectorRegistry(); r.register(counted()); print(generate_latest(r).decode())"
     )
     shown = subprocess.run([sys.executable, "-c", show], env=env, check=True, capture_output=True, text=True).stdout

@@ -13,7 +13,7 @@ from tests.support.division import BY_ROOM, copies, sweep_job
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
-STEPS_IN = "jobs.services.dispatch.dispatcher jobs.services.lifecycle.works jobs.services.lifecycle.division"
+STEPS_IN = "jobs.services.dispatch.dispatcher jobs.services.lifecycle.works jobs.services.failover.division"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.models import Cluster, Hold, Identity
 from jobs.kinds import registry
 from jobs.models import DeletedJob, Job, Work

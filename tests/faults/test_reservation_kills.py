@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from fleet.kube.resources import RESERVATIONS
 from fleet.models import Cluster
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.scheduling import loop

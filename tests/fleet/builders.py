@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from fleet.core.token_scopes import Scope
 from fleet.models import Cluster, Event, Grant, Hold, Node, Pod
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
 
 SECRET = "s3cr3t-of-the-member"

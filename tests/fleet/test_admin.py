@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from fleet.models import Cluster, Event, Grant, Hold, Node, Pod, Token
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
 from tests.fleet.builders import SECRET, fill
 from tests.support.members import kubeconfig, members, north

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from fleet.models import Event, Grant, Pod, Token
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
 from tests.fleet.builders import fill
 from tests.support.people import person

@@ -8,7 +8,8 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.models import AuditChain, AuditEntry
-from fleet.services import audit, audit_chain, clusters
+from fleet.services.auditing import audit, audit_chain
+from fleet.services.clusters import clusters
 from tests.support.between import after_each_look_at, elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)

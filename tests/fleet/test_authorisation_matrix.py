@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from fleet.models import Grant
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.models import Dependent, Job, Policy
 from jobs.services.submission import manifests, submit
 from quotas.models import Queue, QuotaGrant
@@ -39,7 +39,7 @@ HUSHED = {"Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim"}
 
 
 def allowed(who: str, reads: bool, kind: str, namespace: str) -> bool:
-    """The rules, as PRODUCT and the issue say them; written without a look at `fleet.services.access`."""
+    """The rules, as PRODUCT and the issue say them; written without a look at `fleet.services.authorization.access`."""
     if not ROLES[who]:
         return False
     role, where = ROLES[who]

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from fleet.core.token_scopes import Scope
 from fleet.models import Grant
-from fleet.services import access
+from fleet.services.authorization import access
 from quotas.models import QuotaGrant
 from tests.fleet.builders import status_of
 from tests.support.people import person
@@ -51,7 +51,7 @@ def paths() -> list[tuple[str, str, str]]:
 
 
 def allowed(who: str, method: str, resource: str, namespace: str) -> bool:
-    """The rules as the operations manual says them; written without a look at `fleet.services.proxying`."""
+    """The rules as the operations manual says them; written without a look at `fleet.services.members.proxying`."""
     held = ROLES[who]
     if held is None:
         return False

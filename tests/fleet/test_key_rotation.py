@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.errors import Conflict, InvalidInput
 from fleet.models import AuditEntry, Cluster
 from fleet.models.encrypted import SecretUnreadable
-from fleet.services import key_rotation
+from fleet.services.operations import key_rotation
 from jobs.models import Dependent
 from tests.support.people import client_of, person
 

@@ -10,7 +10,7 @@ from django.db import connection
 
 from fleet.errors import Conflict
 from fleet.models import Grant
-from fleet.services import grants, users
+from fleet.services.authorization import grants, users
 from tests.support.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)

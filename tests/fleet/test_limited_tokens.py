@@ -10,7 +10,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from fleet.core.token_scopes import Scope
-from fleet.services import access, proxying
+from fleet.services.authorization import access
+from fleet.services.members import proxying
 from jobs.models import Dependent
 from quotas.models import Queue
 from quotas.services import trees

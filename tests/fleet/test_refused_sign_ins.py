@@ -7,12 +7,12 @@ import pytest
 from django.db import OperationalError, connection
 from rest_framework.test import APIClient
 
-from fleet.api import limits as rest
-from fleet.api import signing_in
+from fleet.api.http import limits as rest
+from fleet.api.sign_in import signing_in
 from fleet.limits import Buckets, Limited, Limits
 from fleet.models import AuditEntry
-from fleet.services import audit_chain, refused_sign_ins
-from fleet.services.refused_sign_ins import OTHERS, Refusal, RefusedSignIns
+from fleet.services.auditing import audit_chain, refused_sign_ins
+from fleet.services.auditing.refused_sign_ins import OTHERS, Refusal, RefusedSignIns
 from tests.support.people import person
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,8 @@ from fleet.core import token_scopes
 from fleet.core.token_scopes import VERBS, Scope
 from fleet.errors import Forbidden
 from fleet.models import AuditEntry, Grant, Token
-from fleet.services import access, proxying
+from fleet.services.authorization import access
+from fleet.services.members import proxying
 from tests.fleet.builders import by_token, status_of
 from tests.support.people import person
 

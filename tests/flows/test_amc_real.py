@@ -6,7 +6,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from tests.realkube.control_plane import RealControlPlane, needs_realkube
 from tests.support.amc import Amc, cells
 from tests.support.kubectl import served

@@ -11,8 +11,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from fleet.models import Cluster, Event
-from fleet.services import health as cluster_health
-from fleet.services import member_clients
+from fleet.services.clusters import health as cluster_health
+from fleet.services.members import member_clients
 from jobs.models import Attempt, EvictionWindow, Job, Work
 from jobs.services.follow import health, sweep
 from jobs.services.scheduling import loop

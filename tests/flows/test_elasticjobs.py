@@ -7,7 +7,7 @@ import yaml
 from django.utils import timezone
 
 from fleet.models import Event, Pod
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from jobs.models import Work
 from jobs.services.submission import actions
 from simulator.controller_manager import Shape

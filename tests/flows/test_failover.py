@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from fleet.member.client import MemberClient
 from fleet.models import Cluster, Event, Hold
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from jobs.models import Attempt
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota

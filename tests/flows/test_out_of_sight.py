@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from fleet.member.client import MemberClient
 from fleet.models import Cluster, Event
-from fleet.services import clusters
-from fleet.services import health as cluster_health
+from fleet.services.clusters import clusters
+from fleet.services.clusters import health as cluster_health
 from jobs.models import Attempt, Job, Work
 from jobs.services.follow import health, sweep
 from tests.support.world import POLICY, pytorch_job

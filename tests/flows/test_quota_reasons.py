@@ -4,7 +4,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.models import Job
 from quotas.models import Queue
 from quotas.services import queues

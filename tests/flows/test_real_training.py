@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.api import logs
 from tests.support.isolation import needs_isolation
 from tests.support.web import served

@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.errors import InvalidInput
 from fleet.kube.resources import RESERVATIONS
 from fleet.models import Cluster
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

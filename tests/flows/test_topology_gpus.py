@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 
-from fleet.services import member_clients
+from fleet.services.members import member_clients
 from jobs.models import Binding
 from jobs.services.dispatch import gpu_sets
 from tests.acceptance.builders import POLICY, by_links, gpus_of, linked, mpi_job

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.kubeapi.feed import changes_after
 from fleet.models import JournalEntry
 from jobs.events import announce_works

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from fleet.services import namespace_policies
+from fleet.services.authorization import namespace_policies
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.kube import bodies, builtin, options, strictness
-from fleet.kube.bodies import Body
-from fleet.kube.options import APPLY_PATCH, STRICT, WARN
+from fleet.kube.requests import bodies, options
+from fleet.kube.requests.bodies import Body
+from fleet.kube.requests.options import APPLY_PATCH, STRICT, WARN
+from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import CONFIG_MAPS
-from fleet.kube.status import KubeError
+from fleet.kube.schema import builtin
+from fleet.kube.writes import strictness
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 values = st.recursive(

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.kube import builtin, crds, structural
-from fleet.kube.definitions import schema_faults
+from fleet.kube import crds
 from fleet.kube.resources import Resource
+from fleet.kube.schema import builtin, structural
+from fleet.kube.schema.definitions import schema_faults
 from jobs.kinds import registry
 
 EXAMPLES = [

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from fleet.kube import builtin, fields
-from fleet.kube.builtin_docs import DOCS
-from fleet.kube.fields import Field, Place
+from fleet.kube.schema import builtin, fields
+from fleet.kube.schema.builtin_docs import DOCS
+from fleet.kube.schema.fields import Field, Place
 
 COMPONENTS = {
     "Box": {

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.kube import managed
-from fleet.kube.managed import APPLY, UPDATE, Manager
-from fleet.kube.schemas import of_kind
-from fleet.kube.status import KubeError
+from fleet.kube.requests.status import KubeError
+from fleet.kube.schema.schemas import of_kind
+from fleet.kube.writes import managed
+from fleet.kube.writes.managed import APPLY, UPDATE, Manager
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 LATER = datetime(2026, 5, 2, tzinfo=UTC)

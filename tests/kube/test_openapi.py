@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from fleet.kube import builtin, discovery, openapi
+from fleet.kube import discovery, openapi
 from fleet.kube.discovery import Served
 from fleet.kube.resources import JOBS, PODS, PYTORCH_JOBS
+from fleet.kube.schema import builtin
 
 DOCUMENT = {"type": "object", "properties": {"spec": {"type": "object", "description": "What is wanted."}}}
 TRAINING = Served(PYTORCH_JOBS, ("ptj",), subresources=("status", "scale"), document=DOCUMENT)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.kube.patches import PatchError, json_patch, merge, strategic
+from fleet.kube.writes.patches import PatchError, json_patch, merge, strategic
 
 KEYS = st.sampled_from("abc")
 VALUES = st.recursive(

@@ -8,7 +8,7 @@ from fleet.errors import InvalidInput
 from fleet.kube import pki
 from fleet.kube.pki import Files
 from fleet.kubeapi import certificate
-from fleet.services import kube_authority
+from fleet.services.operations import kube_authority
 
 
 def names(files):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.kube import protobuf
-from fleet.kube.status import KubeError
+from fleet.kube.requests import protobuf
+from fleet.kube.requests.status import KubeError
 from tests.support.protobuf import enveloped, field
 
 

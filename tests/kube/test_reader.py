@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.kube import reader
-from fleet.kube.reader import MAX_DEPTH, MAX_VALUES, Excessive, Unreadable
+from fleet.kube.requests import reader
+from fleet.kube.requests.reader import MAX_DEPTH, MAX_VALUES, Excessive, Unreadable
 from tests.support.examples import examples
 
 PLAIN = {

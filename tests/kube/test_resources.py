@@ -1,7 +1,8 @@
 """Paths of kinds, and the documents a server describes them with."""
 
-from fleet.kube import discovery, resources, status
+from fleet.kube import discovery, resources
 from fleet.kube.discovery import Served
+from fleet.kube.requests import status
 
 PODS = Served(resources.PODS, short_names=("po",), categories=("all",), subresources=("status", "log", "binding"))
 JOBS = Served(resources.PYTORCH_JOBS, subresources=("status", "scale"))

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.kube import builtin, resources, structural, validation
-from fleet.kube.definitions import schema_faults
-from fleet.kube.schemas import ANY, of_kind, parse_schema
+from fleet.kube import resources
+from fleet.kube.schema import builtin, structural, validation
+from fleet.kube.schema.definitions import schema_faults
+from fleet.kube.schema.schemas import ANY, of_kind, parse_schema
 
 TEXT, COUNT = {"type": "string"}, {"type": "integer"}
 INNER = {"type": "object", "properties": {"a": {**COUNT, "default": 1}, "b": TEXT}}

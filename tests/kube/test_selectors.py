@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.kube.selectors import (
+from fleet.kube.requests.selectors import (
     Requirement,
     Selector,
     SelectorError,

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.kube import resources, shapes
+from fleet.kube import resources
+from fleet.kube.schema import shapes
 
 leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=3))
 fields = st.sampled_from(

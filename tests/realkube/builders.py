@@ -9,7 +9,7 @@ from fleet.kube.resources import PODS, PYTORCH_JOBS, Resource
 from fleet.member.client import Object
 from fleet.member.errors import MemberMissing
 from fleet.models import Node
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from tests.realkube.member import RealMember
 from tests.support.world import World
 

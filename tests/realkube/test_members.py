@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.kube.resources import CONFIG_MAPS, NODES, PYTORCH_JOBS
 from fleet.member.errors import MemberChanged
 from fleet.models import Cluster, Event, Hold, Identity
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from jobs.core.failover.rules import Outcome
 from jobs.kinds import registry
 from jobs.models import Attempt, Job, Work

@@ -78,7 +78,7 @@ def prepare(shape: Shape) -> str:
     from django.utils import timezone
 
     from fleet.models import Cluster
-    from fleet.services import access
+    from fleet.services.authorization import access
     from jobs.services.submission import manifests, submit
     from quotas.services import trees
     from tests.quotas.core.builders import manifest, quota

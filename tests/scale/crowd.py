@@ -15,7 +15,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 
 from fleet.models import Cluster, Event, Node
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.models import Job, Policy
 from quotas.services import trees
 

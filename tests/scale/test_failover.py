@@ -22,7 +22,7 @@ import pytest
 
 from deploy.bootstrap.home import ROOT
 from fleet.member.client import MemberClient
-from fleet.services.clusters import parse_kubeconfig
+from fleet.services.clusters.clusters import parse_kubeconfig
 from tests.support.product import Product
 
 pytestmark = pytest.mark.bench

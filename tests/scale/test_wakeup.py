@@ -27,7 +27,7 @@ import pytest
 
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberError
-from fleet.services.clusters import parse_kubeconfig
+from fleet.services.clusters.clusters import parse_kubeconfig
 from tests.support import processor
 from tests.support.product import Product
 

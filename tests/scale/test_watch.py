@@ -153,7 +153,7 @@ def write(seconds: float) -> None:
     from django.db import transaction
     from django.utils import timezone
 
-    from fleet import events, journal
+    from fleet.changes import events, journal
     from jobs.events import change
     from jobs.models import Dependent, Job
     from jobs.services.submission import actions, submit

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from fleet.core import marks
+from fleet.core.members import marks
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Hold
 from jobs import snapshot

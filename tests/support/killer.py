@@ -17,7 +17,7 @@ import django
 
 USUAL = (
     "jobs.services.dispatch.dispatcher jobs.services.dispatch.member_objects jobs.services.dispatch.dependents "
-    "jobs.services.lifecycle.works jobs.services.lifecycle.failover"
+    "jobs.services.lifecycle.works jobs.services.failover.failover"
 )
 STEPS_IN = frozenset(os.environ.get("KILLER_STEPS_IN", USUAL).split())
 """Modules whose lines are steps."""

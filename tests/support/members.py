@@ -13,7 +13,7 @@ from fleet import metrics
 from fleet.kube.resources import CRDS, NAMESPACES, NODES, PODS, Resource
 from fleet.member.client import MemberClient
 from fleet.models import Cluster
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from simulator.apiserver import ApiServer
 from tests.support.kubectl import Person
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient, Object
 from fleet.models import Cluster
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from jobs.services.dispatch import dispatcher
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import works

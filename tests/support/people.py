@@ -7,7 +7,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from fleet.models import Grant
-from fleet.services import access
+from fleet.services.authorization import access
 
 
 def person(name: str, *grants: tuple[str, str], superuser: bool = False) -> Any:

@@ -1,6 +1,6 @@
 """Messages of protobuf as clients of Kubernetes write them, put together by hand."""
 
-from fleet.kube import protobuf
+from fleet.kube.requests import protobuf
 
 
 def field(number: int, content: bytes | int) -> bytes:

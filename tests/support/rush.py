@@ -14,12 +14,12 @@ from typing import Any
 from django.db import connections
 from django.utils import timezone
 
-from fleet.core import marks
-from fleet.core.observed import Mark, ObservedNode, ObservedPod, OwnPod
+from fleet.core.members import marks
+from fleet.core.members.observed import Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.errors import Conflict, NotFound
 from fleet.models import Cluster
-from fleet.services import clusters
-from fleet.services import health as cluster_health
+from fleet.services.clusters import clusters
+from fleet.services.clusters import health as cluster_health
 from fleet.services.watching.node_pod_sync import NodePodSync
 from jobs.kinds import registry
 from jobs.models import Job, Work

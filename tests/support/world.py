@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from fleet.member.client import MemberClient
 from fleet.models import Cluster, Event, Node
-from fleet.services import clusters, rediscovery
-from fleet.services import health as cluster_health
+from fleet.services.clusters import clusters, rediscovery
+from fleet.services.clusters import health as cluster_health
 from jobs.models import Job
 from jobs.services.follow import sweep
 from jobs.services.submission import actions, manifests, submit

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from fleet.kube import builtin
 from fleet.kube.resources import Resource
-from fleet.kube.schemas import ANY, Schema, of_kind
+from fleet.kube.schema import builtin
+from fleet.kube.schema.schemas import ANY, Schema, of_kind
 
 Document = dict[str, Any]
 TEMPLATE = "PodTemplateSpec"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic
 
+from fleet.kube.requests.status import KubeError, unknown_path
 from fleet.kube.server import request as http
 from fleet.kube.server import reviews
 from fleet.kube.server.documents import OPEN, Documents
@@ -22,7 +23,6 @@ from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.selection import selection
 from fleet.kube.server.verbs import Verbs, require_taken, verb_of
 from fleet.kube.server.watching import BOOKMARK_S, LONGEST_S, Frame, Opening, Watch, WatchOptions
-from fleet.kube.status import KubeError, unknown_path
 
 log = logging.getLogger(__name__)
 

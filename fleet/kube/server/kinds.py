@@ -11,11 +11,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from fleet.kube import builtin, discovery, schemas
+from fleet.kube import discovery
 from fleet.kube.discovery import Served
-from fleet.kube.schemas import Schema
+from fleet.kube.requests.status import KubeError, unknown_path
+from fleet.kube.schema import builtin, schemas
+from fleet.kube.schema.schemas import Schema
 from fleet.kube.server.request import Request
-from fleet.kube.status import KubeError, unknown_path
 from fleet.kube.tables import AGE, NAME, Column
 
 Object = dict[str, Any]

@@ -14,11 +14,12 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from fleet.kube import reader, tables
+from fleet.kube import tables
+from fleet.kube.requests import reader
+from fleet.kube.requests.status import KubeError, expired
 from fleet.kube.server.kinds import History, Key, Kind, Namespaces, Object
 from fleet.kube.server.request import Request, encoded
 from fleet.kube.server.selection import selection
-from fleet.kube.status import KubeError, expired
 
 _MATCHES = ("Exact", "NotOlderThan")
 _LATEST = 10**18

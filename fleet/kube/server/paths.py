@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from fleet.kube.requests.status import unknown_path
 from fleet.kube.server.kinds import Kind
-from fleet.kube.status import unknown_path
 
 K = TypeVar("K", bound=Kind)
 

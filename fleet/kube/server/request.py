@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fleet.kube import bodies, discovery, options, strictness
-from fleet.kube.bodies import Body
-from fleet.kube.options import WriteOptions
-from fleet.kube.status import KubeError
+from fleet.kube import discovery
+from fleet.kube.requests import bodies, options
+from fleet.kube.requests.bodies import Body
+from fleet.kube.requests.options import WriteOptions
+from fleet.kube.requests.status import KubeError
+from fleet.kube.writes import strictness
 
 Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fleet.kube import selectors
-from fleet.kube.selectors import Selector
+from fleet.kube.requests import selectors
+from fleet.kube.requests.selectors import Selector
+from fleet.kube.requests.status import KubeError
 from fleet.kube.server.kinds import BY_NAME, LABEL, Kind, Object
 from fleet.kube.server.request import Request
-from fleet.kube.status import KubeError
 
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
 _ELSEWHERE = {"status.successful": ("status", "succeeded"), "source": ("source", "component")}

@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fleet.kube import builtin, discovery, managed, patches, scale, shapes, status, strictness
-from fleet.kube.bodies import Body
-from fleet.kube.managed import APPLY, UPDATE, Manager
-from fleet.kube.options import APPLY_PATCH, WriteOptions
+from fleet.kube import discovery, scale
+from fleet.kube.requests import status
+from fleet.kube.requests.bodies import Body
+from fleet.kube.requests.options import APPLY_PATCH, WriteOptions
+from fleet.kube.requests.status import KubeError
+from fleet.kube.schema import builtin, shapes
 from fleet.kube.server import lists
 from fleet.kube.server.kinds import NOT_ALLOWED, History, Kind, Namespaces, Object, Write
 from fleet.kube.server.paths import Target
 from fleet.kube.server.request import Request
-from fleet.kube.status import KubeError
+from fleet.kube.writes import managed, patches, strictness
+from fleet.kube.writes.managed import APPLY, UPDATE, Manager
 
 _STRATEGIC = "application/strategic-merge-patch+json"
 _JSON = "application/json-patch+json"

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from fleet.kube import tables
+from fleet.kube.requests.status import KubeError
 from fleet.kube.server.kinds import Kind, Namespaces, Object
 from fleet.kube.server.request import encoded
 from fleet.kube.server.selection import Selection
-from fleet.kube.status import KubeError
 
 BOOKMARK_S = 60.0
 """About as often as a real API server."""

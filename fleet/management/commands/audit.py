@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from fleet.services import audit_chain, audit_sinks
+from fleet.services.auditing import audit_chain, audit_sinks
 
 _AT_ONCE = 500
 

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from fleet.management import auditing
-from fleet.services import grants
+from fleet.services.authorization import grants
 
 
 class Command(BaseCommand):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from fleet.core import token_scopes
 from fleet.errors import InvalidInput
 from fleet.management import auditing
-from fleet.services import access
+from fleet.services.authorization import access
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from fleet.management import auditing
-from fleet.services import access
+from fleet.services.authorization import access
 
 
 class Command(BaseCommand):

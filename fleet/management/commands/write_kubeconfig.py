@@ -15,7 +15,7 @@ from fleet.errors import ConvoyError
 from fleet.kube.pki import write_private
 from fleet.kubeapi import certificate
 from fleet.management import auditing
-from fleet.services import access
+from fleet.services.authorization import access
 
 
 class Command(BaseCommand):

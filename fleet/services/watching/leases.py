@@ -1,8 +1,8 @@
 """Which watcher process watches which member: one lease a member.
 
 A lease is held by the watcher it names for as long as that watcher's heartbeat is younger than the term
-(`CONVOY_WATCH_LEASE_S`). All watchers read the same rows and compute the same quotas (`fleet.core.sharding`): each gives back
-what it owns above its quota, and takes free leases up to it. Taking a lease raises its epoch. What a watch writes is
+(`CONVOY_WATCH_LEASE_S`). All watchers read the same rows and compute the same quotas (`fleet.core.members.sharding`): each
+gives back what it owns above its quota, and takes free leases up to it. Taking a lease raises its epoch. What a watch writes is
 conditional on the epoch under which it was started, in the same transaction (`fence`), so that a watcher that was paused for
 longer than the term writes nothing once another one has its members.
 """
@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from structlog import get_logger
 
-from fleet.core import sharding
+from fleet.core.members import sharding
 from fleet.models import Cluster, Heartbeat, Lease
 
 log = get_logger(__name__)

@@ -14,10 +14,14 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.utils import timezone
 
-from fleet import connections, heartbeat, journal
+from fleet import heartbeat
+from fleet.changes import journal
+from fleet.db import connections
 from fleet.kube.resources import CRDS, EVENTS, NODES, PODS, Resource
 from fleet.models import Cluster
-from fleet.services import event_handlers, member_clients, member_facts, pictures, process_pods, processes
+from fleet.services.clusters import pictures, process_pods
+from fleet.services.members import event_handlers, member_clients, member_facts
+from fleet.services.operations import processes
 from fleet.services.watching import leases
 from fleet.services.watching.member_watch import DATABASE_AWAY, MemberWatch
 

@@ -20,14 +20,13 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from fleet import connections
-from fleet.core import marks, observed
-from fleet.core.observed import Mark
-from fleet.db import fencing
+from fleet.core.members import marks, observed
+from fleet.core.members.observed import Mark
+from fleet.db import connections, fencing
 from fleet.kube.resources import CRDS, EVENTS, NODES, PODS, Resource
 from fleet.member.watching import Delivery, Reflector
 from fleet.models import Cluster
-from fleet.services import event_handlers, member_clients, member_facts, signing
+from fleet.services.members import event_handlers, member_clients, member_facts, signing
 from fleet.services.watching import leases, reports
 from fleet.services.watching.node_pod_sync import UNWRITABLE, ClusterGone, NodePodSync
 from fleet.services.watching.reports import Batch, Batches

@@ -16,13 +16,13 @@ from uuid import UUID, uuid4
 from django.db import DataError, transaction
 from django.db.models import Model
 
-from fleet import events, journal
-from fleet.core import capacity
-from fleet.core.capacity import Difference, Ledger, Stand
-from fleet.core.hub_names import hub_name
-from fleet.core.observed import Key, Mark, ObservedNode, ObservedPod, OwnPod
+from fleet.changes import events, journal
+from fleet.core.members import capacity
+from fleet.core.members.capacity import Difference, Ledger, Stand
+from fleet.core.members.hub_names import hub_name
+from fleet.core.members.observed import Key, Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.models import Cluster, Hold, Node, Pod
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 
 _NODE_FIELDS = ("ready", "unschedulable", "address", "labels", "taints", "allocatable", "requested")
 _POD_FIELDS = (

@@ -1,4 +1,4 @@
-"""Hands what a watch delivered about our objects to the handlers of the apps above (`fleet.services.event_handlers`).
+"""Hands what a watch delivered about our objects to the handlers of the apps above (`fleet.services.members.event_handlers`).
 
 Each call is a transaction of the handler's own, which locks the jobs it is about in their order.
 """
@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from fleet import events
-from fleet.core import observed
-from fleet.core.observed import Key, ObservedPod
+from fleet.changes import events
+from fleet.core.members import observed
+from fleet.core.members.observed import Key, ObservedPod
 from fleet.kube.resources import EVENTS, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed
 from fleet.models import Cluster
-from fleet.services import clusters, event_handlers
+from fleet.services.clusters import clusters
+from fleet.services.members import event_handlers
 from fleet.services.watching.node_pod_sync import UNWRITABLE
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from fleet.core import units
 from fleet.core.prices import MODEL_LABELS
-from fleet.kube import selectors
+from fleet.kube.requests import selectors
 from jobs.core.taints import Taint, Toleration, untolerated
 
 HOSTNAME = "kubernetes.io/hostname"

@@ -11,7 +11,7 @@ from typing import Any
 
 from fleet.core import fits
 from fleet.errors import FieldFault
-from fleet.kube import selectors
+from fleet.kube.requests import selectors
 from jobs.core.division import parsing
 from jobs.core.division.replicas import Strategy
 from jobs.core.failover.causes import BUDGETED, Cause

@@ -7,7 +7,7 @@ holds data: it stays through every suspension and move, and after its jobs too u
 from collections.abc import Iterable
 from typing import Any
 
-from fleet.core import marks
+from fleet.core.members import marks
 from fleet.kube import resources
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient

@@ -13,13 +13,15 @@ from time import perf_counter
 from django.db import transaction
 from structlog import get_logger
 
-from fleet import events
-from fleet.core.health import UNJUDGED
+from fleet.changes import events
+from fleet.core.members.health import UNJUDGED
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
-from fleet.services import event_handlers, member_clients, namespace_policies, pictures
+from fleet.services.authorization import namespace_policies
+from fleet.services.clusters import pictures
+from fleet.services.members import event_handlers, member_clients
 from jobs import metrics, tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
@@ -47,11 +49,10 @@ from jobs.services.dispatch.member_objects import NotYet, Observer, Superseded
 from jobs.services.dispatch.member_queues import QueueClosed
 from jobs.services.dispatch.reservations import CannotReserve
 from jobs.services.dispatch.service_accounts import AccountLacksRights
+from jobs.services.failover import division, failover
 from jobs.services.lifecycle import (
     charges,
     cycle_requests,
-    division,
-    failover,
     provenance,
     transitions,
     volume_claims,

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.core import marks
+from fleet.core.members import marks
 from fleet.kube.resources import CONFIG_MAPS, PODS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberMissing, MemberRefused

@@ -4,13 +4,13 @@ A namespace that somebody else made keeps its own labels. What a member was last
 alone: at worst it is looked at once more.
 """
 
-from fleet.core import marks
+from fleet.core.members import marks
 from fleet.core.pod_security import Profile
 from fleet.kube import resources
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberDenied, MemberExists, MemberMissing, MemberRefused
 from fleet.models import Cluster
-from fleet.services import namespace_policies
+from fleet.services.authorization import namespace_policies
 
 _Key = tuple[str, str]
 _seen: dict[_Key, Profile] = {}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from fleet.core import marks, observed
+from fleet.core.members import marks, observed
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberExists, MemberMissing, MemberRefused

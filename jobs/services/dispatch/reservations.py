@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from fleet.core import fits, marks
+from fleet.core import fits
+from fleet.core.members import marks
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberExists, MemberMissing

@@ -7,7 +7,7 @@ not let us ask is sent the job.
 from fleet.member import discovery
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberDenied, MemberMissing
-from fleet.services.event_handlers import AccountNeeds
+from fleet.services.members.event_handlers import AccountNeeds
 from jobs.kinds import registry
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Job

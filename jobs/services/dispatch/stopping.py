@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from fleet.core import marks
+from fleet.core.members import marks
 from fleet.kube.resources import PODS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberDenied, MemberMissing

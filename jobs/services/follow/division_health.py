@@ -11,7 +11,8 @@ from jobs.core.division.shares import Share, ShareState
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
-from jobs.services.lifecycle import division, eviction_rate, returns, works
+from jobs.services.failover import division, eviction_rate, returns
+from jobs.services.lifecycle import works
 from jobs.snapshot import spec_of
 
 Verdict = tuple[Outcome, Reason, PurgeMode]

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
-from fleet import events
-from fleet.core.sight import Sight
+from fleet.changes import events
+from fleet.core.members.sight import Sight
 from fleet.models import Cluster, Pod
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
@@ -18,9 +18,10 @@ from jobs.events import announce_jobs
 from jobs.kinds import registry
 from jobs.kinds.base import Phase
 from jobs.models import Job, Work
+from jobs.services.failover import crash_loops, eviction_rate, failover, returns
+from jobs.services.failover.crash_loops import CrashLoop
 from jobs.services.follow import division_health
-from jobs.services.lifecycle import crash_loops, eviction_rate, failover, returns, works
-from jobs.services.lifecycle.crash_loops import CrashLoop
+from jobs.services.lifecycle import works
 from jobs.services.lifecycle.locks import lock_jobs
 from jobs.snapshot import spec_of, taints_of
 

@@ -8,16 +8,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from fleet import events
-from fleet.core import marks
-from fleet.core.observed import mark_of
+from fleet.changes import events
+from fleet.core.members import marks
+from fleet.core.members.observed import mark_of
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Identity
 from jobs.core.life.works import WORK, WorkEvent
 from jobs.events import announce_works
 from jobs.kinds.base import Manifest
 from jobs.models import DeletedJob, Job, Work
-from jobs.services.lifecycle import provenance, restored, transitions
+from jobs.services.failover import restored
+from jobs.services.lifecycle import provenance, transitions
 from jobs.services.lifecycle.provenance import Verdict
 
 Key = tuple[UUID, int]

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from fleet.core.observed import ObservedRefusal
+from fleet.core.members.observed import ObservedRefusal
 from fleet.models import Pod
 from jobs.core.failover.causes import Cause
 from jobs.core.reasons import Code, Reason

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Max, Prefetch, Q, QuerySet, prefetch_related_objects
 
-from fleet import events
-from fleet.core.observed import Mark, ObservedRefusal
+from fleet.changes import events
+from fleet.core.members.observed import Mark, ObservedRefusal
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Pod
-from fleet.services import event_handlers
+from fleet.services.members import event_handlers
 from jobs.core.division import shares as parts
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JobEvent
@@ -29,19 +29,10 @@ from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services.dispatch import service_accounts
+from jobs.services.failover import crash_loops, division, evidence, failover, returns
 from jobs.services.follow import health, member_copies, refusals
 from jobs.services.follow.status_batch import Key, StatusBatch
-from jobs.services.lifecycle import (
-    charges,
-    crash_loops,
-    division,
-    evidence,
-    failover,
-    provenance,
-    returns,
-    transitions,
-    works,
-)
+from jobs.services.lifecycle import charges, provenance, transitions, works
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.scheduling import loop
 

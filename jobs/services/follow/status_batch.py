@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from fleet import events
+from fleet.changes import events
 from fleet.models import Pod
 from jobs import tracing
 from jobs.core.failover.causes import Failure
 from jobs.core.failover.rules import Outcome
 from jobs.events import announce_jobs, job_event
 from jobs.models import Job
-from jobs.services.lifecycle import cycle_requests, evidence, works
+from jobs.services.failover import evidence
+from jobs.services.lifecycle import cycle_requests, works
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""

@@ -12,13 +12,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from fleet import events, journal
+from fleet.changes import events, journal
 from fleet.models import Cluster
-from fleet.services.exclusive import exclusive
+from fleet.services.operations.exclusive import exclusive
 from jobs import snapshot
 from jobs.models import DeletedJob, Job, Work
+from jobs.services.failover import failover, returns
 from jobs.services.follow import expiry, health
-from jobs.services.lifecycle import charges, cycle_requests, failover, returns, works
+from jobs.services.lifecycle import charges, cycle_requests, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
 from quotas import queries

@@ -10,7 +10,7 @@ from typing import Any
 from fleet.errors import NotFound, Unavailable
 from fleet.member.errors import MemberAway, MemberRefused
 from fleet.models import Cluster
-from fleet.services import member_clients
+from fleet.services.members import member_clients
 from jobs.core.topology import gpu_links
 from jobs.services.dispatch import gpu_sets
 

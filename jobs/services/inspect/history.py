@@ -12,7 +12,7 @@ from typing import Any
 from fleet.errors import NotFound, Unavailable
 from fleet.member.errors import MemberAway, MemberMissing, MemberRefused
 from fleet.models import Pod
-from fleet.services import member_clients
+from fleet.services.members import member_clients
 from jobs.core.explain import timeline
 from jobs.core.explain.timeline import Gate, Owner, Passage, Run, Slice
 from jobs.kinds import registry

@@ -8,7 +8,7 @@ from fleet.kube import resources
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberRefused
 from fleet.models import Pod
-from fleet.services import member_clients
+from fleet.services.members import member_clients
 from jobs.core.division import shares
 from jobs.kinds import registry
 from jobs.models import Job

@@ -1,1 +1,1 @@
-"""The steps of a job's life as rows: works, charges, shares, failover. No member is touched here."""
+"""The steps of a job's life as rows: works, charges, transitions. No member is touched here."""

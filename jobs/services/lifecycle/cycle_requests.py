@@ -5,9 +5,9 @@ Requests are counted in the database, so that one made while a cycle runs is not
 
 from django.db import connection, transaction
 
-from fleet import events
+from fleet.changes import events
 from fleet.db import fencing
-from fleet.services import lease_requests
+from fleet.services.operations import lease_requests
 
 LEASE = lease_requests.SCHEDULER
 

@@ -13,12 +13,13 @@ from uuid import UUID
 
 from structlog import get_logger
 
-from fleet import events
-from fleet.core import marks
-from fleet.core.observed import Mark
+from fleet.changes import events
+from fleet.core.members import marks
+from fleet.core.members.observed import Mark
 from fleet.kube.resources import Resource
 from fleet.models import Cluster
-from fleet.services import clusters, signing
+from fleet.services.clusters import clusters
+from fleet.services.members import signing
 from jobs.kinds.base import Kind, Manifest, set_metadata
 from jobs.models import Work
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.models import Cluster
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fleet.core import pod_security
 from fleet.core.pod_security import Profile
 from fleet.errors import FieldFault
-from fleet.services import namespace_policies
+from fleet.services.authorization import namespace_policies
 from jobs.kinds import registry
 from jobs.kinds.base import RESOLVED, Manifest
 from jobs.models import Dependent

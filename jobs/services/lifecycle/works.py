@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from fleet import events
+from fleet.changes import events
 from fleet.models import Cluster, Hold
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome

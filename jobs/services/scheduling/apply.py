@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from fleet import events
+from fleet.changes import events
 from fleet.db import bulk
 from fleet.models import Cluster, Hold
 from jobs import metrics, snapshot, tracing
@@ -30,7 +30,8 @@ from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, job_event, record_event
 from jobs.models import Attempt, Binding, Job, Work
-from jobs.services.lifecycle import cycle_requests, shares, transitions, works
+from jobs.services.failover import shares
+from jobs.services.lifecycle import cycle_requests, transitions, works
 from jobs.services.scheduling import lease, preemption, rejections
 from jobs.services.scheduling.rejections import Written
 from quotas import queries

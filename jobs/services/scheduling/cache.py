@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db.models import QuerySet
 
-from fleet import journal
+from fleet.changes import journal
+from fleet.changes.repeatable_read import repeatable_read
 from fleet.models import Cluster, Hold, Node
-from fleet.repeatable_read import repeatable_read
 from jobs import snapshot, snapshot_topology
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed

@@ -17,14 +17,15 @@ from uuid import UUID
 from django.conf import settings
 from structlog import get_logger
 
-from fleet.services import pictures
+from fleet.services.clusters import pictures
 from jobs import snapshot
 from jobs.core.admission.plans import Plan
 from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption import lending, planner
 from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.scheduling.scheduler import Scheduler
-from jobs.services.lifecycle import cycle_requests, returns
+from jobs.services.failover import returns
+from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling import apply, entitlements, lease, preemption
 from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.cycle_report import CycleReport
@@ -55,7 +56,7 @@ def run(clock: Callable[[], datetime]) -> int:
 
 
 def _waits_for_members(now: datetime) -> bool:
-    """Whether members may have newer attempts than the database, which may be a backup (`jobs.services.lifecycle.restored`)."""
+    """Whether members may have newer attempts than the database, which may be a backup (`jobs.services.failover.restored`)."""
     pictures.review(now)
     unseen = pictures.unseen(now)
     if unseen:

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db import transaction
 from structlog import get_logger
 
-from fleet import events
+from fleet.changes import events
 from fleet.models import Cluster, Pod
 from jobs import metrics, snapshot
 from jobs.core.admission.plans import Waits

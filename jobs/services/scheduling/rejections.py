@@ -14,7 +14,7 @@ from django.db import DataError, IntegrityError
 from django.db.models import Max
 from structlog import get_logger
 
-from fleet import events
+from fleet.changes import events
 from fleet.models import Hold
 from jobs import metrics
 from jobs.core.admission.plans import Plan

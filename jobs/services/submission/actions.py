@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet import events, journal
+from fleet.changes import events, journal
 from fleet.errors import Conflict
 from jobs.core.explain import timeline
 from jobs.core.failover.lifecycle import Action, refusal
@@ -14,7 +14,8 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, record_event
 from jobs.kinds import registry
 from jobs.models import Binding, Dependent, Job, Policy, Work
-from jobs.services.lifecycle import charges, cycle_requests, failover, transitions, works
+from jobs.services.failover import failover
+from jobs.services.lifecycle import charges, cycle_requests, transitions, works
 
 State = Work.State
 

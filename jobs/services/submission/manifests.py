@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from fleet.errors import FieldFault, MalformedInput, TooLarge
-from fleet.kube import reader
-from fleet.kube.reader import Excessive, Unreadable
+from fleet.kube.requests import reader
+from fleet.kube.requests.reader import Excessive, Unreadable
 
 MAX_BYTES = 3 * 1024 * 1024
 """What a Kubernetes API server takes in one request body."""

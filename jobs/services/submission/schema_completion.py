@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any
 
 from fleet.errors import FieldFault, NotFound
-from fleet.kube import builtin, crds, fields, openapi
+from fleet.kube import crds, openapi
 from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, PRIORITY_CLASSES, TRAINING_RUNTIMES
+from fleet.kube.schema import builtin, fields
 from jobs.core.policies import overrides, propagation
 from jobs.kinds import registry, schemas
 from jobs.models import Dependent

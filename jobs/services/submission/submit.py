@@ -12,12 +12,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from structlog import get_logger
 
-from fleet import events, journal
+from fleet.changes import events, journal
 from fleet.db import bulk
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.kube.resources import PRIORITY_CLASSES, TRAINING_RUNTIMES
-from fleet.services import audit
+from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.admission import backfill_policy
 from jobs.core.gang import entitlement, priority_classes, requirements, topology_constraints

@@ -30,11 +30,11 @@ _FUNCTIONS = (
     ("gone", "jobs.services.dispatch.dispatcher:_mark_gone"),
     ("pods", "fleet.services.watching.node_pod_sync:NodePodSync.write"),
     ("report", "jobs.services.follow.status:JobEventHandler.on_update"),
-    ("leave", "jobs.services.lifecycle.failover:leave"),
+    ("leave", "jobs.services.failover.failover:leave"),
     ("evict", "jobs.services.scheduling.preemption:order_evictions"),
-    ("journal", "fleet.journal:append"),
+    ("journal", "fleet.changes.journal:append"),
     ("lease", "fleet.services.watching.leases:rebalance"),
-    ("look", "fleet.services.health:check_all"),
+    ("look", "fleet.services.clusters.health:check_all"),
     ("sweep", "jobs.services.follow.sweep:run"),
 )
 _AFTER_ONLY = {"claim", "journal", "evict"}

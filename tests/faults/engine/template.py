@@ -78,7 +78,8 @@ def _fill(folder: Path, database: dict[str, Any], home: Path) -> None:
     from django.utils import timezone
 
     from fleet.kube import pki
-    from fleet.services import access, clusters
+    from fleet.services.authorization import access
+    from fleet.services.clusters import clusters
     from jobs.services.submission import manifests, submit
 
     use(database, NO_BROKER, home)

@@ -22,7 +22,7 @@ def shorten() -> None:
 
 
 def _shorten_calls() -> None:
-    from fleet.services import member_clients
+    from fleet.services.members import member_clients
 
     for function in (member_clients.client, member_clients.connect):
         assert function.__kwdefaults__["timeout_s"] == 10.0

@@ -10,7 +10,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.utils import timezone
 
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.support.books import a_cluster, apply, cycle
 from tests.support.world import pytorch_job
 

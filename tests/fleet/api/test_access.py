@@ -4,7 +4,7 @@ import pytest
 
 from fleet.errors import Forbidden
 from fleet.models import Grant
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.support.people import person
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from fleet.models import AuditEntry, Grant, Token
-from fleet.services import access, audit_chain
+from fleet.services.auditing import audit_chain
+from fleet.services.authorization import access
 from tests.jobs.api.builders import submitted, url
 from tests.support.people import person
 

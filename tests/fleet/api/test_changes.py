@@ -11,11 +11,12 @@ from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from fleet import consumers, events, journal
+from fleet import consumers
+from fleet.changes import events, journal
 from fleet.core.token_scopes import Scope
 from fleet.limits import Limits
 from fleet.models import Token
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.support.between import after_each_look_at
 from tests.support.web import served
 

@@ -4,7 +4,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from fleet.models import AuditEntry, Grant
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db

@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.models import AuditEntry, Grant, NamespacePolicy
-from fleet.services import access, namespace_policies
+from fleet.services.authorization import access, namespace_policies
 from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from fleet.errors import InvalidInput
 from fleet.models import AuditEntry, Grant
-from fleet.services import access
+from fleet.services.authorization import access
 from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db

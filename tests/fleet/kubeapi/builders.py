@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from fleet.core import marks, observed
+from fleet.core.members import marks, observed
 from fleet.models import Cluster
 from fleet.services.watching.node_pod_sync import NodePodSync
 

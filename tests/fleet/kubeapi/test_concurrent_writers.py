@@ -8,8 +8,8 @@ from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from fleet import journal
-from fleet.journal import Action, Change
+from fleet.changes import journal
+from fleet.changes.journal import Action, Change
 
 WRITERS, CHANGES = 8, 40
 

@@ -17,7 +17,7 @@ from hypothesis.extra.django import TransactionTestCase
 
 from deploy.config.kube import application
 from fleet.models import JournalEntry
-from fleet.services import access
+from fleet.services.authorization import access
 from jobs.models import Dependent, Job, Policy
 from tests.support.examples import examples
 from tests.support.people import person

@@ -5,7 +5,7 @@ import yaml
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from fleet.services import access
+from fleet.services.authorization import access
 
 
 def written(file, user="ada", server="https://127.0.0.1:8443"):

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster, Grant
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from tests.fleet.kubeapi.builders import Member, a_pod
 from tests.support.kubectl import served
 from tests.support.people import person

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fleet.models import Grant
-from fleet.services import member_metrics
+from fleet.services.members import member_metrics
 from tests.fleet.kubeapi.builders import Member, a_pod
 from tests.support.kubectl import served
 from tests.support.members import PODS, add_node, api, join, members

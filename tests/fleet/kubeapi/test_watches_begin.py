@@ -14,12 +14,12 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from fleet import journal
-from fleet.kube import selectors
+from fleet.changes import journal
+from fleet.kube.requests import selectors
 from fleet.kube.server.selection import Selection
 from fleet.kube.server.watching import Watch, WatchOptions
 from fleet.kubeapi.feed import Feed
-from fleet.kubeapi.kinds import Kind
+from fleet.kubeapi.objects.kinds import Kind
 from fleet.kubeapi.watching import View, begin
 from jobs.kubeapi.kinds import kinds
 from jobs.models import Job

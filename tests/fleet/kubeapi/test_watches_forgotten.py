@@ -8,7 +8,7 @@ from django.utils import timezone
 from kubernetes import client, config
 from kubernetes.informer import SharedInformer
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.kube.resources import CONFIG_MAPS
 from fleet.member.errors import MemberError
 from jobs.models import Dependent

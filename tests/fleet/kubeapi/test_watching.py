@@ -8,7 +8,7 @@ from django.utils import timezone
 from kubernetes import client, config, dynamic
 from kubernetes.watch import Watch
 
-from fleet import events, journal
+from fleet.changes import events, journal
 from fleet.kube.resources import EVENTS, PYTORCH_JOBS
 from fleet.member.errors import MemberError
 from jobs.models import Job

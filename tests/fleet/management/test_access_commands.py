@@ -10,7 +10,7 @@ from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from fleet.services import access
+from fleet.services.authorization import access
 
 pytestmark = pytest.mark.django_db
 

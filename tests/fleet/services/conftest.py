@@ -7,8 +7,9 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet import signals
-from fleet.services import clusters, event_handlers, member_clients
+from fleet.changes import signals
+from fleet.services.clusters import clusters
+from fleet.services.members import event_handlers, member_clients
 from fleet.services.watching.manager import WatchManager
 from tests.support.kubectl import served
 from tests.support.members import members, north, through

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet import signals
-from fleet.core.health import NOT_READY_TAINT, UNREACHABLE_TAINT
+from fleet.changes import signals
+from fleet.core.members.health import NOT_READY_TAINT, UNREACHABLE_TAINT
 from fleet.models import Cluster, Event, JournalEntry
-from fleet.services import health
+from fleet.services.clusters import health
 from tests.support.members import join, requests_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from fleet.api import probes
-from fleet.services import processes
+from fleet.api.http import probes
+from fleet.services.operations import processes
 from fleet.services.watching.manager import WatchManager
 from tests.support.members import eventually, join
 

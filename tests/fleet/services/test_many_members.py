@@ -5,7 +5,7 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.services import member_clients
+from fleet.services.members import member_clients
 from tests.support.members import add_node, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)

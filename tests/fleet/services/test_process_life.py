@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from fleet import tasks
 from fleet.models import Event, Heartbeat
-from fleet.services import processes
+from fleet.services.operations import processes
 from tests.support import databases
 
 pytestmark = pytest.mark.django_db

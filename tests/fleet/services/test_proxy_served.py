@@ -15,7 +15,7 @@ from fleet.kube import pki
 from fleet.kube.resources import PODS
 from fleet.member.client import Access
 from fleet.models import AuditEntry, Cluster, Grant
-from fleet.services import member_clients
+from fleet.services.members import member_clients
 from tests.support.members import PROXY, api, eventually, through
 from tests.support.people import person
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from fleet.core.observed import ObservedRefusal
+from fleet.core.members.observed import ObservedRefusal
 from fleet.kube.resources import EVENTS, PYTORCH_JOBS
 from fleet.models import Cluster
-from fleet.services import event_handlers
+from fleet.services.members import event_handlers
 from fleet.services.watching import manager
 from tests.fleet.services.builders import Notes
 from tests.support.members import api, eventually, join, serve

@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 
-from fleet.core import marks
+from fleet.core.members import marks
 from fleet.kube.resources import PODS, PYTORCH_JOBS
 from fleet.models import Cluster, Event, Node, Pod
-from fleet.services import event_handlers, signing
+from fleet.services.members import event_handlers, signing
 from tests.support.members import add_node, add_pod, api, eventually, join, serve
 
 pytestmark = pytest.mark.django_db(transaction=True)

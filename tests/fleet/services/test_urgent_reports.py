@@ -5,10 +5,10 @@ import uuid
 import pytest
 from django.utils import timezone
 
-from fleet.core import marks, observed
+from fleet.core.members import marks, observed
 from fleet.kube.resources import CRDS, NODES, PODS, PYTORCH_JOBS
 from fleet.member.watching import Changed, Item, Listed
-from fleet.services import event_handlers
+from fleet.services.members import event_handlers
 from fleet.services.watching import reports
 from tests.fleet.services.builders import Notes
 

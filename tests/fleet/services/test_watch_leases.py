@@ -11,12 +11,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.core import marks
+from fleet.core.members import marks
 from fleet.core.settings import MemberSettings
 from fleet.kube.resources import NODES
 from fleet.member.watching import Reflector
 from fleet.models import Cluster, Lease, Node, Pod
-from fleet.services import clusters, member_clients, signing
+from fleet.services.clusters import clusters
+from fleet.services.members import member_clients, signing
 from fleet.services.watching import leases
 from fleet.services.watching.manager import WatchManager
 from fleet.services.watching.member_watch import MemberWatch

@@ -6,11 +6,12 @@ import uuid
 import pytest
 from django.utils import timezone
 
-from fleet import signals
-from fleet.core import marks
+from fleet.changes import signals
+from fleet.core.members import marks
 from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
 from fleet.models import Cluster, Heartbeat, Hold, Node, Pod
-from fleet.services import clusters, event_handlers, health, member_clients, rediscovery, signing
+from fleet.services.clusters import clusters, health, rediscovery
+from fleet.services.members import event_handlers, member_clients, signing
 from tests.fleet.services.builders import Notes, synced
 from tests.support.members import (
     add_node,

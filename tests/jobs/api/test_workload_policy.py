@@ -8,7 +8,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.services import namespace_policies
+from fleet.services.authorization import namespace_policies
 from jobs.kinds import registry
 from jobs.models import Dependent, Job
 from tests.support.world import pytorch_job

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleet.kube import builtin, crds
+from fleet.kube import crds
+from fleet.kube.schema import builtin
 from jobs.kinds import registry
 from jobs.kinds.base import Kind
 from jobs.kubeapi.kinds import kinds as served_kinds

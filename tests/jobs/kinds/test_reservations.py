@@ -9,7 +9,7 @@ import yaml
 
 from fleet.core import fits, units
 from fleet.core.fits import Offer
-from fleet.core.marks import ATTEMPT, JOB_UID
+from fleet.core.members.marks import ATTEMPT, JOB_UID
 from jobs.kinds import registry, reservations
 from jobs.kinds.reservations import ROLE, Progress
 from tests.support.world import pytorch_job

@@ -10,7 +10,7 @@ from django.utils import timezone
 from kubernetes import client, config
 from kubernetes.watch import Watch
 
-from fleet import journal
+from fleet.changes import journal
 from jobs.models import Job
 from jobs.services.submission import actions, manifests, submit
 from tests.support.kubectl import served

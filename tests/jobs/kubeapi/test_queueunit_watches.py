@@ -5,7 +5,7 @@ from django.utils import timezone
 from kubernetes import client, config
 from kubernetes.watch import Watch
 
-from fleet import journal
+from fleet.changes import journal
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
 from jobs.services.submission import actions, manifests, submit

@@ -2,8 +2,8 @@
 
 from django.utils import timezone
 
-from fleet.core import health as cluster_health
-from fleet.core.health import Health
+from fleet.core.members import health as cluster_health
+from fleet.core.members.health import Health
 from fleet.models import Cluster
 from jobs.models import Job, Work
 from jobs.services.scheduling import loop

@@ -10,9 +10,9 @@ from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Work
 from jobs.services.dispatch import dispatcher
+from jobs.services.failover import failover
 from jobs.services.follow import health
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.lifecycle import failover
 from jobs.services.submission import actions
 from tests.jobs.services.lost_cluster import THROUGH_QUEUE, cycle, north, running
 from tests.support import books, laws

@@ -4,18 +4,18 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.errors import InvalidInput
 from fleet.kube.resources import PYTORCH_JOBS, VOLUME_CLAIMS
 from fleet.models import Cluster
-from fleet.services import clusters
+from fleet.services.clusters import clusters
 from jobs import snapshot
 from jobs.core.division.shares import Share
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import ClaimLocation, Job
+from jobs.services.failover import failover
 from jobs.services.inspect import explaining
-from jobs.services.lifecycle import failover
 from jobs.services.submission import actions
 from tests.jobs.services.claims import claim, job
 from tests.support import books

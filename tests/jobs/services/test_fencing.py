@@ -14,7 +14,8 @@ from jobs.core.reasons import Code, Reason
 from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher, member_objects
-from jobs.services.lifecycle import failover, works
+from jobs.services.failover import failover
+from jobs.services.lifecycle import works
 from jobs.services.submission import actions
 from tests.support import books
 from tests.support.passive import CLAIM as LATE

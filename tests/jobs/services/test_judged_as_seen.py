@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.services import pictures
+from fleet.services.clusters import pictures
 from jobs.models import Job
 from jobs.services.follow import health
 from tests.support import books

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fleet.core import marks
-from fleet.core.observed import Mark, ObservedNode, ObservedPod, OwnPod
+from fleet.core.members import marks
+from fleet.core.members.observed import Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Hold, Lease, Node
 from fleet.services.watching.node_pod_sync import NodePodSync

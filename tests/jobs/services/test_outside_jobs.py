@@ -7,7 +7,7 @@ from fleet.errors import Conflict
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job, Work
-from jobs.services.lifecycle import failover
+from jobs.services.failover import failover
 from jobs.services.submission import actions, manifests, submit
 from quotas.models import QuotaTree
 from quotas.services import previews, trees, usage

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from fleet import events
+from fleet.changes import events
 from fleet.models import Cluster, Event, Lease
 from jobs import metrics
 from jobs.core.settings import SchedulerSettings

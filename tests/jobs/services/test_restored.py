@@ -8,13 +8,13 @@ from django.utils import timezone
 
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Event, Hold, Identity, Pod
-from fleet.services import pictures
+from fleet.services.clusters import pictures
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
 from jobs.services.dispatch import dispatcher
+from jobs.services.failover import failover
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.lifecycle import failover
 from jobs.services.submission import actions
 from tests.support import backup, books, quotas
 from tests.support.passive import PassiveMember, passive_member

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.journal import Action
+from fleet.changes.journal import Action
 from fleet.models import Event, JournalEntry
 from quotas import signals
 from quotas.models import Queue

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.core import observed
+from fleet.core.members import observed
 from fleet.models import Cluster, Event, Pod
 from jobs.models import Attempt, Work
 from jobs.services.follow import health

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet import background_sender, events
-from fleet.core import marks
+from fleet.changes import background_sender, events
+from fleet.core.members import marks
 from fleet.kube.resources import Resource
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobEventHandler

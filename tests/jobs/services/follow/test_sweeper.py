@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, LeaseRequests
 from jobs import tasks

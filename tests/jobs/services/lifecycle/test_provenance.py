@@ -5,7 +5,7 @@ import copy
 import pytest
 from django.utils import timezone
 
-from fleet.core import marks
+from fleet.core.members import marks
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Event
 from jobs.models import Job, Work

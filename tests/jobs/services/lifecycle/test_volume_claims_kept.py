@@ -9,7 +9,7 @@ from fleet.member.errors import MemberMissing
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job
-from jobs.services.lifecycle import failover
+from jobs.services.failover import failover
 from jobs.services.submission import actions
 from tests.support import books
 from tests.support.passive import passive_member

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.models import Cluster, Hold, JournalEntry, Node
 from jobs.events import announce_jobs
 from jobs.models import Job

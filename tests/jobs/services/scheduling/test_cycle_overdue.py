@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from fleet.models import Heartbeat, LeaseRequests
-from fleet.services import lease_requests
+from fleet.services.operations import lease_requests
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling import lease, loop
 from tests.jobs.services.broken import Broken, breaks_at

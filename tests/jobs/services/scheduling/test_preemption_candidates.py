@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from django.db import transaction
 
-from fleet import journal
+from fleet.changes import journal
 from fleet.models import Cluster, Hold, Pod
 from jobs import snapshot
 from jobs.core.gang.types import AdmittedGang

@@ -7,8 +7,7 @@ from django.utils import timezone
 from fleet.errors import Forbidden, InvalidInput
 from fleet.models import Grant
 from jobs.models import Job
-from jobs.services.scheduling import queue_moves
-from jobs.services.submission import manifests, submit
+from jobs.services.submission import manifests, queue_moves, submit
 from quotas.models import QuotaGrant
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota

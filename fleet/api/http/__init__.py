@@ -1,0 +1,1 @@
+"""What all REST endpoints share: parsing, permissions, pages, limits, problems, probes."""

@@ -1,0 +1,1 @@
+"""Signing in and out: sessions, bearer tokens, one-time links, and their audit."""

@@ -1,0 +1,1 @@
+"""What members are and how they are judged: nodes and pods as observed, capacity, health, names, marks."""

@@ -1,0 +1,145 @@
+"""What a member's nodes offer and what their pods ask, kept up to date by what changed and never counted anew.
+
+A change of one pod costs one addition on one node. `Ledger.settle` says which nodes are different from what was last
+settled and whether room was gained; a caller that fails to write the difference simply does not settle it. Knows no
+database, no wire, and nothing of jobs.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fleet.core.members.observed import Amounts, Key, ObservedNode, ObservedPod
+
+Stand = tuple[ObservedNode, Amounts]
+"""A node and the sum of what the pods on it ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What has to be written so that the world outside equals the ledger."""
+
+    changed: dict[str, Stand]
+    gone: frozenset[str]
+    gained: bool
+    """Whether some usable node has more room of something than before."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """One member's nodes and the pods bound to them."""
+
+    _nodes: dict[str, ObservedNode] = field(default_factory=dict)
+    _pods: dict[Key, tuple[str, Amounts]] = field(default_factory=dict)
+    _requested: dict[str, Amounts] = field(default_factory=dict)
+    _settled: dict[str, Stand] = field(default_factory=dict)
+    _touched: set[str] = field(default_factory=set)
+
+    def place(self, label: str) -> str:
+        """The value of a topology label that all nodes share; empty when they do not."""
+        values = {node.labels.get(label, "") for node in self._nodes.values()}
+        return values.pop() if len(values) == 1 else ""
+
+    def relist_nodes(self, nodes: Iterable[ObservedNode]) -> None:
+        present = {node.name: node for node in nodes}
+        self._touched |= self._nodes.keys() | self._settled.keys() | present.keys()
+        self._nodes = present
+
+    def see_node(self, node: ObservedNode) -> None:
+        self._nodes[node.name] = node
+        self._touched.add(node.name)
+
+    def lose_node(self, name: str) -> None:
+        self._nodes.pop(name, None)
+        self._touched.add(name)
+
+    def relist_pods(self, pods: Iterable[ObservedPod]) -> None:
+        self._touched |= self._requested.keys()
+        self._pods, self._requested = {}, {}
+        for pod in pods:
+            self.see_pod(pod)
+
+    def see_pod(self, pod: ObservedPod) -> None:
+        now = (pod.node, pod.request) if pod.counts else None
+        if self._pods.get(pod.key) == now:
+            return
+        self.lose_pod(pod.key)
+        if now:
+            self._pods[pod.key] = now
+            self._add(pod.node, pod.request, 1)
+
+    def lose_pod(self, key: Key) -> None:
+        before = self._pods.pop(key, None)
+        if before:
+            self._add(*before, -1)
+
+    def taken_by(self, pod: Key) -> tuple[str, Amounts]:
+        """The node that the pod takes room of, and how much; nothing when it takes none."""
+        return self._pods.get(pod) or ("", {})
+
+    def requested(self, node: str) -> Amounts:
+        """The sum of what the pods on this node request; resources that none requests are absent."""
+        return dict(self._requested.get(node) or {})
+
+    def remember(self, stands: dict[str, Stand]) -> None:
+        """Takes these, the rows as they are, for what is written; every node is compared with them next."""
+        self._settled = stands
+        self._touched |= stands.keys() | self._nodes.keys()
+
+    def difference(self) -> Difference:
+        changed: dict[str, Stand] = {}
+        gone: set[str] = set()
+        gained = False
+        for name in self._touched:
+            before, node = self._settled.get(name), self._nodes.get(name)
+            if node is None:
+                if before:
+                    gone.add(name)
+                continue
+            stand = (node, self.requested(name))
+            if stand != before:
+                changed[name] = stand
+                gained = gained or _gains(before, stand)
+        return Difference(changed, frozenset(gone), gained)
+
+    def settle(self, difference: Difference) -> None:
+        """The difference has been written."""
+        self._settled |= difference.changed
+        for name in difference.gone:
+            self._settled.pop(name, None)
+        self._touched.clear()
+
+    def _add(self, node: str, request: Amounts, sign: int) -> None:
+        total = self._requested.setdefault(node, {})
+        for resource, amount in request.items():
+            total[resource] = total.get(resource, 0) + sign * amount
+            if not total[resource]:
+                del total[resource]
+        if not total:
+            del self._requested[node]
+        self._touched.add(node)
+
+
+def free(node: ObservedNode, requested: Amounts) -> Amounts:
+    """What a usable node has left; an overcommitted resource has nothing left."""
+    if not node.usable:
+        return {}
+    return {name: max(0, has - requested.get(name, 0)) for name, has in node.allocatable.items()}
+
+
+def exceeds(kept: Sequence[tuple[Amounts, Sequence[str]]], taken: Iterable[tuple[str, Amounts]]) -> bool:
+    """Whether more is kept on some node than is taken there: ``kept`` are amounts with the nodes that each keep as much, and
+    ``taken`` are nodes with what one pod takes of them.
+    """
+    left: dict[str, Counter[str]] = defaultdict(Counter)
+    for amounts, nodes in kept:
+        for node in nodes:
+            left[node].update(amounts)
+    for node, amounts in taken:
+        left[node].subtract(amounts)
+    return any(amount > 0 for node in left.values() for amount in node.values())
+
+
+def _gains(before: Stand | None, now: Stand) -> bool:
+    was = free(*before) if before else {}
+    return any(amount > was.get(name, 0) for name, amount in free(*now).items())

@@ -1,0 +1,1 @@
+"""Requests of Kubernetes clients: bodies, options, selectors, and the Status that refuses one."""

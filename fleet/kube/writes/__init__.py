@@ -1,0 +1,1 @@
+"""Writes: patches, field ownership of server-side apply, and unknown fields."""

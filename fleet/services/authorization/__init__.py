@@ -1,0 +1,1 @@
+"""Authorization: users, grants, roles, and what the workloads of a namespace may ask for."""

@@ -1,0 +1,110 @@
+"""Roles given and taken back, and the tokens of others: a fleet admin's work. What a role allows is said in `access`."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from fleet.changes.audit_context import current
+from fleet.errors import Conflict, NotFound, invalid
+from fleet.kube import names
+from fleet.models import Grant, Token
+from fleet.services.auditing import audit
+from fleet.services.authorization import access
+
+Role = Grant.Role
+
+
+def users() -> QuerySet[Any]:
+    return get_user_model().objects.prefetch_related("grants").order_by("username")
+
+
+def user(username: str) -> Any:
+    found = get_user_model().objects.filter(username=username).first()
+    if found is None:
+        raise NotFound(f"there is no user {username[:150]}")
+    return found
+
+
+def grant(username: str, role: str, namespace: str) -> Grant:
+    """The grant, whether it was there before or not."""
+    if role not in Role.values:
+        raise invalid("role", f"must be one of {', '.join(Role.values)}")
+    if namespace and role in Grant.WHOLE:
+        raise invalid("namespace", Grant.NOT_HERE)
+    if namespace and (fault := names.label_fault(namespace)):
+        raise invalid("namespace", fault)
+    if role == Role.EDITOR and access.is_closed(namespace):
+        raise invalid("namespace", "is closed to editors: it is of the clusters themselves")
+    owner = user(username)
+    with transaction.atomic():
+        row, made = Grant.objects.get_or_create(user=owner, role=role, namespace=namespace)
+        if made:
+            noted("grant", row)
+    return row
+
+
+def take_back(grant_id: int) -> None:
+    """Remove a grant; refused for the last grant that makes anyone a fleet admin, as no user could restore it."""
+    with transaction.atomic():
+        _lock_admins()
+        row = Grant.objects.select_for_update(no_key=True).select_related("user").filter(pk=grant_id).first()
+        if row is None:
+            raise NotFound(f"there is no grant {grant_id}")
+        if row.role == Role.FLEET_ADMIN and not _other_admins(~Q(grants__pk=row.pk)).exists():
+            raise Conflict(f"{row.user} is the last fleet admin: make another one first")
+        revoked = Grant(user=row.user, role=row.role, namespace=row.namespace)
+        row.delete()
+        noted("revoke", revoked)
+
+
+def require_another_admin(user: Any) -> None:
+    """Inside a transaction that makes the user one no longer: refuse it for the last fleet admin."""
+    _lock_admins()
+    if not _other_admins().exclude(pk=user.pk).exists():
+        raise Conflict(f"{user.get_username()} is the last fleet admin: make another one first")
+
+
+def mint(username: str, name: str, **about: Any) -> tuple[Token, str]:
+    """Create a token for another user, such as a pipeline's; ``about`` as in `access.mint`."""
+    return access.mint(user(username), name, **about)
+
+
+def revoke(username: str, token_id: int, *, now: datetime) -> None:
+    owner = user(username)
+    rows = Token.objects.filter(pk=token_id, user_id=owner.pk)
+    with transaction.atomic():
+        if rows.filter(revoked_at__isnull=True).update(revoked_at=now):
+            _noted("revoke", "Token", f"{username}: {token_id}")
+        elif not rows.exists():
+            raise NotFound(f"{username} has no token {token_id}")
+
+
+def _other_admins(but: Q | None = None) -> QuerySet[Any]:
+    by_grant = Q(grants__role=Role.FLEET_ADMIN, grants__namespace="") & (Q() if but is None else but)
+    return get_user_model().objects.filter(Q(is_superuser=True) | by_grant, is_active=True)
+
+
+def _lock_admins() -> None:
+    """Serialise the count of admins: two admins who remove each other at one moment must not both succeed."""
+    users = get_user_model().objects
+    list(users.select_for_update(no_key=True).filter(is_superuser=True).order_by("pk").values_list("pk"))
+    admins = Grant.objects.filter(role=Role.FLEET_ADMIN, namespace="")
+    list(admins.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+
+
+def noted(verb: str, row: Grant) -> None:
+    _noted(verb, "Grant", str(row))
+
+
+def noted_user(verb: str, username: str) -> None:
+    _noted(verb, "User", username)
+
+
+def _noted(verb: str, kind: str, name: str) -> None:
+    """Audit a change that is not journaled, as no client watches these rows."""
+    asking = current.get()
+    if asking is not None:
+        audit.done(asking, verb=verb, kind=kind, name=name)

@@ -1,0 +1,48 @@
+"""What pods and nodes use, as the metrics servers of members measure it; asked when it is read, and kept nowhere."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from fleet.kube.resources import Resource
+from fleet.member.errors import MemberError
+from fleet.models import Cluster
+from fleet.services.members import member_clients
+
+_AT_ONCE = 8
+"""Members that are asked at the same time."""
+_ANSWER_S = 3.0
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A member's answer: its items by namespace and name, or why there are none."""
+
+    cluster: str
+    items: Mapping[tuple[str, str], Object]
+    error: str = ""
+
+
+def measured(resource: Resource, clusters: Iterable[Cluster], namespace: str = "") -> list[Measured]:
+    """The answers of the members, in their order; never fails for one of them. No namespace: all of them."""
+    rows = list(clusters)
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="metrics") as pool:
+        return list(pool.map(lambda row: _measured(resource, row, namespace), rows))
+
+
+def _measured(resource: Resource, cluster: Cluster, namespace: str) -> Measured:
+    if cluster.state != Cluster.State.READY:
+        return Measured(cluster.name, {}, "it does not answer")
+    try:
+        items = member_clients.client(cluster, timeout_s=_ANSWER_S).list(resource.path(namespace))["items"]
+    except MemberError as e:
+        return Measured(cluster.name, {}, e.message if e.status != 404 else "it has no metrics server")
+    return Measured(cluster.name, {key: item for item in items if (key := _key(item))})
+
+
+def _key(item: object) -> tuple[str, str] | None:
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    return (str(metadata.get("namespace") or ""), str(metadata.get("name"))) if isinstance(metadata, dict) else None

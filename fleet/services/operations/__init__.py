@@ -1,0 +1,1 @@
+"""Operations: the product's own processes, exclusive tasks, lease requests, keys and authorities."""

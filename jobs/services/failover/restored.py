@@ -1,0 +1,120 @@
+"""Copies that are newer than the database, because it was restored from a backup made before they were sent.
+
+Convoy's mark proves that it sent such a copy, and the number of its attempt is above that of the job's row. The newest attempt
+that was ever sent is the one that counts, since its number is the fencing token: it becomes the job's attempt, and what the
+row knew before is superseded. A copy that cannot go on as the job is now is a leftover; the next attempt is numbered above it.
+Nothing is sent or placed while such copies may still be undiscovered (`fleet.services.clusters.pictures.unseen`).
+"""
+
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef
+from structlog import get_logger
+
+from fleet.models import Cluster, Hold, Pod
+from jobs.core.failover.rules import Outcome
+from jobs.core.life.jobs import JOB, JobEvent
+from jobs.core.life.works import WORK, WorkEvent
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, announce_works, job_event
+from jobs.kinds import registry
+from jobs.kinds.base import FINISHED, Manifest
+from jobs.models import Attempt, Binding, DeletedJob, Job, Work
+from jobs.services.lifecycle import cycle_requests, transitions, works
+from jobs.snapshot import LIVE
+from quotas.core import amounts
+
+log = get_logger(__name__)
+
+_ADOPTED = ("state", "cluster", "attempt", "reason", "status", "charge", "reclaim", "unhealthy_since")
+
+
+def adopt(job: Job, cluster: Cluster, attempt: int, copy: Manifest, now: datetime) -> bool:
+    """Makes the copy's attempt the job's own, whose row is locked; False when the copy cannot go on as the job is now."""
+    if attempt <= job.attempt or not _may_go_on(job, copy):
+        return False
+    message = f"attempt {attempt} on {cluster.name} is newer than this database, as after restoring a backup"
+    log.warning("copy adopted", job=str(job), attempt=attempt, cluster=cluster.name, former_attempt=job.attempt)
+    if job.attempt:
+        works.end_attempt(job, Outcome.SUPERSEDED, message, now)
+    transitions.enter(job, JobEvent.ADOPTED)
+    job.cluster, job.attempt = cluster, attempt
+    job.status, job.reclaim, job.unhealthy_since = {}, None, None
+    job.reason = Reason(Code.WAITING_FOR_PODS, f"{cluster.name} has the job; {message}").as_json()
+    if job.leaf and job.charge is None:
+        job.charge = amounts.of_job(job.total)
+    work = _record(job, cluster, copy, now)
+    _withdraw_former(job, now)
+    announce_jobs([job], now, _ADOPTED, [job_event(job, "CopyAdopted", f"{message}: it goes on there", warning=True)])
+    announce_works([work], now)
+    cycle_requests.request()
+    return True
+
+
+def number_above(job: Job, attempt: int, now: datetime) -> None:
+    """The next attempt of a job without one now, whose row is locked, is numbered above this leftover."""
+    if job.attempt < attempt and job.state in (*Job.WAITING, Job.State.SUSPENDED):
+        job.attempt = attempt
+        announce_jobs([job], now, ["attempt"])
+
+
+def unknown_jobs() -> int:
+    """How many jobs have pods in members although this database does not know them."""
+    job, deleted = (rows.filter(uid=OuterRef("job_uid")) for rows in (Job.objects, DeletedJob.objects))
+    live = Pod.objects.filter(~Exists(job), ~Exists(deleted), phase__in=LIVE)
+    return live.order_by().values("job_uid").distinct().count()
+
+
+def problem() -> str:
+    count = unknown_jobs()
+    jobs = "1 job runs" if count == 1 else f"{count} jobs run"
+    return f"{jobs} in members although this database does not know them: see events ObjectNotBelieved" if count else ""
+
+
+def _may_go_on(job: Job, copy: Manifest) -> bool:
+    if not JOB.allows(job.state, JobEvent.ADOPTED) or job.suspended or job.deleting_at or job.shares:
+        return False
+    if copy["metadata"].get("deletionTimestamp"):
+        return False
+    reading = registry.kind_of(job.api_version, job.kind).read(copy)
+    gang = {role["name"]: role["replicas"] for role in job.roles}
+    return not reading.suspended and gang == {role.name: role.replicas for role in reading.roles}
+
+
+def _record(job: Job, cluster: Cluster, copy: Manifest, now: datetime) -> Work:
+    """The rows that placing and sending it had written."""
+    defaults = {"cluster_name": cluster.name, "placed_at": now}
+    Attempt.objects.get_or_create(job=job, number=job.attempt, defaults=defaults)
+    binding = {"cluster": cluster, "attempt": job.attempt, "result": "", "explanation": [], "placement": {}}
+    Binding.objects.update_or_create(job=job, defaults={**binding, "scheduled_at": now})
+    _hold(job, cluster, copy, now)
+    return Work.objects.create(
+        job_uid=job.uid,
+        attempt=job.attempt,
+        cluster=cluster,
+        api_version=job.api_version,
+        kind=job.kind,
+        namespace=job.namespace,
+        name=job.name,
+        state=WORK.target(WorkEvent.ADOPTED),
+        marked=True,
+        object_uid=str(copy["metadata"].get("uid") or ""),
+        due_at=now,
+        created_at=now,
+        applied_at=now,
+    )
+
+
+def _hold(job: Job, cluster: Cluster, copy: Manifest, now: datetime) -> None:
+    """What is not on nodes yet is held, unless the copy has ended."""
+    pods = sum(role["replicas"] for role in job.roles)
+    bound = Pod.objects.filter(cluster=cluster, job_uid=job.uid, attempt=job.attempt).exclude(node="").count()
+    status = registry.kind_of(job.api_version, job.kind).read_status(copy.get("status") or {}, 0)
+    if bound < pods and status.phase not in FINISHED:
+        fields = {"cluster": cluster, "amounts": job.total, "nodes": [], "pods": pods, "made_at": now}
+        Hold.objects.get_or_create(job_uid=job.uid, attempt=job.attempt, defaults=fields)
+
+
+def _withdraw_former(job: Job, now: datetime) -> None:
+    works.drop_unsent([job], now)
+    works.order(Work.objects.filter(job_uid=job.uid, attempt__lt=job.attempt), WorkEvent.SUPERSEDED, now)

@@ -1,0 +1,94 @@
+"""What a divided job is by its shares: its state, its status, its largest cluster. Only the job's row is written here.
+
+The caller has locked the row and journals the change. A share is an attempt: see `jobs.services.failover.division`.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from fleet.models import Cluster
+from jobs.core.admission.plans import Placed
+from jobs.core.division import shares as parts
+from jobs.core.division.shares import Share, ShareState
+from jobs.core.life.jobs import JobEvent
+from jobs.core.reasons import Code, Reason
+from jobs.events import record_event
+from jobs.kinds import registry
+from jobs.models import Job
+from jobs.services.lifecycle import transitions
+
+SAVED = (
+    "state", "status", "reason", "shares", "cluster", "unhealthy_since", "charge", "reclaim", "started_at", "finished_at",
+)  # fmt: skip
+
+
+def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
+    """Notes the shares that were just placed beside those that stand."""
+    division = placed.gang.division
+    if division is None:
+        if job.shares:
+            job.shares = []
+            job.save(update_fields=["shares"])
+        return
+    pods = {share.cluster: share.pods for share in placed.placement.shares}
+    made = parts.deal_shares(pods, division.completions, placed.gang.attempt + 1)
+    update_job_state(job, [*([] if division.fresh else parts.of_stored(job.shares)), *made], now)
+    job.save(update_fields=SAVED)
+
+
+def update_job_state(job: Job, found: Sequence[Share], now: datetime) -> None:
+    kind = registry.kind_of(job.api_version, job.kind)
+    standing = [share for share in found if share.state is not ShareState.LOST]
+    left = [dict(share.status) for share in found if share.state is ShareState.LOST]
+    job.shares = parts.stored(found)
+    job.status = kind.merge_statuses([dict(share.status) for share in standing], left)
+    job.cluster = _largest(standing)
+    since = sorted(share.unhealthy_since for share in standing if share.unhealthy_since)
+    job.unhealthy_since = datetime.fromisoformat(since[0]) if since else None
+    if missing(job) == (0, 0):
+        _follow(job, standing, now)
+
+
+def missing(job: Job) -> tuple[int, int]:
+    completions = parts.divisible(job.roles) or 0
+    pods, left = parts.missing(job.roles[0]["replicas"], completions, parts.of_stored(job.shares))
+    return (pods, left) if pods else (0, 0)
+
+
+def _largest(standing: Sequence[Share]) -> Cluster | None:
+    """The cluster that lists show of a job on several."""
+    live = sorted((s for s in standing if s.is_live), key=lambda s: (-s.replicas, s.cluster)) or list(standing)
+    return Cluster.objects.filter(name=live[0].cluster).first() if live else None
+
+
+def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
+    """The state of a job of which no share is missing."""
+    states = {share.state for share in standing}
+    summary = parts.summary(standing)
+    if states <= {ShareState.SUCCEEDED}:
+        finish(job, JobEvent.SHARES_SUCCEEDED, None, now)
+        record_event(job, "Succeeded", f"All shares succeeded: {summary}", now)
+    elif job.state == Job.State.RECLAIMING:
+        return
+    elif ShareState.BACKOFF in states:
+        transitions.enter(job, JobEvent.SHARE_FAILED_IN_MEMBER)
+        job.reason = Reason(Code.APPLICATION_UNHEALTHY, f"a share has failed: {summary}").as_json()
+    elif ShareState.PLACED in states:
+        transitions.enter(job, JobEvent.SHARES_PLACED)
+        job.reason = Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {summary}").as_json()
+    elif ShareState.DISPATCHED in states:
+        transitions.enter(job, JobEvent.SHARES_SENT)
+        job.reason = Reason(Code.WAITING_FOR_PODS, f"not every share runs: {summary}").as_json()
+    else:
+        if job.state != Job.State.RUNNING:
+            record_event(job, "Running", f"All shares run: {summary}", now)
+        transitions.enter(job, JobEvent.SHARES_RUN)
+        job.reason, job.started_at = None, job.started_at or now
+
+
+def finish(job: Job, event: JobEvent, reason: Reason | None, now: datetime) -> None:
+    transitions.enter(job, event)
+    job.reason, job.unhealthy_since = reason.as_json() if reason else None, None
+    job.finished_at, job.started_at, job.reclaim = now, job.started_at or now, None
+    if job.state == Job.State.SUCCEEDED:
+        job.charge = None
