@@ -18,6 +18,7 @@ from simulator.operators.gc import Collector
 from simulator.operators.job.controller import JobController
 from simulator.operators.kubeflow.controller import KubeflowOperator
 from simulator.operators.trainer import NEEDED, TrainerController
+from simulator.operators.training_runtimes import TrainingRuntimeController
 from simulator.scheduler.controller import Scheduler
 from simulator.scheduler.reservations import show_scheduler
 
@@ -66,7 +67,7 @@ class ControllerManager:
             JobController(self._cluster),
         ]
         if all(map(self._cluster.serves, NEEDED)):
-            self._controllers.append(TrainerController(self._cluster))
+            self._controllers += [TrainerController(self._cluster), TrainingRuntimeController(self._cluster)]
         if collect:
             self._controllers.append(Collector(self._cluster))
 

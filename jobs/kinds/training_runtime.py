@@ -17,6 +17,13 @@ STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 """Label of a group's Jobs: which part of a training it does."""
 TRAINER, NODE = "trainer", "node"
 INITIALIZERS = {"dataset": "dataset-initializer", "model": "model-initializer"}
+CONTAINERS = {TRAINER: NODE, **{step: step for step in INITIALIZERS.values()}}
+"""By the label of a group: the container that the trainer's controller writes into."""
+_RESERVED = {
+    "torch": ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
+    "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
+}
+"""By policy: the variables by which processes find each other."""
 _POLICIES = ("torch", "mpi", "flux", "jax", "xgboost")
 
 
@@ -32,8 +39,49 @@ def faults_of(runtime: Manifest) -> Faults:
     faults.flag(mpi.get("runLauncherAsNode"), "spec.mlPolicy.mpi.runLauncherAsNode")
     template = faults.mapping(spec.get("template"), "spec.template", required=True)
     jobset = faults.mapping(template.get("spec"), "spec.template.spec", required=True)
-    read_groups(jobset.get("replicatedJobs"), "spec.template.spec.replicatedJobs", faults)
+    path = "spec.template.spec.replicatedJobs"
+    read_groups(jobset.get("replicatedJobs"), path, faults)
+    if not faults.found:
+        _check_steps(jobset["replicatedJobs"], path, faults)
     return faults
+
+
+def _check_steps(groups: list[Manifest], path: str, faults: Faults) -> None:
+    """Groups that are marked as a part of the training: the trainer's webhook in a member refuses others."""
+    for number, group in enumerate(groups):
+        container = CONTAINERS.get(_step(group))
+        if container is None:
+            continue
+        if group.get("replicas") not in (None, 1):
+            faults.add(f"{path}[{number}].replicas", f"must be 1 for a group with the label {STEP}")
+        if not any(_containers(group, container)):
+            where = f"{path}[{number}].template.spec.template.spec.containers"
+            faults.add(where, f"must have a container {container}, which the label {STEP}: {_step(group)} needs")
+
+
+def check_fit(runtime: Manifest, job: Manifest, faults: Faults) -> None:
+    """What the spec of a TrainJob says of parts that its runtime, ``runtime``, does not have, or gives itself.
+
+    The trainer's webhook refuses such a job, where the copy that the fleet sends would run without what it asks for.
+    """
+    groups = groups_of(runtime)
+    names = {group["name"] for group in groups}
+    for part, step in INITIALIZERS.items():
+        if (job.get("initializer") or {}).get(part) is not None and not any(_step(group) == step for group in groups):
+            label = f"{STEP}: {step}"
+            faults.add(f"spec.initializer.{part}", f"needs a group of the runtime with the label {label}")
+    for number, patch in enumerate(job.get("runtimePatches") or []):
+        template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
+        for position, change in enumerate((template.get("spec") or {}).get("replicatedJobs") or []):
+            if change["name"] not in names:
+                path = (
+                    f"spec.runtimePatches[{number}].trainingRuntimeSpec.template.spec.replicatedJobs[{position}].name"
+                )
+                faults.add(path, f"the runtime has the groups {', '.join(sorted(names))}, not {change['name']}")
+    reserved = [name for policy, name in _RESERVED.items() if policy in (runtime.get("mlPolicy") or {})]
+    for number, entry in enumerate((job.get("trainer") or {}).get("env") or []):
+        if any(entry["name"] in listed for listed in reserved):
+            faults.add(f"spec.trainer.env[{number}].name", f"{entry['name']} is set by the trainer's controller")
 
 
 def effective(runtime: Manifest, job: Manifest) -> Manifest:

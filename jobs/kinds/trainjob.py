@@ -85,6 +85,7 @@ class TrainJob(Kind):
             faults.add(
                 "spec.trainer", "is written into the pods already: change the pods, not what they were made from"
             )
+        training_runtime.check_fit(resolved["runtime"], spec, faults)
         groups = training_runtime.groups_of(resolved["runtime"])
         roles = read_groups(groups, "spec.runtimeRef: template.spec.replicatedJobs", faults)
         gang = {group["name"] for group in gang_groups(groups)}

@@ -12,6 +12,7 @@ from fleet.models import Grant
 from jobs.kinds.base import RESOLVED
 from jobs.models import Dependent, Job
 from jobs.services.submission import actions
+from simulator.operators.training_runtimes import FINALIZER
 from tests.support.kubectl import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -124,6 +125,19 @@ def test_it_runs_by_a_runtime_of_its_own_and_leaves_that_of_the_member_alone(wor
     world.until(lambda: client.list(TRAINING_RUNTIMES.path("default"))["items"] == [], "its own runtime is removed")
     world.until(lambda: client.list(JOB_SETS.path("default"))["items"] == [], "its JobSet is removed")
     assert client.get(CLUSTER_TRAINING_RUNTIMES.path(name="torch-distributed"))["spec"] == theirs["spec"]
+
+
+def test_the_trainer_keeps_a_runtime_while_a_job_of_the_member_names_it(world):
+    world.member("north", 8, time_scale=1.0)
+    client = world.clients["north"]
+    client.create(CLUSTER_TRAINING_RUNTIMES.path(), yaml.safe_load(of_nodes(2)))
+    path, theirs = CLUSTER_TRAINING_RUNTIMES.path(name="torch-distributed"), TRAIN_JOBS.path("default")
+    client.create(theirs, yaml.safe_load(asking(1)))
+    world.until(lambda: client.get(path)["metadata"].get("finalizers") == [FINALIZER], "the runtime is in use")
+    client.delete(path)
+    assert client.get(path)["metadata"]["deletionTimestamp"]
+    client.delete(f"{theirs}/bert-torch", propagation="Background")
+    world.until(lambda: client.list(CLUSTER_TRAINING_RUNTIMES.path())["items"] == [], "it goes with the last job")
 
 
 def test_the_runtime_of_a_member_is_taken_over_as_the_member_shows_it(world):

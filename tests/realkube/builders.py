@@ -10,6 +10,7 @@ from fleet.member.client import Object
 from fleet.member.errors import MemberMissing
 from fleet.models import Node
 from fleet.services.clusters import clusters
+from jobs.models import Dependent
 from tests.realkube.member import RealMember
 from tests.support.world import World
 
@@ -35,7 +36,8 @@ class RealWorld:
         """In the namespace of this test."""
         manifests: list[Any] = [manifest for text in texts for manifest in yaml.safe_load_all(text)]
         for manifest in manifests:
-            manifest["metadata"]["namespace"] = self.namespace
+            if manifest["kind"] not in Dependent.CLUSTER_WIDE:
+                manifest["metadata"]["namespace"] = self.namespace
         self.world.apply(yaml.safe_dump_all(manifests))
 
     def copy(self, member: str, name: str, resource: Resource = PYTORCH_JOBS) -> Object | None:
@@ -48,6 +50,15 @@ class RealWorld:
         pods: list[Object] = self._members[member].client.list(PODS.path(self.namespace))["items"]
         return pods
 
-    def clusters_with(self, name: str) -> list[str]:
+    def clusters_with(self, name: str, resource: Resource = PYTORCH_JOBS) -> list[str]:
         """Names of the joined members that have a copy of the job."""
-        return [member for member in self.world.members if self.copy(member, name)]
+        return [member for member in self.world.members if self.copy(member, name, resource)]
+
+
+def is_kept(kept: object, sent: object) -> bool:
+    """Whether an API server has dropped and changed nothing of what it was sent; it may have added to it."""
+    if isinstance(sent, dict):
+        return isinstance(kept, dict) and all(key in kept and is_kept(kept[key], value) for key, value in sent.items())
+    if isinstance(sent, list):
+        return isinstance(kept, list) and len(kept) == len(sent) and all(map(is_kept, kept, sent))
+    return kept == sent

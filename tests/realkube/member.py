@@ -1,12 +1,24 @@
 """A real member: kube-apiserver, the simulator's controllers as its clients, and a line to the fleet that can be cut."""
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from fleet.kube.resources import CONFIG_MAPS, JOBS, MPI_JOBS_V1, NODES, PODS, PYTORCH_JOBS
-from fleet.member.client import MemberClient
+import yaml
+
+from fleet.kube.resources import (
+    CLUSTER_TRAINING_RUNTIMES,
+    CONFIG_MAPS,
+    CRDS,
+    MPI_JOBS_V1,
+    NODES,
+    PODS,
+    TRAINING_RUNTIMES,
+    Resource,
+)
+from fleet.member.client import MemberClient, Object
 from jobs.kinds import registry
 from simulator.controller_manager import ControllerManager, Shape
 from simulator.machinery.clock import WallClock
@@ -36,10 +48,11 @@ class RealMember:
         """Returns when the API server answers, the kinds are served and every controller works."""
         self.plane.start()
         self.client = MemberClient(self.plane.access(), pool=_CONNECTIONS)
+        for definition in _released_definitions():
+            self.client.create(CRDS.path(), definition)
         define(self.client)
-        for kind in registry.everything():
-            if kind.resource != MPI_JOBS_V1:
-                _await(partial(answers, partial(self.client.list, kind.resource.path())))
+        for resource in _kinds():
+            _await(partial(answers, partial(self.client.list, resource.path())))
         self.plane.start_controllers()
         clock, shape = WallClock(TIME_SCALE), Shape(self._pools)
         self._life = ControllerManager(
@@ -63,10 +76,10 @@ class RealMember:
         self.plane.stop()
 
     def clear(self) -> None:
-        """Removes the jobs that the test before left, and waits until their pods are gone."""
-        for resource in (PYTORCH_JOBS, JOBS):
-            for job in self.client.list(resource.path())["items"]:
-                path = resource.path(job["metadata"]["namespace"], job["metadata"]["name"])
+        """Removes the jobs and runtimes that the test before left, and waits until the pods are gone."""
+        for resource in (*_kinds(), TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES):
+            for item in self.client.list(resource.path())["items"]:
+                path = resource.path(item["metadata"].get("namespace", ""), item["metadata"]["name"])
                 answers(partial(self.client.delete, path, propagation="Background"))
         _await(lambda: not self.client.list(PODS.path())["items"])
 
@@ -86,6 +99,17 @@ class RealMember:
         for node in self.client.list(NODES.path())["items"]:
             path = NODES.path(name=node["metadata"]["name"], subresource="status")
             self.client.merge_patch(path, {"status": door | addresses})
+
+
+def _kinds() -> list[Resource]:
+    """The served ones: of the two versions of MPIJob a member has one."""
+    return [kind.resource for kind in registry.everything() if kind.resource != MPI_JOBS_V1]
+
+
+def _released_definitions() -> list[Object]:
+    """CustomResourceDefinitions of the folder that REALKUBE_CRDS names: an operator's own, in the place of the shipped ones."""
+    folder = os.environ.get("REALKUBE_CRDS")
+    return [yaml.safe_load(file.read_text()) for file in sorted(Path(folder).glob("*.yaml"))] if folder else []
 
 
 def _await(true: Callable[[], object]) -> None:

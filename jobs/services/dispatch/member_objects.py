@@ -119,7 +119,7 @@ def remove(
     """Deletes the job's object with all that belongs to it, unless it is of a newer attempt than ``attempt``.
 
     True when no such object is left, False while the member is removing it. In the foreground: the object stays until its
-    pods are gone, so "gone" means the capacity is free.
+    pods are gone, so "gone" means the capacity is free. Raises `NotYet` when it changed meanwhile, and is not deleted.
     """
     path = resource.path(namespace, name)
     try:
@@ -133,8 +133,8 @@ def remove(
             client.get(path)
     except MemberMissing:
         return True
-    except MemberChanged:
-        return False
+    except MemberChanged as e:
+        raise NotYet(f"{name} changed while it was being removed") from e
     return False
 
 

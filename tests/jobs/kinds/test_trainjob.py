@@ -54,6 +54,15 @@ spec:
 """)
 
 
+MARKED = {"metadata": {"labels": {training_runtime.STEP: training_runtime.TRAINER}}}
+
+
+def patching(group: str) -> dict:
+    """A patch of the runtime that names a group."""
+    spec = {"replicatedJobs": [{"name": group, "template": {}}]}
+    return {"manager": "example.com/me", "trainingRuntimeSpec": {"template": {"spec": spec}}}
+
+
 def job(runtime: dict = TORCH, **spec: object) -> dict:
     """A TrainJob as a door hands it to its kind, with its runtime found."""
     reference = {"name": runtime["metadata"]["name"], "kind": runtime["kind"]}
@@ -110,6 +119,42 @@ def test_a_launcher_that_trains_is_one_of_the_nodes_of_an_mpi_job(nodes, beside)
 )
 def test_it_names_the_field_that_is_wrong(spec, field):
     assert [fault.field for fault in KIND.read(job(**spec)).faults] == [field]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"initializer": {"model": {"storageUri": "hf://a"}}}, "spec.initializer.model"),
+        (
+            {"runtimePatches": [patching("nodes")]},
+            "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].name",
+        ),
+        ({"trainer": {"env": [{"name": "A"}, {"name": "PET_NNODES"}]}}, "spec.trainer.env[1].name"),
+    ],
+)
+def test_it_refuses_what_its_runtime_has_no_place_for(spec, field):
+    assert [fault.field for fault in KIND.read(job(**spec)).faults] == [field]
+
+
+def test_variables_of_another_policy_are_not_reserved():
+    assert not KIND.read(job(trainer={"env": [{"name": "DMLC_TASK_ID", "value": "1"}]})).faults
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"replicas": 2}, "replicas"),
+        (
+            {"template": {**MARKED, "spec": {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}}}},
+            "template.spec.template.spec.containers",
+        ),
+    ],
+)
+def test_a_runtime_that_the_trainer_would_refuse_is_refused(change, field):
+    runtime = copy.deepcopy(TORCH)
+    runtime["spec"]["template"]["spec"]["replicatedJobs"][1] |= change
+    faults = training_runtime.faults_of(runtime).found
+    assert [fault.field for fault in faults] == [f"spec.template.spec.replicatedJobs[1].{field}"]
 
 
 def test_it_says_which_runtime_is_missing():

@@ -176,6 +176,20 @@ def test_it_compares_the_order_of_attempts(member, north):
     assert not north.get(PATH)["spec"].get("runPolicy", {}).get("suspend")
 
 
+def test_an_object_that_changes_while_it_is_removed_is_not_taken_for_one_that_goes(member, north):
+    work = placed()
+    member.work(PYTORCH_JOBS)
+    uid = str(work.job_uid)
+
+    def touch(_copy: dict) -> None:
+        north.merge_patch(PATH, {"metadata": {"annotations": {"touched": "by its operator"}}})
+
+    with pytest.raises(member_objects.NotYet):
+        member_objects.remove(north, PYTORCH_JOBS, "default", "llama", uid, 1, touch)
+    assert not north.get(PATH)["metadata"].get("deletionTimestamp")
+    assert member_objects.remove(north, PYTORCH_JOBS, "default", "llama", uid, 1)
+
+
 def test_it_renews_a_claim_that_grows_old_while_the_member_is_slow(member, north):
     mine = claimed(placed())
     began = mine.claimed_at
