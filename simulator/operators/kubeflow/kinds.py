@@ -140,4 +140,12 @@ class TensorFlow(KubeflowKind):
         return f"{self.pod_name(job, role, index)}.{namespace_of(job)}.svc:{port}"
 
 
-KUBEFLOW_KINDS: tuple[KubeflowKind, ...] = (PyTorch(), TensorFlow(), Paddle(), XGBoost(), Jax(), MpiV1(), MpiV2())
+KUBEFLOW_KINDS: tuple[KubeflowKind, ...] = (
+    PyTorch(),
+    TensorFlow(),
+    Paddle(),
+    XGBoost(),
+    Jax(),
+    MpiV1(),
+    MpiV2(),
+)
