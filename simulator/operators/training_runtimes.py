@@ -1,5 +1,7 @@
 """Kubeflow Trainer 2 keeps a training runtime, by a finalizer, as long as a TrainJob names it."""
 
+from functools import partial
+
 from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, TRAIN_JOBS, TRAINING_RUNTIMES, Resource
 from fleet.member.client import Object
 from simulator.machinery.controller import Cluster, Controller
@@ -22,7 +24,7 @@ class TrainingRuntimeController(Controller):
             for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
         }
         for resource, informer in self._runtimes.values():
-            informer.listen(lambda _change, runtime, kind=resource.kind: self.queue.add(f"{kind}/{key_of(runtime)}"))
+            informer.listen(partial(self._on_runtime, resource.kind))
 
     def reconcile(self, key: str) -> None:
         kind, _, of_kind = key.partition("/")
@@ -35,6 +37,9 @@ class TrainingRuntimeController(Controller):
             self._write(resource, runtime, [*finalizers, FINALIZER])
         elif is_leaving(runtime) and not used and FINALIZER in finalizers:
             self._write(resource, runtime, [each for each in finalizers if each != FINALIZER])
+
+    def _on_runtime(self, kind: str, _change: str, runtime: Object) -> None:
+        self.queue.add(f"{kind}/{key_of(runtime)}")
 
     def _write(self, resource: Resource, runtime: Object, finalizers: list[str]) -> None:
         metadata = runtime["metadata"]
