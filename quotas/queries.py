@@ -13,16 +13,16 @@ def tree_row() -> QuotaTree | None:
 
 def tree() -> Tree | None:
     """The tree in force; None when no quota limits anybody."""
-    found = tree_row()
-    return None if found is None else parse_row(found)
+    row = tree_row()
+    return None if row is None else parse_row(row)
 
 
-def parse_row(found: QuotaTree) -> Tree:
+def parse_row(row: QuotaTree) -> Tree:
     """Raises ValueError for a stored tree that the rules of today refuse: without a limit is not what was meant."""
-    read = parsing.parse_tree(found.manifest)
+    read = parsing.parse_tree(row.manifest)
     if read.tree is None:
         message = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults)
-        raise ValueError(f"the stored {found} is not valid any more: {message}")
+        raise ValueError(f"the stored {row} is not valid any more: {message}")
     return read.tree
 
 

@@ -29,15 +29,15 @@ class YamlFile(BaseParser):
 PARSERS = [JsonBody, YamlFile]
 
 
-def manifest(given: Mapping[str, Any]) -> dict[str, Any]:
-    if "yaml" in given:
-        return documents.parse_manifest(given["yaml"])
-    if "manifest" in given:
-        return dict(given["manifest"])
+def manifest(body: Mapping[str, Any]) -> dict[str, Any]:
+    if "yaml" in body:
+        return documents.parse_manifest(body["yaml"])
+    if "manifest" in body:
+        return dict(body["manifest"])
     raise invalid("manifest", "send the tree as manifest, or its file as yaml")
 
 
-def saving(request: Request, given: Mapping[str, Any], now: Any) -> Saving:
+def saving(request: Request, body: Mapping[str, Any], now: Any) -> Saving:
     """The admin says by a header that it is one; it changes nothing but what the history calls the door."""
     source = "admin" if request.headers.get("X-Convoy-Door") == "admin" else "rest"
-    return Saving(request.user.get_username(), now, given["comment"], source, given["generation"])
+    return Saving(request.user.get_username(), now, body["comment"], source, body["generation"])

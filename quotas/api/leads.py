@@ -50,9 +50,9 @@ class LeadViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[QuotaG
 
     @extend_schema(request=LeadSerializer, responses={201: LeadSerializer})
     def create(self, request: Request) -> Response:
-        given = LeadSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        row = team_leads.add_lead(given.validated_data["user"]["username"], given.validated_data["path"])
+        serializer = LeadSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        row = team_leads.add_lead(serializer.validated_data["user"]["username"], serializer.validated_data["path"])
         return Response(LeadSerializer(row).data, status=201)
 
     @extend_schema(request=None, responses={204: None}, parameters=[OpenApiParameter("id", int, OpenApiParameter.PATH)])

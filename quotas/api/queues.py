@@ -63,8 +63,8 @@ class QueueViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, vi
 
     def _to(self, request: Request, state: Queue.State) -> Response:
         queue = self.get_object()
-        given = QueueStateSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        by, comment = request.user.get_username(), given.validated_data["comment"]
+        serializer = QueueStateSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        by, comment = request.user.get_username(), serializer.validated_data["comment"]
         queues.set_state(queue, state, by=by, now=timezone.now(), comment=comment)
         return Response(self.get_serializer(queue).data)

@@ -53,15 +53,15 @@ class TreeView(_OfTree, APIView):
     )
     def put(self, request: Request) -> Response:
         """Creates or replaces it; import of a file."""
-        given = _valid(ManifestSerializer, request)
-        saved = trees.save(bodies.manifest(given), bodies.saving(request, given, timezone.now()))
+        body = _valid(ManifestSerializer, request)
+        saved = trees.save(bodies.manifest(body), bodies.saving(request, body, timezone.now()))
         return Response(SavedSerializer(saved).data)
 
     @extend_schema(request=ChangesSerializer, responses=SavedSerializer)
     def patch(self, request: Request) -> Response:
         """Changes only what is named; all of the changes, or none."""
-        given = _valid(ChangesSerializer, request)
-        saved = trees.edit(given["changes"], bodies.saving(request, given, timezone.now()))
+        body = _valid(ChangesSerializer, request)
+        saved = trees.edit(body["changes"], bodies.saving(request, body, timezone.now()))
         return Response(SavedSerializer(saved).data)
 
     @extend_schema(responses={204: None})
@@ -75,13 +75,13 @@ class PreviewView(_OfTree, APIView):
 
     @extend_schema(request=PreviewRequestSerializer, responses=PreviewSerializer)
     def post(self, request: Request) -> Response:
-        given, by = _valid(PreviewRequestSerializer, request), request.user.get_username()
-        now = timezone.now() if given["simulate"] else None
-        if "changes" in given:
-            found = previews.of_changes(given["changes"], by=by, now=now)
+        body, by = _valid(PreviewRequestSerializer, request), request.user.get_username()
+        now = timezone.now() if body["simulate"] else None
+        if "changes" in body:
+            preview = previews.of_changes(body["changes"], by=by, now=now)
         else:
-            found = previews.of_manifest(bodies.manifest(given), by=by, now=now)
-        return Response(PreviewSerializer(found).data)
+            preview = previews.of_manifest(bodies.manifest(body), by=by, now=now)
+        return Response(PreviewSerializer(preview).data)
 
 
 class ManifestView(_OfTree, APIView):
@@ -118,8 +118,8 @@ class RevertView(_OfTree, APIView):
     @extend_schema(request=RevertSerializer, responses=SavedSerializer)
     def post(self, request: Request) -> Response:
         """Saves an earlier generation once more, as a new one."""
-        given = _valid(RevertSerializer, request)
-        saved = trees.revert(given["to"], bodies.saving(request, given, timezone.now()))
+        body = _valid(RevertSerializer, request)
+        saved = trees.revert(body["to"], bodies.saving(request, body, timezone.now()))
         return Response(SavedSerializer(saved).data)
 
 

@@ -79,17 +79,17 @@ class _Block:
 
 def check_admission(ledger: Ledger, leaf: str, amounts: Amounts, *, preemptible: bool = True) -> Answer:
     """Whether a job with these amounts (`quotas.core.amounts.of_job`) fits as things stand; charges nothing."""
-    asked, path_rows, limits = ledger.ask(amounts), ledger.path_rows[leaf], ledger.limits[leaf]
+    request, path_rows, limits = ledger.ask(amounts), ledger.path_rows[leaf], ledger.limits[leaf]
     used = ledger.held.used[path_rows].tolist()
     firm = used if preemptible else ledger.held.firm[path_rows].tolist()
-    block = _find_block(ledger, leaf, asked, used, None if preemptible else firm, ledger.held)
+    block = _find_block(ledger, leaf, request, used, None if preemptible else firm, ledger.held)
     if block is None:
-        return _BORROWS if _first_broken(asked, limits.floor, used) else _WITHIN_MIN
-    never = _find_never(ledger, leaf, asked, preemptible=preemptible)
+        return _BORROWS if _first_broken(request, limits.floor, used) else _WITHIN_MIN
+    never = _find_never(ledger, leaf, request, preemptible=preemptible)
     if never is not None:
         return never
     code = Code.MAX_JOBS_REACHED if ledger.resources[block.column] == MAX_JOBS else Code.QUOTA_EXCEEDED
-    return _as_refusal(ledger, leaf, dict(asked), block, code, firm if block.bound is Bound.MIN else used)
+    return _as_refusal(ledger, leaf, dict(request), block, code, firm if block.bound is Bound.MIN else used)
 
 
 def find_never_fitting(ledger: Ledger, charge: Charge) -> Refused | None:
@@ -99,38 +99,38 @@ def find_never_fitting(ledger: Ledger, charge: Charge) -> Refused | None:
 
 def find_full_node(ledger: Ledger, charge: Charge) -> str | None:
     """The node that refuses the job as things stand, and nothing more of what `check_admission` says; None: it fits."""
-    asked, path_rows = ledger.ask(charge.amounts), ledger.path_rows[charge.leaf]
+    request, path_rows = ledger.ask(charge.amounts), ledger.path_rows[charge.leaf]
     used = ledger.held.used[path_rows].tolist()
     firm = None if charge.preemptible else ledger.held.firm[path_rows].tolist()
-    block = _find_block(ledger, charge.leaf, asked, used, firm, ledger.held)
+    block = _find_block(ledger, charge.leaf, request, used, firm, ledger.held)
     return None if block is None else ledger.tree.nodes[int(path_rows[block.level])].path
 
 
 def max_admissible(ledger: Ledger, leaf: str, amounts: Amounts) -> int:
     """An upper bound of how many jobs with these amounts fit, whatever else is admitted meanwhile."""
-    asked, used = ledger.ask(amounts), ledger.held.used[ledger.path_rows[leaf]].tolist()
+    request, used = ledger.ask(amounts), ledger.held.used[ledger.path_rows[leaf]].tolist()
     steps = zip(ledger.limits[leaf].max, used, strict=True)
-    room = min(((high[i] - has[i]) // amount for high, has in steps for i, amount in asked), default=UNLIMITED)
+    room = min(((high[i] - has[i]) // amount for high, has in steps for i, amount in request), default=UNLIMITED)
     return max(room, 0)
 
 
-def find_short(ledger: Ledger, asked: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
+def find_short(ledger: Ledger, request: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
     """The levels and resources where max has no room for ``asked``; what idle siblings keep back counts as used."""
-    return np.asarray(find_missing(ledger, asked, path_rows) > 0)
+    return np.asarray(find_missing(ledger, request, path_rows) > 0)
 
 
-def find_missing(ledger: Ledger, asked: Units, path_rows: Units) -> Units:  # [level, resource]
+def find_missing(ledger: Ledger, request: Units, path_rows: Units) -> Units:  # [level, resource]
     """How much room max lacks for ``asked`` on each level; what idle siblings keep back counts as used."""
-    lack = np.where(asked > 0, asked - (ledger.max[path_rows] - ledger.held.used[path_rows]), 0)
+    lack = np.where(request > 0, request - (ledger.max[path_rows] - ledger.held.used[path_rows]), 0)
     if not ledger.lends_all:
-        grows = growth(ledger, ledger.held, asked, path_rows)
+        grows = growth(ledger, ledger.held, request, path_rows)
         lack = np.maximum(lack, np.where(grows > 0, grows - (ledger.max[path_rows] - ledger.held.claims[path_rows]), 0))
     return np.asarray(np.maximum(lack, 0))
 
 
-def within_min(ledger: Ledger, asked: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
+def within_min(ledger: Ledger, request: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
     """The levels and resources where ``asked`` stays within min; what idle children keep back counts as used."""
-    grows = asked if ledger.lends_all else growth(ledger, ledger.held, asked, path_rows)
+    grows = request if ledger.lends_all else growth(ledger, ledger.held, request, path_rows)
     return np.asarray(grows <= ledger.min[path_rows] - ledger.held.claims[path_rows])
 
 
@@ -148,21 +148,21 @@ def promised_below(ledger: Ledger, charge: Charge, no: Refused) -> bool:
         charge.amounts.get(no.resource, 0),
         ledger.held.claims[ledger.path_rows[charge.leaf], column].tolist(),
     )
-    for row, low, kept, now in zip(
+    for row, low, reserved, now in zip(
         ledger.path_rows[charge.leaf].tolist(), limits.min, limits.kept, claims, strict=True
     ):
         if row == ledger.row[no.path]:
             break
         if grows <= low[column] - now:
             return True
-        grows = max(now + grows, kept[column]) - max(now, kept[column])
+        grows = max(now + grows, reserved[column]) - max(now, reserved[column])
     return False
 
 
 def comes_before(ledger: Ledger, one: Charge, other: Charge) -> bool:
     """Whether ``one`` is within min just below their lowest common ancestor, and ``other`` would borrow there."""
-    wanted = ledger.vector(other.amounts)
-    claims = ledger.promised & (ledger.vector(one.amounts) > 0) & (wanted > 0)
+    other_request = ledger.vector(other.amounts)
+    claims = ledger.promised & (ledger.vector(one.amounts) > 0) & (other_request > 0)
     return is_within_beside(ledger, one, other) and not _within_apart(ledger, other, one)[claims].all()
 
 
@@ -181,67 +181,67 @@ def _within_apart(ledger: Ledger, one: Charge, other: Charge) -> NDArray[np.bool
     return np.asarray(within_min(ledger, ledger.vector(one.amounts), path_rows)[level - 1])
 
 
-def growth(ledger: Ledger, held: Held, asked: Units, path_rows: Units) -> Units:  # [level, resource]
+def growth(ledger: Ledger, held: Held, request: Units, path_rows: Units) -> Units:  # [level, resource]
     """The additional claim on each level: less than what is asked where the level below had kept some back already."""
-    grows = np.empty((len(path_rows), len(asked)), dtype=np.int64)
+    grows = np.empty((len(path_rows), len(request)), dtype=np.int64)
     for level, row in enumerate(path_rows.tolist()):
-        grows[level] = asked
+        grows[level] = request
         claims = held.claims[row]
-        asked = ledger.counted(claims + asked, row) - ledger.counted(claims, row)
+        request = ledger.counted(claims + request, row) - ledger.counted(claims, row)
     return grows
 
 
-def _find_never(ledger: Ledger, leaf: str, asked: Ask, *, preemptible: bool) -> Refused | None:
+def _find_never(ledger: Ledger, leaf: str, request: Ask, *, preemptible: bool) -> Refused | None:
     idle = ledger.limits[leaf].idle
-    never = _find_block(ledger, leaf, asked, idle, None if preemptible else idle, ledger.idle)
-    return None if never is None else _as_refusal(ledger, leaf, dict(asked), never, Code.NEVER_FITS, idle)
+    never = _find_block(ledger, leaf, request, idle, None if preemptible else idle, ledger.idle)
+    return None if never is None else _as_refusal(ledger, leaf, dict(request), never, Code.NEVER_FITS, idle)
 
 
 def _find_block(
-    ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], firm: list[list[int]] | None, held: Held
+    ledger: Ledger, leaf: str, request: Ask, used: list[list[int]], firm: list[list[int]] | None, held: Held
 ) -> _Block | None:
     """The first limit on the path that the job would break. ``firm``: use of non-preemptible jobs, for one that is such a
     job.
     """
     limits = ledger.limits[leaf]
-    if firm is not None and (over := _first_broken(asked, limits.floor, firm)):
+    if firm is not None and (over := _first_broken(request, limits.floor, firm)):
         return _Block(*over, Bound.MIN, promised=False)
     if not ledger.lends_all:
-        return _find_block_with_kept(ledger, leaf, asked, used, held)
-    if (over := _first_broken(asked, limits.max, used)) is None:
+        return _find_block_with_kept(ledger, leaf, request, used, held)
+    if (over := _first_broken(request, limits.max, used)) is None:
         return None
     level, column = over
     room = limits.min[level - 1][column] - used[level - 1][column]
-    return _Block(level, column, Bound.MAX, promised=level > 0 and dict(asked)[column] <= room)
+    return _Block(level, column, Bound.MAX, promised=level > 0 and dict(request)[column] <= room)
 
 
-def _first_broken(asked: Ask, limits: list[list[int]], used: list[list[int]]) -> tuple[int, int] | None:
+def _first_broken(request: Ask, limits: list[list[int]], used: list[list[int]]) -> tuple[int, int] | None:
     """(level, column) of the first limit that is broken."""
     for level, (most, has) in enumerate(zip(limits, used, strict=True)):
-        for column, amount in asked:
+        for column, amount in request:
             if amount > most[column] - has[column]:
                 return level, column
     return None
 
 
-def _find_block_with_kept(ledger: Ledger, leaf: str, asked: Ask, used: list[list[int]], held: Held) -> _Block | None:
+def _find_block_with_kept(ledger: Ledger, leaf: str, request: Ask, used: list[list[int]], held: Held) -> _Block | None:
     """`_find_block` where idle siblings keep capacity back: computes `growth` in plain numbers, faster for one job."""
     limits, claims = ledger.limits[leaf], held.claims[ledger.path_rows[leaf]].tolist()
-    grows, within = dict(asked), dict.fromkeys(ledger.column.values(), False)
-    for level, (low, high, kept) in enumerate(zip(limits.min, limits.max, limits.kept, strict=True)):
+    grows, within = dict(request), dict.fromkeys(ledger.column.values(), False)
+    for level, (low, high, reserved) in enumerate(zip(limits.min, limits.max, limits.kept, strict=True)):
         has, claimed = used[level], claims[level]
-        for column, amount in asked:
+        for column, amount in request:
             grow, now = grows[column], claimed[column]
             if amount > high[column] - has[column] or (0 < grow > high[column] - now):
                 hidden = max(now + grow - amount - has[column], 0)
                 return _Block(level, column, Bound.MAX, within[column], hidden)
             within[column] = grow <= low[column] - now
-            grows[column] = max(now + grow, kept[column]) - max(now, kept[column])
+            grows[column] = max(now + grow, reserved[column]) - max(now, reserved[column])
     return None
 
 
 def _as_refusal(
-    ledger: Ledger, leaf: str, asked: dict[int, int], block: _Block, code: Code, used: list[list[int]]
+    ledger: Ledger, leaf: str, request: dict[int, int], block: _Block, code: Code, used: list[list[int]]
 ) -> Refused:
     path_rows, limits, column = ledger.path_rows[leaf], ledger.limits[leaf], block.column
     most = limits.max if block.bound is Bound.MAX else limits.min
@@ -249,7 +249,7 @@ def _as_refusal(
         code=code,
         path=ledger.tree.nodes[int(path_rows[block.level])].path,
         resource=ledger.resources[column],
-        asked=min(asked[column], UNLIMITED),
+        asked=min(request[column], UNLIMITED),
         used=used[block.level][column],
         kept=block.kept,
         limit=most[block.level][column],

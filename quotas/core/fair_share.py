@@ -170,10 +170,10 @@ class FairShareIterator:
 
     def _ask(self, unit: Unit) -> Ask:
         """What the unit asks; computed once for each unit of the pass, which is asked for it again and again."""
-        asked = self._asks.get(unit.id)
-        if asked is None:
-            asked = self._asks[unit.id] = self._ledger.ask(unit.charge.amounts)
-        return asked
+        request = self._asks.get(unit.id)
+        if request is None:
+            request = self._asks[unit.id] = self._ledger.ask(unit.charge.amounts)
+        return request
 
     def _first_within(self, row: int) -> Unit | None:
         """The first job below the node that stays within its min. One that exceeds it now does so for the rest of the pass,

@@ -106,12 +106,12 @@ def _simulate_side(side: Side, now: datetime, places: Places) -> _Outcome:
     for surplus in evicted.values():
         ledger.release(surplus.job.charge)
     jobs = [Job(_unit_of(job)) if job.key in evicted else _as_running_job(job) for job in side.running]
-    made = simulate_to_fixpoint(ledger, [*jobs, *(Job(unit) for unit in side.waiting)], now, places)
+    settled = simulate_to_fixpoint(ledger, [*jobs, *(Job(unit) for unit in side.waiting)], now, places)
     waiting = {unit.id: unit for unit in side.waiting}
     return _Outcome(
-        {key: waiting[key] for key in made.running if key in waiting},
-        {unit.id: Line(unit.id, unit.leaf, answer.code, answer.message) for unit, answer in made.waits},
-        {key: _evicted_line(surplus) for key, surplus in evicted.items()} | _reclaimed_lines(side, made),
+        {key: waiting[key] for key in settled.running if key in waiting},
+        {unit.id: Line(unit.id, unit.leaf, answer.code, answer.message) for unit, answer in settled.waits},
+        {key: _evicted_line(surplus) for key, surplus in evicted.items()} | _reclaimed_lines(side, settled),
     )
 
 
@@ -123,7 +123,7 @@ def _as_running_job(job: Running) -> Job:
     return Job(_unit_of(job), job.started_at, job.elastic, job.checkpointed, job.lost_s)
 
 
-def _reclaimed_lines(side: Side, made: Settled) -> dict[str, Line]:
+def _reclaimed_lines(side: Side, settled: Settled) -> dict[str, Line]:
     ran = {each.key for each in side.running}
     return {
         victim.key: Line(
@@ -133,9 +133,9 @@ def _reclaimed_lines(side: Side, made: Settled) -> dict[str, Line]:
             f"{victim.message}: makes room for {plan.preemptor}{_loses(victim.lost_gpu_hours)}",
             round(victim.lost_gpu_hours, 2),
         )
-        for plan in made.reclaims
+        for plan in settled.reclaims
         for victim in plan.victims
-        if victim.key in ran and victim.key not in made.running
+        if victim.key in ran and victim.key not in settled.running
     }
 
 
@@ -147,8 +147,8 @@ def _all_waiting(side: Side) -> dict[str, Unit]:
     return {unit.id: unit for unit in side.waiting}
 
 
-def _started_line(made: _Outcome, key: str) -> Line:
-    return Line(key, made.starts[key].leaf, "Starts", f"starts in {made.starts[key].leaf}")
+def _started_line(outcome: _Outcome, key: str) -> Line:
+    return Line(key, outcome.starts[key].leaf, "Starts", f"starts in {outcome.starts[key].leaf}")
 
 
 def _job_keys(side: Side) -> set[str]:

@@ -201,12 +201,12 @@ class Ledger:
     def _limits(self) -> dict[str, Limits]:
         tables = [table.tolist() for table in (self.min, self.floor, self.max, self.kept)]
         nothing = [0] * len(self.resources)
-        found: dict[str, Limits] = {}
+        limits: dict[str, Limits] = {}
         for path, path_rows in self.path_rows.items():
             rows = path_rows.tolist()
-            low, floor, high, kept = ([table[row] for row in rows] for table in tables)
-            found[path] = Limits(low, floor, high, kept, [nothing] * len(rows))
-        return found
+            low, floor, high, reserved = ([table[row] for row in rows] for table in tables)
+            limits[path] = Limits(low, floor, high, reserved, [nothing] * len(rows))
+        return limits
 
     def _claim_kept(self, held: Held) -> None:
         """Set the claims of an idle tree: what the nodes below keep back for themselves."""

@@ -87,19 +87,19 @@ class FairShareKeys:
         rank = WITHIN if within else HIDES if hides(row) else BORROWS
         return rank, self._turn(row, used) if self._takes_turns[row] else share, head.unit.place
 
-    def stays_within_min(self, row: int, asked: Ask) -> bool:
+    def stays_within_min(self, row: int, request: Ask) -> bool:
         """Whether the node at this row stays within min with a job that asks this."""
         used: list[int] = self._ledger.held.used[row].tolist()
-        return self._share(row, used, asked)[0]
+        return self._share(row, used, request)[0]
 
-    def _share(self, row: int, used: list[int], asked: Ask) -> tuple[bool, float]:
+    def _share(self, row: int, used: list[int], request: Ask) -> tuple[bool, float]:
         """Whether the node stays within min with the job, and if not the dominant borrowed share divided by weight.
 
         A job that asks for a guaranteed resource is judged by guaranteed resources alone.
         """
         low, lendable, claimed, promised = self._floor[row], self._lendable[row], self._claimed, self._promised
         share, claims, over = 0.0, False, False
-        for column, amount in asked:
+        for column, amount in request:
             claims = claims or claimed[column]
             borrowed = used[column] + amount - low[column]
             if borrowed > 0:

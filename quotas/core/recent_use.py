@@ -110,7 +110,7 @@ class _Order:
         yield from (unit for _, unit in merge(*heads, key=lambda head: head[0]))
 
     def _key(self, row: int, unit: Unit) -> Key:
-        asked = self._ledger.ask(unit.charge.amounts)
-        rank, share, place = self._keys.compute_key(row, Head(unit, asked), lambda _: None)
+        request = self._ledger.ask(unit.charge.amounts)
+        rank, share, place = self._keys.compute_key(row, Head(unit, request), lambda _: None)
         lately = self._keys.by_weight(row, self._used[row] + self._will_use.get(unit.id, 0.0))
         return rank != WITHIN, lately, share, place

@@ -206,17 +206,17 @@ class _Search:
         own, sides = known.leaf == self.path_rows[0], self._sides()
         borrows = sides.borrows[known.leaf]
         lower = known.priority < self.preemptor.priority if self.by_priority else False
-        found = (known.stays & np.where(own, lower, borrows)).nonzero()[0]
-        sizes = known.sizes[found][:, columns]
+        rows = (known.stays & np.where(own, lower, borrows)).nonzero()[0]
+        sizes = known.sizes[rows][:, columns]
         oversize = np.asarray((sizes >= OVERSIZE * counts[columns]).all(axis=1))
-        tiers: tuple[NDArray[Any], ...] = (*self._tiers(found), oversize)
-        above = sides.above[known.leaf[found]]
-        sort = np.lexsort((found, -above, known.cost[found], *tiers[::-1]))
-        is_last = np.ones(len(found), dtype=np.bool_)
+        tiers: tuple[NDArray[Any], ...] = (*self._tiers(rows), oversize)
+        above = sides.above[known.leaf[rows]]
+        sort = np.lexsort((rows, -above, known.cost[rows], *tiers[::-1]))
+        is_last = np.ones(len(rows), dtype=np.bool_)
         is_last[:-1] = np.any([np.diff(tier[sort]) != 0 for tier in tiers], axis=0)
         suffices = (sizes[sort].cumsum(axis=0) >= need[columns]).all(axis=1)
         suffices[-1:] = True
-        return found[sort], ((is_last & suffices).nonzero()[0] + 1).tolist() or [0]
+        return rows[sort], ((is_last & suffices).nonzero()[0] + 1).tolist() or [0]
 
     def _tiers(self, positions: Positions) -> tuple[Units, Units, Units]:
         """First gangs that have not started; then borrowers in other queues, before lower priorities in the preemptor's own."""
@@ -322,8 +322,8 @@ class _Search:
         taken, left = list(taken), self._remaining(taken)
         while (position := next(left, None)) is not None:
             is_own = self.candidates.leaf[position] == self.path_rows[0]
-            wanted = self.consumed if is_own else self.consumed & self.ledger.promised
-            target = self._as_target(position, np.broadcast_to(wanted, within.shape), within)
+            resources = self.consumed if is_own else self.consumed & self.ledger.promised
+            target = self._as_target(position, np.broadcast_to(resources, within.shape), within)
             if target is None:
                 continue
             taken.append(self._choose(target))
@@ -359,8 +359,8 @@ class _Search:
             rest = [other for other in taken if other is not target]
             self.ledger.charge(target.job.charge)
             within = self._within_min()
-            kept = all(within[need] for other in rest for need in other.needs)
-            if kept and not self._find_short().any() and self._can_place(rest):
+            needed = all(within[need] for other in rest for need in other.needs)
+            if needed and not self._find_short().any() and self._can_place(rest):
                 taken = rest
             else:
                 self.ledger.release(target.job.charge)

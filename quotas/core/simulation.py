@@ -67,16 +67,16 @@ def simulate_to_fixpoint(
 ) -> Settled:
     """Run the simulation; the ledger has the running jobs charged already, and ends with those that run at the fixpoint."""
     every = {job.unit.id: job for job in jobs}
-    made = Settled({key: job for key, job in every.items() if job.started_at is not None})
+    settled = Settled({key: job for key, job in every.items() if job.started_at is not None})
     while True:
-        waiting = [job.unit for key, job in every.items() if key not in made.running]
-        made.waits = _admit_waiting(ledger, waiting, every, made, now, places)
-        if not _reclaim_entitled(ledger, every, made, now, places):
-            return made
+        waiting = [job.unit for key, job in every.items() if key not in settled.running]
+        settled.waits = _admit_waiting(ledger, waiting, every, settled, now, places)
+        if not _reclaim_entitled(ledger, every, settled, now, places):
+            return settled
 
 
 def _admit_waiting(
-    ledger: Ledger, waiting: list[Unit], every: Mapping[str, Job], made: Settled, now: datetime, places: Places
+    ledger: Ledger, waiting: list[Unit], every: Mapping[str, Job], settled: Settled, now: datetime, places: Places
 ) -> list[Wait]:
     iterator = FairShareIterator(ledger, waiting)
     unplaced: list[Wait] = []
@@ -84,8 +84,8 @@ def _admit_waiting(
         answer = admission.check_admission(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
         if isinstance(answer, Refused):
             iterator.refused(unit, answer)
-        elif places(unit, made.running, frozenset()):
-            _start_job(ledger, every[unit.id], made, now)
+        elif places(unit, settled.running, frozenset()):
+            _start_job(ledger, every[unit.id], settled, now)
             iterator.admitted(unit)
         else:
             unplaced.append((unit, NoPlace()))
@@ -93,27 +93,29 @@ def _admit_waiting(
     return unplaced + iterator.waits
 
 
-def _reclaim_entitled(ledger: Ledger, every: Mapping[str, Job], made: Settled, now: datetime, places: Places) -> bool:
+def _reclaim_entitled(
+    ledger: Ledger, every: Mapping[str, Job], settled: Settled, now: datetime, places: Places
+) -> bool:
     """Reclaim for every entitled waiting job in order; returns whether any reclaim was made."""
-    jobs = [job.running(job.started_at) for job in made.running.values() if job.started_at is not None]
+    jobs = [job.running(job.started_at) for job in settled.running.values() if job.started_at is not None]
     load = cache(lambda: Candidates(ledger, jobs))
     without_targets: set[object] = set()
-    before = len(made.reclaims)
-    for unit, answer in made.waits:
+    before = len(settled.reclaims)
+    for unit, answer in settled.waits:
         if isinstance(answer, Behind) or unit.shape in without_targets:
             continue
-        plan = reclaim.search(ledger, unit, load, partial(places, unit, made.running))
+        plan = reclaim.search(ledger, unit, load, partial(places, unit, settled.running))
         if plan is None or not plan.victims:
             without_targets.add(unit.shape)
             continue
         for victim in plan.victims:
             load().take(victim.key)
-            ledger.release(made.running.pop(victim.key).unit.charge)
-        _start_job(ledger, every[unit.id], made, now)
-        made.reclaims.append(plan)
-    return len(made.reclaims) > before
+            ledger.release(settled.running.pop(victim.key).unit.charge)
+        _start_job(ledger, every[unit.id], settled, now)
+        settled.reclaims.append(plan)
+    return len(settled.reclaims) > before
 
 
-def _start_job(ledger: Ledger, job: Job, made: Settled, now: datetime) -> None:
+def _start_job(ledger: Ledger, job: Job, settled: Settled, now: datetime) -> None:
     ledger.charge(job.unit.charge)
-    made.running[job.unit.id] = replace(job, started_at=now)
+    settled.running[job.unit.id] = replace(job, started_at=now)

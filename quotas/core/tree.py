@@ -119,10 +119,10 @@ class Tree:
 
     @cached_property
     def children(self) -> Mapping[str, tuple[Node, ...]]:
-        found: dict[str, list[Node]] = defaultdict(list)
+        children: dict[str, list[Node]] = defaultdict(list)
         for node in self.nodes[1:]:
-            found[node.parent].append(node)
-        return {path: tuple(nodes) for path, nodes in found.items()}
+            children[node.parent].append(node)
+        return {path: tuple(nodes) for path, nodes in children.items()}
 
     @cached_property
     def leaves(self) -> tuple[Node, ...]:
@@ -178,7 +178,7 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> Mapping[str, list[Node]]:
-        found: dict[str, list[Node]] = defaultdict(list)
+        nodes: dict[str, list[Node]] = defaultdict(list)
         for leaf in self.leaves:
-            found[leaf.name].append(leaf)
-        return found
+            nodes[leaf.name].append(leaf)
+        return nodes

@@ -41,9 +41,9 @@ class QuotaTrees(RowKind):
         return QuotaTree.objects.all()
 
     def render(self, row: QuotaTree) -> Object:
-        given = row.manifest["metadata"]
-        kept = {key: given[key] for key in ("labels", "annotations") if given.get(key)}
-        metadata = head(row, creationTimestamp=stamp(row.created_at), **kept)
+        stored = row.manifest["metadata"]
+        marks = {key: stored[key] for key in ("labels", "annotations") if stored.get(key)}
+        metadata = head(row, creationTimestamp=stamp(row.created_at), **marks)
         tree = queries.parse_row(row)
         status = {"changedBy": row.changed_by, "root": _status(tree, usage.report(tree), tree.nodes[0].path)}
         return {**row.manifest, "metadata": metadata, "status": status}

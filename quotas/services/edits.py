@@ -38,8 +38,8 @@ def changed(manifest: Mapping[str, Any], changes: Sequence[Change]) -> Manifest:
 def cleaned(manifest: Mapping[str, Any]) -> Manifest:
     """The manifest without what servers fill in."""
     metadata = _object(manifest.get("metadata"))
-    kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
-    return {**{key: value for key, value in manifest.items() if key != "status"}, "metadata": kept}
+    metadata_kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    return {**{key: value for key, value in manifest.items() if key != "status"}, "metadata": metadata_kept}
 
 
 def beside_nodes(manifest: Mapping[str, Any]) -> Manifest:
@@ -60,16 +60,16 @@ def walk(manifest: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def place_of(manifest: Mapping[str, Any], field: str) -> tuple[str, str]:
     """The node a fault is about, as its path, and the field within it: ``spec.root.children[1].min.cpu``."""
-    found = _POINTER.fullmatch(field)
+    match = _POINTER.fullmatch(field)
     spec: Any = manifest.get("spec")
     nodes: Any = spec.get("root") if isinstance(spec, dict) else None
-    if found is None or not isinstance(nodes, dict):
+    if match is None or not isinstance(nodes, dict):
         return "", field
     path = ROOT
-    for index in re.findall(r"\d+", found[1]):
+    for index in re.findall(r"\d+", match[1]):
         nodes = nodes["children"][int(index)]
         path = f"{path}/{nodes.get('name') if isinstance(nodes, dict) else ''}"
-    return path, found[2]
+    return path, match[2]
 
 
 def _below(node: dict[str, Any], parent: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -82,10 +82,10 @@ def _below(node: dict[str, Any], parent: str) -> Iterator[tuple[str, dict[str, A
 
 
 def _node(manifest: Manifest, path: object) -> dict[str, Any]:
-    found = next((node for each, node in walk(manifest) if each == path), None)
-    if found is None:
+    entry = next((node for each, node in walk(manifest) if each == path), None)
+    if entry is None:
         raise NotFound(f"There is no node {path} in the quota tree.")
-    return found
+    return entry
 
 
 def _parent_of(manifest: Manifest, path: object) -> dict[str, Any]:

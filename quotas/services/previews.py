@@ -57,13 +57,13 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -
     before = row.manifest if row else {}
     faults = [PlacedFault(*edits.place_of(manifest, each.field), each.detail) for each in read.faults]
     touched, refusals = scopes.touched_paths(before, manifest), _forbidden(by, row, manifest)
-    found = Preview(dict(manifest), faults, list(read.warnings), touched, refusals)
+    preview = Preview(dict(manifest), faults, list(read.warnings), touched, refusals)
     if read.tree is None or now is None:
-        return found
+        return preview
     old = queries.parse_row(row) if row else None
     vetoes, outside = _ask_receivers(old, read.tree)
     return replace(
-        found,
+        preview,
         refusals=[*vetoes, *refusals],
         warnings=[*read.warnings, *usage.outside_warnings(read.tree, outside)],
         effect=impact.effect_of_change(old, read.tree, now),

@@ -148,11 +148,11 @@ def touched_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[s
 
 def _flat(manifest: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Lists, because an invalid tree may have two nodes of one path."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    levels: dict[str, list[dict[str, Any]]] = {}
     for path, node in edits.walk(manifest):
         own = {key: value for key, value in node.items() if key not in ("children", "name")}
-        found.setdefault(path, []).append(own)
-    return found
+        levels.setdefault(path, []).append(own)
+    return levels
 
 
 def _refusal(by: str, verb: str, what: str, scope: Scope) -> str:

@@ -17,10 +17,10 @@ def add_lead(username: str, path: str) -> QuotaGrant:
         row.clean_fields(exclude=["user"])
     except ValidationError as e:
         raise invalid("path", e.messages[0]) from e
-    found = QuotaGrant.objects.filter(user_id=row.user_id, path=path).first()
-    if found is None:
+    grant = QuotaGrant.objects.filter(user_id=row.user_id, path=path).first()
+    if grant is None:
         save(row)
-    return found or row
+    return grant or row
 
 
 def remove_lead(lead_id: int) -> None:

@@ -80,13 +80,13 @@ def edit(changes: Sequence[edits.Change], saving: Saving) -> Applied:
 
 def revert(generation: int, saving: Saving) -> Applied:
     """Saves an earlier generation once more; the history only grows."""
-    found = QuotaRevision.objects.filter(generation=generation).first()
-    if found is None:
+    revision = QuotaRevision.objects.filter(generation=generation).first()
+    if revision is None:
         raise NotFound(f"There is no generation {generation} of the quota tree.")
-    if found.manifest is None:
+    if revision.manifest is None:
         raise Conflict(f"Generation {generation} is the deletion of the tree: delete it again, or choose another.")
     comment = saving.comment or f"back to generation {generation}"
-    return save(found.manifest, replace(saving, comment=comment))
+    return save(revision.manifest, replace(saving, comment=comment))
 
 
 def valid(manifest: Mapping[str, Any]) -> tuple[Tree, tuple[str, ...]]:
@@ -209,9 +209,9 @@ def _sync_queues(tree: Tree, now: datetime, rng: Random) -> None:
     _announce(turned, Action.MODIFIED, now)
     bulk.update(turned, ["leaf", "resource_version"])
     paths = [node.path for node in tree.nodes if node.path not in known]
-    made = [Queue(name=queue_name(path, rng), path=path, leaf=path in leaves, created_at=now) for path in paths]
-    _announce(made, Action.ADDED, now)
-    Queue.objects.bulk_create(made, batch_size=200)
+    queues = [Queue(name=queue_name(path, rng), path=path, leaf=path in leaves, created_at=now) for path in paths]
+    _announce(queues, Action.ADDED, now)
+    Queue.objects.bulk_create(queues, batch_size=200)
     _tell_others()
 
 

@@ -54,19 +54,19 @@ def register_charges(admitted: Charges, waiting: Charges, beside: Callable[[], O
 
 def total_outside() -> Outside:
     """By the leaves written last: in the transaction of a change, as they are under the tree that is to be."""
-    found = [source() for source in _outside]
+    totals = [source() for source in _outside]
     return Outside(
-        sum(each.running for each in found), sum(each.waiting for each in found), sum(each.gpus for each in found)
+        sum(each.running for each in totals), sum(each.waiting for each in totals), sum(each.gpus for each in totals)
     )
 
 
-def outside_warnings(tree: Tree, found: Outside) -> tuple[str, ...]:
+def outside_warnings(tree: Tree, outside: Outside) -> tuple[str, ...]:
     """What the tree means for jobs outside it, where it makes them wait; nothing where it states that they run."""
-    if not tree.outside_jobs_wait or not (found.running or found.waiting):
+    if not tree.outside_jobs_wait or not (outside.running or outside.waiting):
         return ()
     return (
-        f"{found.running} running jobs outside the tree stay, with {found.gpus} GPUs that no min can take back;"
-        f" {found.waiting} waiting jobs would wait (NoQuotaForNamespace): list their namespaces at a leaf, or state on the"
+        f"{outside.running} running jobs outside the tree stay, with {outside.gpus} GPUs that no min can take back;"
+        f" {outside.waiting} waiting jobs would wait (NoQuotaForNamespace): list their namespaces at a leaf, or state on the"
         " root the attribute outside-jobs: Run",
     )
 
@@ -135,7 +135,7 @@ def _amount(node: Node, resource: str, used: int, requested: int, lent: Mapping[
 
 def _lent(tree: Tree, used: Mapping[str, Amounts]) -> dict[tuple[str, str], int]:
     """From the root down: what children borrow beyond what their parent has for itself comes from the idle min of others."""
-    found: dict[tuple[str, str], int] = {}
+    lent: dict[tuple[str, str], int] = {}
     for resource in tree.resources:
         for node in tree.nodes:
             children = tree.children.get(node.path, ())
@@ -145,10 +145,10 @@ def _lent(tree: Tree, used: Mapping[str, Amounts]) -> dict[tuple[str, str], int]
             own = max(0, node.min.get(resource, 0) - sum(each.min.get(resource, 0) for each in children))
             borrowed = sum(max(0, use[each.path] - each.min.get(resource, 0)) for each in children)
             from_above = max(0, used[node.path][resource] - node.min.get(resource, 0))
-            taken = max(0, borrowed - from_above + found.get((node.path, resource), 0) - own)
+            taken = max(0, borrowed - from_above + lent.get((node.path, resource), 0) - own)
             idle = {each.path: max(0, each.min.get(resource, 0) - use[each.path]) for each in children}
-            found |= {(path, resource): amount for path, amount in _shared(taken, idle).items()}
-    return found
+            lent |= {(path, resource): amount for path, amount in _shared(taken, idle).items()}
+    return lent
 
 
 def _shared(taken: int, idle: Mapping[str, int]) -> Amounts:

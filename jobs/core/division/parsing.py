@@ -54,17 +54,17 @@ def _spreads(value: object, divided: bool, faults: Faults) -> tuple[Spread, ...]
     if value is not None and not isinstance(value, list):
         faults.add(_SPREADS, "must be a list")
         return ()
-    found: list[Spread] = []
+    spreads: list[Spread] = []
     for i, entry in enumerate(value or ()):
-        found += _spread(entry, f"{_SPREADS}[{i}]", divided, faults)
-    named = [each.by for each in found]
+        spreads += _spread(entry, f"{_SPREADS}[{i}]", divided, faults)
+    named = [each.by for each in spreads]
     for i, by in enumerate(named):
         if by in named[:i]:
             faults.add(f"{_SPREADS}[{i}].spreadByField", f"must not be {by} twice")
     groups = sorted({by for by in named if by != CLUSTER})
     if divided and len(groups) > 1:
         faults.add(_SPREADS, f"must not spread by {' and '.join(groups)} at once: give one of them, beside cluster")
-    return tuple(found)
+    return tuple(spreads)
 
 
 def _spread(entry: object, path: str, divided: bool, faults: Faults) -> list[Spread]:

@@ -60,9 +60,9 @@ def divide(
     for tier in sorted({each.tier for each in choices}):
         here = [each for each in choices if each.tier == tier and each.room > 0]
         before = [*standing, *(each for each in choices if each.name in filled)]
-        found = _within(replicas - sum(filled.values()), here, strategy, before)
-        if found:
-            return {**filled, **found}
+        division = _within(replicas - sum(filled.values()), here, strategy, before)
+        if division:
+            return {**filled, **division}
         filled.update({each.name: each.room for each in here})
         if sum(filled.values()) >= replicas:
             break
@@ -76,8 +76,8 @@ def _within(replicas: int, choices: Sequence[Choice], strategy: Strategy, standi
         return _by_weight(replicas, choices)
     few = strategy.preference is Preference.AGGREGATED
     options = [Option(each.name, each.room, each.places) for each in choices]
-    kept = [Option(each.name, 0, each.places) for each in standing]
-    chosen, sure = choose(options, replicas, strategy.spreads, kept, few=few)
+    sizes = [Option(each.name, 0, each.places) for each in standing]
+    chosen, sure = choose(options, replicas, strategy.spreads, sizes, few=few)
     rooms = {each.name: each.room for each in choices}
     shares = webster(replicas, {name: rooms[name] for name in chosen}, dict.fromkeys(sure, 1))
     return {name: share for name, share in sorted(shares.items()) if share}
@@ -91,12 +91,12 @@ def _by_weight(replicas: int, choices: Sequence[Choice]) -> dict[str, int]:
     return {name: share for name, share in sorted(shares.items()) if share}
 
 
-def webster(seats: int, votes: Mapping[str, int], given: Mapping[str, int] | None = None) -> dict[str, int]:
+def webster(seats: int, votes: Mapping[str, int], taken: Mapping[str, int] | None = None) -> dict[str, int]:
     """Webster's (Sainte-Lague's) method: each seat to the highest votes / (2 x seats + 1), equal ones by name.
 
-    ``given`` are seats that are taken beforehand, out of the same number.
+    ``taken`` are seats that are taken beforehand, out of the same number.
     """
-    shares = {name: (given or {}).get(name, 0) for name in votes}
+    shares = {name: (taken or {}).get(name, 0) for name in votes}
     turns = [(Fraction(-votes[name], 2 * share + 1), name) for name, share in shares.items()]
     heapify(turns)
     for _ in range(seats - sum(shares.values()) if turns else 0):

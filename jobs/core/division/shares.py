@@ -74,10 +74,10 @@ def deal_shares(pods: Mapping[str, int], completions: int, first_attempt: int) -
 def as_lost(share: Share) -> Share:
     """The share after it has left: it keeps what it had completed, and nothing else."""
     succeeded = int(share.status.get("succeeded") or 0)
-    kept = {"succeeded": succeeded} if succeeded else {}
+    counts = {"succeeded": succeeded} if succeeded else {}
     done = min(succeeded, share.completions)
     had = (share.replicas, share.completions)
-    gone = replace(share, state=ShareState.LOST, status=kept, unhealthy_since="", had=had)
+    gone = replace(share, state=ShareState.LOST, status=counts, unhealthy_since="", had=had)
     return replace(gone, replicas=0, completions=done)
 
 
@@ -89,8 +89,8 @@ def regained(share: Share) -> Share:
 
 def counting(entries: Iterable[Mapping[str, Any]], latest: int) -> list[int]:
     """The numbers of the attempts that count: of the shares that are not lost, or of a job that runs whole the latest."""
-    found = of_stored(entries)
-    return [share.attempt for share in found if share.state is not ShareState.LOST] if found else [latest]
+    shares = of_stored(entries)
+    return [share.attempt for share in shares if share.state is not ShareState.LOST] if shares else [latest]
 
 
 def number_on(entries: Iterable[Mapping[str, Any]], cluster: str, latest: int) -> int:

@@ -39,32 +39,32 @@ class _Pick:
 
 
 def choose(
-    options: Sequence[Option], replicas: int, spreads: Sequence[Spread], kept: Sequence[Option] = (), *, few: bool
+    options: Sequence[Option], replicas: int, spreads: Sequence[Spread], current: Sequence[Option] = (), *, few: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The clusters to divide over, and those of them that must get a pod; nothing when no choice does.
 
-    ``few``: as few clusters as do; else as many as may. ``kept`` have a share already, and count.
+    ``few``: as few clusters as do; else as many as may. ``current`` have a share already, and count.
     """
     clusters = next((each for each in spreads if each.by == CLUSTER), Spread(CLUSTER))
     groups = next((each for each in spreads if each.by != CLUSTER), None)
     by = groups.by if groups else ""
-    there = {option.places.get(by, "") for option in kept}
+    there = {option.places.get(by, "") for option in current}
     usable = [each for each in options if each.room > 0 and (not by or each.places.get(by))]
-    least, most = clusters.least - len(kept), clusters.most - len(kept)
+    least, most = clusters.least - len(current), clusters.most - len(current)
     g_least, g_most = (groups.least - len(there), groups.most - len(there)) if groups else (0, UNLIMITED)
-    found = [
+    candidates = [
         (pick, held, count)
         for (held, count), pick in _picks(usable, by, there, min(most, len(usable)), g_most).items()
         if pick.room >= replicas and g_least <= held and least <= count <= most and max(least, g_least) <= replicas
     ]
-    if not found:
+    if not candidates:
         return (), ()
     sign = 1 if few else -1
-    pick, _, _ = min(found, key=lambda each: (sign * each[2], sign * each[1], -each[0].room, each[0].names))
-    wanted = max(least, 0)
+    pick, _, _ = min(candidates, key=lambda each: (sign * each[2], sign * each[1], -each[0].room, each[0].names))
+    group_count = max(least, 0)
     rest = [name for name in pick.names if name not in pick.heads]
     must = pick.heads[: max(g_least, 0)]
-    more = [*pick.heads[len(must) :], *rest][: max(wanted - len(must), 0)]
+    more = [*pick.heads[len(must) :], *rest][: max(group_count - len(must), 0)]
     return pick.names, (*must, *more)
 
 

@@ -48,12 +48,12 @@ def nearest_changes(
 ) -> list[Change]:
     """At most one for every cluster that could hold the gang and does not now: the first, in the order of what it takes."""
     trial = _Trial(engine, gang, demand, now)
-    found = [
+    fixes = [
         trial.first(look, occupants)
         for look in explain_clusters(engine, gang, demand, now)
         if look.code is not Code.FITS
     ]
-    changes = [change for change in found if change is not None]
+    changes = [change for change in fixes if change is not None]
     return sorted(changes, key=lambda change: (PLACEMENT.index(change.kind), change.count, change.cluster))
 
 
@@ -67,9 +67,9 @@ def nodes_to_add(
 ) -> Change | None:
     """The fewest nodes that would let one of these clusters hold the gang once it is empty; for a gang that fits nowhere."""
     trial = _Trial(engine, gang, demand, now)
-    asked = [look for look in looks if look.cause is not Cause.FILTER]
-    found = [change for look in asked if (change := trial.enlarged(look, nodes(look.cluster)))]
-    return min(found, key=lambda change: (change.count, change.beside, change.cluster), default=None)
+    unfit = [look for look in looks if look.cause is not Cause.FILTER]
+    changes = [change for look in unfit if (change := trial.enlarged(look, nodes(look.cluster)))]
+    return min(changes, key=lambda change: (change.count, change.beside, change.cluster), default=None)
 
 
 def largest_fitting(engine: Engine, demand: Demand, looks: Sequence[Look]) -> Change | None:
@@ -78,13 +78,13 @@ def largest_fitting(engine: Engine, demand: Demand, looks: Sequence[Look]) -> Ch
     small = [look for look in allowed if look.cause is Cause.NODE_TOO_SMALL]
     by_pod = bool(small) and len(small) == len(allowed)
     role = small[0].role if by_pod else ""
-    asked = next((dict(part.ask.request) for part in demand.parts if part.role == role), {}) if role else demand.total
-    wanted = [name for name in asked if "/" in name] or [name for name in asked if name != "pods"]
+    request = next((dict(part.ask.request) for part in demand.parts if part.role == role), {}) if role else demand.total
+    resources = [name for name in request if "/" in name] or [name for name in request if name != "pods"]
     room = {
-        name: max((_most(engine, look.cluster, name, one=by_pod) for look in allowed), default=0) for name in wanted
+        name: max((_most(engine, look.cluster, name, one=by_pod) for look in allowed), default=0) for name in resources
     }
-    least = {name: room[name] for name in wanted if 0 < room[name] < asked[name]}
-    if not least or any(not room[name] for name in wanted):
+    least = {name: room[name] for name in resources if 0 < room[name] < request[name]}
+    if not least or any(not room[name] for name in resources):
         return None
     whose = f" for one {role} pod" if role else ""
     return Change(Kind.LOWER_REQUEST, f"ask for at most {reasons.amounts(least)}{whose}", role=role, amounts=least)
@@ -196,10 +196,10 @@ class _Trial:
 
     def wider(self, look: Look) -> Change | None:
         """More nodes like some that the cluster has: of the class that needs fewest."""
-        found = [(count, model) for model in self.models(look.cluster) if (count := self.needed(look.cluster, model))]
-        if not found:
+        counted = [(count, model) for model in self.models(look.cluster) if (count := self.needed(look.cluster, model))]
+        if not counted:
             return None
-        count, model = min(found, key=lambda each: each[0])
+        count, model = min(counted, key=lambda each: each[0])
         devices = {name: amount for name, amount in model.allocatable.items() if "/" in name}
         text = f"{count} node{'s' if count > 1 else ''} with {reasons.amounts(devices or model.allocatable)}"
         amounts = dict(model.allocatable)
@@ -235,8 +235,8 @@ class _Trial:
 
     def _weight(self, occupant: Occupant) -> int:
         """How much of what the gang asks it frees, in devices if the gang asks for some."""
-        wanted = {name for name in self.demand.total if "/" in name} or set(self.demand.total)
-        return sum(amount for _, freed in occupant.frees for r, amount in freed.items() if r in wanted)
+        resources = {name for name in self.demand.total if "/" in name} or set(self.demand.total)
+        return sum(amount for _, freed in occupant.frees for r, amount in freed.items() if r in resources)
 
     def _fits_as(self, member: Member) -> bool:
         was = self.engine.members[member.name]

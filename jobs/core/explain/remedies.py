@@ -162,11 +162,11 @@ def all_of(steps: Sequence[Change]) -> list[Change]:
 
 
 def limits_to_raise(
-    ledger: Ledger, charge: Charge, fleet: Amounts, kept: Mapping[str, int], *, empty: bool
+    ledger: Ledger, charge: Charge, fleet: Amounts, reserved: Mapping[str, int], *, empty: bool
 ) -> list[Change]:
     """Every limit between the leaf and the root that has to be raised; nothing if one would be above the fleet.
 
-    ``kept``: what idle siblings keep back for themselves, by path. ``empty``: as if nothing else were charged.
+    ``reserved``: what idle siblings keep back for themselves, by path. ``empty``: as if nothing else were charged.
     """
     held = ledger.idle if empty else ledger.held
     changes: list[Change] = []
@@ -175,9 +175,9 @@ def limits_to_raise(
         limits = [("max", ledger.max, held.used)]
         if not charge.preemptible:
             limits.append(("min", ledger.floor, held.firm))
-        for column, asked in ledger.ask(charge.amounts):
+        for column, amount in ledger.ask(charge.amounts):
             for bound, limit, used in limits:
-                needed = int(used[row, column]) + asked + kept.get(path, 0)
+                needed = int(used[row, column]) + amount + reserved.get(path, 0)
                 if needed <= limit[row, column]:
                     continue
                 resource = ledger.resources[column]

@@ -136,12 +136,12 @@ def owner_of(reason: Mapping[str, Any]) -> Owner:
 
 def enter_owner(turns: Sequence[Sequence[str]], owner: Owner, now: datetime) -> list[list[str]]:
     """The turns of a job, as they are kept with it, once this owner has it."""
-    kept = [list(turn) for turn in turns]
-    return kept if kept and kept[-1][0] == owner else [*kept, [owner.value, now.isoformat()]][-_KEPT:]
+    stored = [list(turn) for turn in turns]
+    return stored if stored and stored[-1][0] == owner else [*stored, [owner.value, now.isoformat()]][-_KEPT:]
 
 
-def parse_turns(kept: Sequence[Sequence[str]]) -> list[Turn]:
-    return [Turn(Owner(owner), datetime.fromisoformat(at)) for owner, at in kept]
+def parse_turns(stored: Sequence[Sequence[str]]) -> list[Turn]:
+    return [Turn(Owner(owner), datetime.fromisoformat(at)) for owner, at in stored]
 
 
 def slices_of(
@@ -150,19 +150,19 @@ def slices_of(
     """Without a gap from ``submitted`` to ``finished``, or to now; a slice of no length is left out."""
     end = finished or now
     marks = sorted(_marks(submitted, waited, runs), key=lambda mark: mark[0].starts_at)
-    found: list[Slice] = []
+    slices: list[Slice] = []
     for place, (mark, owned) in enumerate(marks):
         until = min(marks[place + 1][0].starts_at if place + 1 < len(marks) else end, end)
         if not owned or until <= mark.starts_at:
             continue
-        last = found[-1] if found else None
+        last = slices[-1] if slices else None
         if last and (last.owner, last.attempt, last.ends_at) == (mark.owner, mark.attempt, mark.starts_at):
-            found[-1] = replace(last, ends_at=until)
+            slices[-1] = replace(last, ends_at=until)
         else:
-            found.append(replace(mark, ends_at=until))
-    if found and finished is None and found[-1].ends_at == end:
-        found[-1] = replace(found[-1], open=True)
-    return found
+            slices.append(replace(mark, ends_at=until))
+    if slices and finished is None and slices[-1].ends_at == end:
+        slices[-1] = replace(slices[-1], open=True)
+    return slices
 
 
 def _marks(submitted: datetime, waited: Sequence[Turn], runs: Sequence[Run]) -> Iterator[tuple[Slice, bool]]:

@@ -33,9 +33,9 @@ def refusal(action: Action, *, state: str, suspended: bool, finished: bool, dele
 
 def grace_s(manifest: Mapping[str, Any], templates: Iterable[tuple[str, Mapping[str, Any]]]) -> float:
     """Seconds until a job that has to leave is removed: as it says, else the longest termination grace of its pods."""
-    said = (manifest["metadata"].get("annotations") or {}).get(CHECKPOINT_GRACE, "").removesuffix("s")
-    if said.isascii() and said.isdecimal():
-        return min(float(said), _LONGEST_GRACE_S)
-    asked = [(template.get("spec") or {}).get("terminationGracePeriodSeconds") for _, template in templates]
-    graces = [float(grace) for grace in asked if isinstance(grace, int) and grace >= 0]
+    annotation = (manifest["metadata"].get("annotations") or {}).get(CHECKPOINT_GRACE, "").removesuffix("s")
+    if annotation.isascii() and annotation.isdecimal():
+        return min(float(annotation), _LONGEST_GRACE_S)
+    periods = [(template.get("spec") or {}).get("terminationGracePeriodSeconds") for _, template in templates]
+    graces = [float(grace) for grace in periods if isinstance(grace, int) and grace >= 0]
     return min(max(graces, default=_GRACE_S), _LONGEST_GRACE_S)

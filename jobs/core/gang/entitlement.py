@@ -34,15 +34,15 @@ def find_leaf(tree: Tree | None, namespace: str, labels: Mapping[str, str], *, p
     if pinned in tree.by_path and pinned not in tree.children:
         return Belonging(pinned)
     named = [labels[label] for label in NAME_LABELS if label in labels][:1]
-    found = tree.leaf_of(namespace, labels)
-    if isinstance(found, NoQuota):
-        return Belonging(fault=found.message if named else "")
-    if named and found.namespaces and namespace not in found.namespaces:
-        namespaces = ", ".join(found.namespaces)
+    leaf = tree.leaf_of(namespace, labels)
+    if isinstance(leaf, NoQuota):
+        return Belonging(fault=leaf.message if named else "")
+    if named and leaf.namespaces and namespace not in leaf.namespaces:
+        namespaces = ", ".join(leaf.namespaces)
         return Belonging(
-            fault=f"its label names {found.path}, which is for namespace {namespaces} and not for {namespace}"
+            fault=f"its label names {leaf.path}, which is for namespace {namespaces} and not for {namespace}"
         )
-    return Belonging(found.path)
+    return Belonging(leaf.path)
 
 
 def no_leaf(namespace: str, fault: str, *, runs_if_stated: bool = True) -> str:

@@ -49,10 +49,10 @@ class Match:
 
     def _compares(self, value: str | None) -> bool:
         try:
-            found, bound = int(value or ""), int(self.values[0])
+            number, bound = int(value or ""), int(self.values[0])
         except (ValueError, IndexError):
             return False
-        return found > bound if self.operator == "Gt" else found < bound
+        return number > bound if self.operator == "Gt" else number < bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +158,11 @@ class Demand:
 
     @property
     def total(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        total: dict[str, int] = {}
         for part in self.parts:
             for name, amount in part.ask.request:
-                found[name] = found.get(name, 0) + part.replicas * amount
-        return found
+                total[name] = total.get(name, 0) + part.replicas * amount
+        return total
 
 
 def parse_pod_requirements(
@@ -176,20 +176,23 @@ def parse_pod_requirements(
 
     ``scheduler`` is for pods whose template names none.
     """
-    found = [(role, replicas, template) for role, replicas, template in roles if replicas > 0]
+    roles_with_pods = [(role, replicas, template) for role, replicas, template in roles if replicas > 0]
     parts = tuple(
-        _parse_role(role, replicas, template.get("spec") or {}, scheduler) for role, replicas, template in found
+        _parse_role(role, replicas, template.get("spec") or {}, scheduler)
+        for role, replicas, template in roles_with_pods
     )
-    labels = {role: (t.get("metadata") or {}).get("labels") or {} for role, _, t in found}
+    labels = {role: (t.get("metadata") or {}).get("labels") or {} for role, _, t in roles_with_pods}
     apart = {
-        pair for role, _, template in found for pair in _parse_anti_affinity(role, template.get("spec") or {}, labels)
+        pair
+        for role, _, template in roles_with_pods
+        for pair in _parse_anti_affinity(role, template.get("spec") or {}, labels)
     }
     return Demand(parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or Within(), data)
 
 
 def requirements_as_json(demand: Demand) -> dict[str, dict[str, Any]]:
     """Per role what its pods ask of nodes beyond amounts, as JSON that `of_stored` reads; nothing for roles that do not."""
-    found: dict[str, dict[str, Any]] = {}
+    stored: dict[str, dict[str, Any]] = {}
     for part in demand.parts:
         ask = part.ask
         apart = [[rule.key, rule.other] for rule in demand.apart if rule.one == part.role]
@@ -201,25 +204,31 @@ def requirements_as_json(demand: Demand) -> dict[str, dict[str, Any]]:
             "apart": apart,
         }
         if any(needs.values()):
-            found[part.role] = {name: value for name, value in needs.items() if value}
+            stored[part.role] = {name: value for name, value in needs.items() if value}
     if demand.within != Within() and demand.parts:
-        found.setdefault(demand.parts[0].role, {})["within"] = [demand.within.level, demand.within.required]
+        stored.setdefault(demand.parts[0].role, {})["within"] = [demand.within.level, demand.within.required]
     if demand.data and demand.parts:
-        found.setdefault(demand.parts[0].role, {})["data"] = [list(pair) for pair in sorted(demand.data)]
-    return found
+        stored.setdefault(demand.parts[0].role, {})["data"] = [list(pair) for pair in sorted(demand.data)]
+    return stored
 
 
 def of_stored(roles: Iterable[Mapping[str, Any]]) -> Demand | None:
     """The demand of stored roles, ``{name, replicas, request, needs}``; None when no role asks more than amounts."""
-    given = [role for role in roles if role["replicas"]]
-    if not any(role.get("needs") for role in given):
+    running_roles = [role for role in roles if role["replicas"]]
+    if not any(role.get("needs") for role in running_roles):
         return None
-    parts = tuple(_of_needs(role) for role in given)
+    parts = tuple(_of_needs(role) for role in running_roles)
     names = {part.role for part in parts}
-    pairs = {Apart(key, role["name"], other) for role in given for key, other in role.get("needs", {}).get("apart", [])}
+    pairs = {
+        Apart(key, role["name"], other)
+        for role in running_roles
+        for key, other in role.get("needs", {}).get("apart", [])
+    }
     apart = sorted((a for a in pairs if a.other in names), key=lambda a: (a.key, a.one, a.other))
-    within = next((Within(*role["needs"]["within"]) for role in given if "within" in role.get("needs", {})), Within())
-    data = frozenset((key, value) for role in given for key, value in role.get("needs", {}).get("data", []))
+    within = next(
+        (Within(*role["needs"]["within"]) for role in running_roles if "within" in role.get("needs", {})), Within()
+    )
+    data = frozenset((key, value) for role in running_roles for key, value in role.get("needs", {}).get("data", []))
     return Demand(parts, tuple(apart), within, data)
 
 
@@ -261,8 +270,8 @@ def _required_terms(spec: Mapping[str, Any], kind: str) -> Any:
 def _parse_term(term: Mapping[str, Any]) -> tuple[Match, ...]:
     """An empty term matches nothing, as in Kubernetes."""
     entries = [*(term.get("matchExpressions") or []), *(term.get("matchFields") or [])]
-    made = (Match(e.get("key", ""), e.get("operator", ""), tuple(e.get("values") or ())) for e in entries)
-    return tuple(made) or (Match("", "Never"),)
+    matches = (Match(e.get("key", ""), e.get("operator", ""), tuple(e.get("values") or ())) for e in entries)
+    return tuple(matches) or (Match("", "Never"),)
 
 
 def _parse_toleration(entry: Mapping[str, Any]) -> Toleration:
@@ -280,8 +289,8 @@ def _parse_anti_affinity(
 ) -> Iterable[Apart]:
     terms: Sequence[Mapping[str, Any]] = _required_terms(spec, "podAntiAffinity") or ()
     for term in terms:
-        for other, found in labels.items():
-            if _selects(term.get("labelSelector"), found):
+        for other, other_labels in labels.items():
+            if _selects(term.get("labelSelector"), other_labels):
                 one, two = sorted((role, other))
                 yield Apart(term.get("topologyKey", ""), one, two)
 

@@ -26,8 +26,8 @@ def parse_topology_constraints(
         return _own(notes, faults)
     for template in templates:
         for key, required in KUEUE.items():
-            if key in (found := _notes(template)):
-                return Within(_level_of_label(found[key], key, faults), required)
+            if key in (annotations := _notes(template)):
+                return Within(_level_of_label(annotations[key], key, faults), required)
     return _volcano(manifest, faults)
 
 
@@ -42,8 +42,8 @@ def _own(notes: Mapping[str, Any], faults: Faults) -> Within:
     return Within(LEVELS.index(level) if level in LEVELS else nearest, required)
 
 
-def _level_of_label(given: object, key: str, faults: Faults) -> int | None:
-    label = str(given)
+def _level_of_label(value: object, key: str, faults: Faults) -> int | None:
+    label = str(value)
     if label in LEVELS:
         return LEVELS.index(label)
     if label not in _BY_LABEL:
@@ -56,14 +56,14 @@ def _level_of_label(given: object, key: str, faults: Faults) -> int | None:
 def _volcano(manifest: Mapping[str, Any], faults: Faults) -> Within:
     """Its tiers count from the leaf: tier 1 is one access switch."""
     spec = manifest.get("spec")
-    asked = spec.get("networkTopology") if isinstance(spec, dict) else None
-    if asked is None:
+    stated = spec.get("networkTopology") if isinstance(spec, dict) else None
+    if stated is None:
         return Within()
     path = "spec.networkTopology"
-    found = faults.mapping(asked, path)
-    mode = found.get("mode", "hard")
+    network = faults.mapping(stated, path)
+    mode = network.get("mode", "hard")
     faults.one_of(mode, f"{path}.mode", tuple(_VOLCANO_MODES))
-    tier = faults.whole(found.get("highestTierAllowed"), f"{path}.highestTierAllowed", default=1, at_least=1)
+    tier = faults.whole(network.get("highestTierAllowed"), f"{path}.highestTierAllowed", default=1, at_least=1)
     return Within(max(len(LEVELS) - tier, 0), _VOLCANO_MODES.get(str(mode), False))
 
 

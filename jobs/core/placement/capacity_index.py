@@ -106,9 +106,9 @@ class Site:
         self.table.clear()
 
     def bucket(self, state: State, path: tuple[int, ...]) -> Bucket:
-        found = self.table.get((state.row, path))
-        if found is not None:
-            return found
+        bucket = self.table.get((state.row, path))
+        if bucket is not None:
+            return bucket
         return self.put(Bucket(state, path, 0), state)
 
     def put(self, bucket: Bucket, state: State) -> Bucket:
@@ -157,15 +157,15 @@ class Fleet:
         return self._placed
 
     def site(self, name: str) -> Site:
-        found = self.sites.get(name)
-        if found is None:
+        site = self.sites.get(name)
+        if site is None:
             index = self.order.index(None) if None in self.order else len(self.order)
-            found = self.sites[name] = Site(name, index)
-            self.order[index : index + 1] = [found]
+            site = self.sites[name] = Site(name, index)
+            self.order[index : index + 1] = [site]
             if index >= len(self.slots):
                 self.slots, self.room = _longer(self.slots), _longer(self.room)
                 self.capacity, self.promised = _longer(self.capacity), _longer(self.promised)
-        return found
+        return site
 
     def drop(self, name: str) -> None:
         site = self.sites.pop(name, None)
@@ -225,14 +225,14 @@ class Fleet:
         self.fit_tables()
         self._move(site, bucket, [name], site.bucket(state, bucket.path))
 
-    def take(self, site: Site, bucket: Bucket, names: list[str], asked: Vector, times: int) -> Bucket:
+    def take(self, site: Site, bucket: Bucket, names: list[str], request: Vector, times: int) -> Bucket:
         """``times`` pods more on each of these nodes of one bucket; negative gives back. Names are sorted."""
-        target = bucket.nexts.get((asked, times))
+        target = bucket.nexts.get((request, times))
         if target is None:
-            state = self.states.state(bucket.state.kind, minus(bucket.state.free, asked, times))
+            state = self.states.state(bucket.state.kind, minus(bucket.state.free, request, times))
             self.fit_tables()
             self._made += 1
-            target = bucket.nexts[asked, times] = site.bucket(state, bucket.path)
+            target = bucket.nexts[request, times] = site.bucket(state, bucket.path)
         self._move(site, bucket, names, target)
         return target
 
@@ -243,9 +243,9 @@ class Fleet:
 
     def column(self, shape: Shape) -> int:
         """The column of ``shape``, counted now if it is new."""
-        found = self.states.column(shape)
-        if found is not None:
-            return found
+        places = self.states.column(shape)
+        if places is not None:
+            return places
         column = self.states.add(shape)
         self.fit_tables()
         pair = slice(2 * column, 2 * column + 2)
@@ -265,12 +265,12 @@ class Fleet:
             return
         live = {site: [bucket for bucket in site.buckets if bucket.names] for site in self.sites.values()}
         states = {bucket.state.row: bucket.state for buckets in live.values() for bucket in buckets}
-        kept = self.states.keep(list(states.values()))
+        renumbered = self.states.keep(list(states.values()))
         for site, buckets in live.items():
             site.clear()
             for bucket in buckets:
                 bucket.nexts.clear()
-                site.put(bucket, kept[bucket.state.row])
+                site.put(bucket, renumbered[bucket.state.row])
         self._made, self._tidy_at = 0, max(MANY_STATES, 4 * sum(map(len, live.values())))
 
     def held(self, cluster: str, name: str) -> Vector:

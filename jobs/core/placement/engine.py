@@ -101,18 +101,18 @@ class Engine:
 
     # holds
 
-    def bind(self, job: Hashable, found: Assignment) -> None:
+    def bind(self, job: Hashable, assignment: Assignment) -> None:
         """Holds the assignment for ``job``, in place of what it held."""
         self.release(job)
         self.fleet.tidy()
-        if found.mode is Mode.AGGREGATE:
-            self._promise(found.cluster, vector := self.fleet.states.vector(found.demand.total), 1)
-            self._sums[job] = (found.cluster, vector)
+        if assignment.mode is Mode.AGGREGATE:
+            self._promise(assignment.cluster, vector := self.fleet.states.vector(assignment.demand.total), 1)
+            self._sums[job] = (assignment.cluster, vector)
             return
         held = []
-        for parts, load in found.loads:
-            asked = self.fleet.states.vector(dict(found.demand.parts[parts[0]].ask.request))
-            held.append((found.cluster, load.names, asked, load.each))
+        for parts, load in assignment.loads:
+            request = self.fleet.states.vector(dict(assignment.demand.parts[parts[0]].ask.request))
+            held.append((assignment.cluster, load.names, request, load.each))
         self._held[job] = held
         for entry in held:
             self._apply_hold(entry, 1)
@@ -129,7 +129,7 @@ class Engine:
         held = [(hold.cluster, tuple(sorted(names)), vector(dict(amounts)), 1) for amounts, names in hold.nodes]
         self._held[hold.key] = held
         if hold.waits:
-            self._waits[hold.key] = {(place, name): asked for place, names, asked, _ in held for name in names}
+            self._waits[hold.key] = {(place, name): request for place, names, request, _ in held for name in names}
         for entry in held:
             self._apply_hold(entry, 1)
 
@@ -142,10 +142,10 @@ class Engine:
             self._promise(*promised, -1)
 
     def _apply_hold(self, held: Held, sign: int) -> None:
-        cluster, names, asked, each = held
+        cluster, names, request, each = held
         site = self._site(cluster)
         by_bucket = _by_bucket(self.fleet, site, names)
-        now = [self.fleet.take(site, bucket, found, asked, sign * each) for bucket, found in by_bucket]
+        now = [self.fleet.take(site, bucket, node_names, request, sign * each) for bucket, node_names in by_bucket]
         if self._owed or any(min(bucket.state.free, default=0) < 0 for bucket in now):
             self._owe(cluster, names)
 
@@ -159,8 +159,8 @@ class Engine:
                 continue
             held, free = self.fleet.held(cluster, name), bucket.state.free
             for waits in self._waits.values():
-                kept = waits.get((cluster, name), ())
-                held, free = minus(held, kept, 1), minus(free, kept, -1)
+                debts = waits.get((cluster, name), ())
+                held, free = minus(held, debts, 1), minus(free, debts, -1)
             owed = trimmed([min(h, -f) if f < 0 < h else 0 for h, f in zip(held, free, strict=False)])
             if owed:
                 self._owed[cluster, name] = owed
@@ -192,9 +192,9 @@ class Engine:
                     allowed[self.fleet.sites[name].index] = False
             candidates = allowed.nonzero()[0]
             for index in self._ranked(prepared, candidates, weights or self.weights_of(gang)):
-                found = self._place(index, prepared, gang.fit)
-                if found is not None:
-                    return found
+                assignment = self._place(index, prepared, gang.fit)
+                if assignment is not None:
+                    return assignment
         return None
 
     def prepared(self, demand: Demand) -> Prepared:
@@ -205,11 +205,11 @@ class Engine:
         if self._epoch != self.fleet.states.epoch or len(self._prepared) > _KEPT:
             self._epoch = self.fleet.states.epoch
             self._prepared.clear()
-        found = self._prepared.get(demand)
-        if found is None:
+        prepared = self._prepared.get(demand)
+        if prepared is None:
             self._name({name for part in demand.parts for name in part.ask.names} - self._by_name)
-            found = self._prepared[demand] = prepare_demand(self.fleet, demand)
-        return found
+            prepared = self._prepared[demand] = prepare_demand(self.fleet, demand)
+        return prepared
 
     def aggregates(self, cluster: str, fit: str) -> bool:
         """Whether the sum alone counts there, for gangs of this fit (empty: the cluster's own)."""
@@ -261,11 +261,11 @@ class Engine:
     @property
     def standing(self) -> Standing:
         if self._standing is None:
-            self._standing = made = Standing.empty(len(self.fleet.slots))
+            self._standing = scores = Standing.empty(len(self.fleet.slots))
             for name, member in self.members.items():
                 index = self.fleet.sites[name].index
                 failures = self._failures.get(name, 0.0)
-                made.set(index, failures, aggregate=member.mode is Mode.AGGREGATE)
+                scores.set(index, failures, aggregate=member.mode is Mode.AGGREGATE)
         return self._standing
 
     def _cheapness_of(self, models: frozenset[str]) -> Shares | None:
@@ -280,9 +280,9 @@ class Engine:
         if not demand.data:
             return None
         if demand.data not in self._data:
-            made = self._data[demand.data] = np.zeros(len(self.fleet.slots))
+            shares = self._data[demand.data] = np.zeros(len(self.fleet.slots))
             for name, member in self.members.items():
-                made[self.fleet.sites[name].index] = len(demand.data & set(member.labels.items())) / len(demand.data)
+                shares[self.fleet.sites[name].index] = len(demand.data & set(member.labels.items())) / len(demand.data)
         return self._data[demand.data]
 
     def _ranked(self, gang: Prepared, candidates: NDArray[np.int64], weights: Weights) -> Iterator[int]:
@@ -333,13 +333,13 @@ def _where(site: Site, loads: list[Load]) -> dict[str, tuple[str, ...]]:
 
 def _by_bucket(fleet: Fleet, site: Site, names: tuple[str, ...]) -> list[tuple[Bucket, list[str]]]:
     """The nodes by the bucket they are in now; one that has not been reported yet is added, and takes nothing new."""
-    found: dict[int, tuple[Bucket, list[str]]] = {}
+    buckets: dict[int, tuple[Bucket, list[str]]] = {}
     for name in names:
         bucket = site.where.get(name)
         if bucket is None:
             fleet.set_node(site.name, name, GONE, ())
             bucket = site.where[name]
-        found.setdefault(bucket.index, (bucket, []))[1].append(name)
-    for _, together in found.values():
+        buckets.setdefault(bucket.index, (bucket, []))[1].append(name)
+    for _, together in buckets.values():
         together.sort()
-    return list(found.values())
+    return list(buckets.values())

@@ -90,8 +90,8 @@ def nearest_to_fit(looks: Sequence[Look]) -> Look | None:
 
 def never_fits(looks: Sequence[Look]) -> bool:
     """No cluster that its policy allows could hold it even empty."""
-    asked = [look for look in looks if look.code is not Code.NOT_SELECTED]
-    return bool(asked) and all(look.never for look in asked)
+    selected = [look for look in looks if look.code is not Code.NOT_SELECTED]
+    return bool(selected) and all(look.never for look in selected)
 
 
 def _explain_cluster(engine: Engine, gang: Gang, prepared: Prepared, cluster: str, now: datetime, enough: Mask) -> Look:
@@ -131,20 +131,21 @@ def _not_together(fleet: Fleet, site: Site, gang: Prepared) -> Look:
 def _no_domain(fleet: Fleet, site: Site, gang: Prepared) -> Look:
     """``holds it, but no asw alone: 4 worker pods of 1 nvidia.com/gpu are asked, the best one, r1, holds 2``."""
     level = gang.demand.within.level
-    wanted = "network domain" if level is None else LEVELS[level]
+    level_name = "network domain" if level is None else LEVELS[level]
     group = min(gang.groups, key=lambda g: (-g.worth * g.need, g.column))
     role = gang.demand.parts[group.parts[0]].role
     open_to = [(path, domain) for path, domain in site.domains.items() if len(path) > (level or 0) and path[-1]]
     slots = {path: int(fleet.near[domain, 2 * group.column]) for path, domain in open_to}
     if not slots:
-        text = f"holds it, but none of its nodes has a label that says which {wanted} it is in, and its topology is required"
+        text = f"holds it, but none of its nodes has a label that says which {level_name} it is in, "
+        text += "and its topology is required"
         return Look(site.name, Code.NO_NODE_FOR_POD, Cause.NO_DOMAIN, text, role=role)
     best = min(slots, key=lambda path: (-slots[path], path))
     missing = max(group.need - slots[best], 0)
     request = dict(group.shape.ask.request)
     tight = max(request, key=lambda r: (request[r] * fleet.states.weight(r), r))
     text = (
-        f"holds it, but no {wanted} alone: {group.need} {role} pods of {_requests_text(group)} are asked,"
+        f"holds it, but no {level_name} alone: {group.need} {role} pods of {_requests_text(group)} are asked,"
         f" the best one, {best[-1]}, holds {min(slots[best], group.need)}"
     )
     short = {tight: missing * request[tight]} if missing else {}
@@ -194,20 +195,20 @@ def _node_class_of(fleet: Fleet, bucket: Bucket) -> NodeClass:
 
 def _missing_now(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
     """What the sum over the usable nodes lacks, promises without nodes counted."""
-    found = {}
-    for resource, asked in gang.demand.total.items():
+    missing = {}
+    for resource, amount in gang.demand.total.items():
         index = fleet.states.index.get(resource)
         have = 0 if index is None else int(fleet.room[site.index, index] - fleet.promised[site.index, index])
-        if asked > have:
-            found[resource] = asked - max(have, 0)
-    return found
+        if amount > have:
+            missing[resource] = amount - max(have, 0)
+    return missing
 
 
 def _missing_when_empty(fleet: Fleet, site: Site, gang: Prepared) -> dict[str, int]:
     """What the sum over the usable nodes lacks when nothing runs on them."""
     index = fleet.states.index
     have = {r: int(fleet.capacity[site.index, index[r]]) if r in index else 0 for r in gang.demand.total}
-    return {r: asked - have[r] for r, asked in gang.demand.total.items() if asked > have[r]}
+    return {r: amount - have[r] for r, amount in gang.demand.total.items() if amount > have[r]}
 
 
 def _text_beyond(gang: Prepared, beyond: Amounts) -> tuple[str, Amounts]:
@@ -268,12 +269,12 @@ def _text_fragments(
 
 def _when_empty(fleet: Fleet, allowed: list[Bucket], group: Group) -> dict[int, int]:
     """Per node class, the pods that an empty node holds."""
-    found = {}
+    shortages = {}
     for kind in {bucket.state.kind for bucket in allowed}:
         allocatable = dict(fleet.states.classes[kind].allocatable)
-        fits = min((allocatable.get(r, 0) // asked for r, asked in group.shape.ask.request), default=group.need)
-        found[kind] = min(fits, 1) if group.shape.lone else fits
-    return found
+        fits = min((allocatable.get(r, 0) // amount for r, amount in group.shape.ask.request), default=group.need)
+        shortages[kind] = min(fits, 1) if group.shape.lone else fits
+    return shortages
 
 
 def _frequent(fleet: Fleet, buckets: list[Bucket]) -> str:

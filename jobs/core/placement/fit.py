@@ -55,10 +55,10 @@ def prepare_demand(fleet: Fleet, demand: Demand) -> Prepared:
         shape = Shape(demand.parts[parts[0]].ask, lone=(g, g) in apart)
         need = sum(demand.parts[i].replicas for i in parts)
         known = all(name in states.index for name, _ in shape.ask.request)
-        asked = states.vector(dict(shape.ask.request)) if known else ()
+        request = states.vector(dict(shape.ask.request)) if known else ()
         worth = sum(amount * states.weight(name) for name, amount in shape.ask.request)
         devices = sum(amount for name, amount in shape.ask.request if "/" in name)
-        groups.append(Group(tuple(parts), need, shape, fleet.column(shape), asked, worth, devices))
+        groups.append(Group(tuple(parts), need, shape, fleet.column(shape), request, worth, devices))
     total = demand.total
     return Prepared(
         demand=demand,
@@ -66,7 +66,7 @@ def prepare_demand(fleet: Fleet, demand: Demand) -> Prepared:
         total=np.array([total.get(name, 0) for name in states.names], dtype=np.int64),
         possible=all(name in states.index for name in total),
         apart=apart,
-        zones=tuple((key, frozenset(found)) for key, found in sorted(pairs.items())),
+        zones=tuple((key, frozenset(zone_names)) for key, zone_names in sorted(pairs.items())),
         scarce=max(
             (i for name, i in states.index.items() if total.get(name)),
             key=lambda i: (total[states.names[i]] * states.weight(states.names[i]), -i),
@@ -79,13 +79,13 @@ def place_gang(fleet: Fleet, site: Site, gang: Prepared, costing: Costing | None
     """Where the gang goes on this cluster; None: proven to fit nowhere. Raises `packing.Unsure`."""
     narrow = bool(site.domains or gang.demand.within.required) and _one_node(fleet, site, gang)
     for domain in _domains(fleet, site, gang, narrow=narrow):
-        found = None if narrow else _place_within(fleet, site, gang, domain, costing)
-        if found is None:
-            found = _place_quickly(Picker(fleet, site, domain, costing), gang)
-        if found is None and not gang.alike:
-            found = _place_mixed(fleet, site, gang, domain)
-        if found is not None:
-            return found
+        placement = None if narrow else _place_within(fleet, site, gang, domain, costing)
+        if placement is None:
+            placement = _place_quickly(Picker(fleet, site, domain, costing), gang)
+        if placement is None and not gang.alike:
+            placement = _place_mixed(fleet, site, gang, domain)
+        if placement is not None:
+            return placement
     return None
 
 
@@ -139,8 +139,8 @@ def _place_quickly(picker: Picker, gang: Prepared) -> list[Load] | None:
         return picker.alike(gang.groups[0])
     if gang.zones:
         return None
-    if not gang.apart and (found := picker.together(gang.groups, gang.total)) is not None:
-        return found
+    if not gang.apart and (placement := picker.together(gang.groups, gang.total)) is not None:
+        return placement
     return picker.several(gang.groups, beside=not gang.apart)
 
 
@@ -157,11 +157,11 @@ def _place_mixed(fleet: Fleet, site: Site, gang: Prepared, domain: tuple[int, in
         free = (*bucket.state.free, *(0,) * (width - len(bucket.state.free)))
         if any(admits):
             bins.append((bucket, Bin(len(bucket.names), tuple(max(f, 0) for f in free), admits, zones)))
-    asked = tuple((*g.asked, *(0,) * (width - len(g.asked))) for g in gang.groups)
+    requests = tuple((*g.asked, *(0,) * (width - len(g.asked))) for g in gang.groups)
     problem = Problem(
         needs=tuple(g.need for g in gang.groups),
-        asked=asked,
-        bins=tuple(made for _, made in bins),
+        asked=requests,
+        bins=tuple(vector for _, vector in bins),
         apart=gang.apart,
         zoned=tuple(pairs for _, pairs in gang.zones),
     )

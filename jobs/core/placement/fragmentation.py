@@ -82,11 +82,11 @@ class Mix:
 
 def _prices(usual: Sequence[Usual], supply: dict[str, int]) -> dict[str, float]:
     """Per model, how much of it is asked by pods that name their models, when the fleet is asked for all it has."""
-    asked = sum(u.share * u.devices * u.each for u in usual)
+    demand = sum(u.share * u.devices * u.each for u in usual)
     total = sum(supply.values())
     return {
         model: sum(u.share * u.devices * u.each / len(u.models) for u in usual if model in u.models)
-        / asked
+        / demand
         * total
         / have
         for model, have in supply.items()

@@ -58,12 +58,12 @@ class Expectation:
             for bucket in site.buckets:
                 devices = sum(n for name, n in states.classes[bucket.state.kind].allocatable if "/" in name)
                 supply[bucket.state.kind] = supply.get(bucket.state.kind, 0) + devices * len(bucket.names)
-        asked = sum(share * _devices(ask) for ask, share in usual)
+        demand = sum(share * _devices(ask) for ask, share in usual)
         prices = dict.fromkeys(supply, 0.0)
         for ask, share in usual:
             open_to = [k for k in supply if _picky(ask) and supply[k] and ask.refusal(states.classes[k]) is None]
             for kind in open_to:
-                prices[kind] += share * _devices(ask) / asked * sum(supply.values()) / sum(supply[k] for k in open_to)
+                prices[kind] += share * _devices(ask) / demand * sum(supply.values()) / sum(supply[k] for k in open_to)
         return prices
 
 

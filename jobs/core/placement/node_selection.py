@@ -108,10 +108,10 @@ class Picker:
 
     def together(self, groups: tuple[Group, ...], total: Table) -> list[Load] | None:
         """The whole gang on one node."""
-        found = self.holding(groups, total)
-        if not len(found):
+        nodes = self.holding(groups, total)
+        if not len(nodes):
             return None
-        bucket = self._least_left(found, 1, sum(group.need * group.devices for group in groups), 1)[0]
+        bucket = self._least_left(nodes, 1, sum(group.need * group.devices for group in groups), 1)[0]
         return [Load(i, (bucket.names[0],), group.need) for i, group in enumerate(groups)]
 
     def holding(self, groups: tuple[Group, ...], total: Table) -> NDArray[np.int64]:
@@ -129,10 +129,10 @@ class Picker:
         loads, whole = [], self.domain
         for domain, pods in shares:
             self.domain = domain
-            found = self.alike(replace(group, need=pods), index)
-            if found is None:
+            nodes = self.alike(replace(group, need=pods), index)
+            if nodes is None:
                 return None
-            loads += found
+            loads += nodes
         self.domain = whole
         return loads
 
@@ -141,12 +141,12 @@ class Picker:
         loads: list[Load] = []
         for i in by_worth(groups):
             if shares and not loads:
-                found = self.over(groups[i], shares, i)
+                nodes = self.over(groups[i], shares, i)
             else:
-                found = (self._beside(groups[i], i) if beside and self.runs else None) or self.alike(groups[i], i)
-            if found is None:
+                nodes = (self._beside(groups[i], i) if beside and self.runs else None) or self.alike(groups[i], i)
+            if nodes is None:
                 return None
-            loads += found
+            loads += nodes
         return loads
 
     def _beside(self, group: Group, index: int) -> list[Load] | None:
@@ -200,14 +200,14 @@ class Picker:
             return [min((buckets[int(indices[i])] for i in near), key=lambda bucket: self._next(bucket.index))]
         best = [(float(left[i]), buckets[int(indices[i])]) for i in near]
         best.sort(key=lambda b: (b[0], self._next(b[1].index)))
-        found, missing = [], nodes
+        chosen, missing = [], nodes
         for _, bucket in best:
             if missing > 0:
-                found.append(bucket)
+                chosen.append(bucket)
                 missing -= len(bucket.names) - taken.get(bucket.index, 0)
-        return found
+        return chosen
 
 
-def _fitting(left: Vector, asked: Vector) -> int:
-    free = (*left, *(0,) * (len(asked) - len(left)))
-    return max(min((f // a for f, a in zip(free, asked, strict=False) if a), default=0), 0)
+def _fitting(left: Vector, request: Vector) -> int:
+    free = (*left, *(0,) * (len(request) - len(left)))
+    return max(min((f // a for f, a in zip(free, request, strict=False) if a), default=0), 0)

@@ -109,32 +109,32 @@ class States:
         return 1000.0 if "/" in name else {"cpu": 1 / 2**12, "memory": 1 / 2**34}.get(name, 0.0)
 
     def kind(self, node: NodeClass) -> int:
-        found = self._kinds.get(node)
-        if found is None:
-            found = self._kinds[node] = len(self.classes)
+        number = self._kinds.get(node)
+        if number is None:
+            number = self._kinds[node] = len(self.classes)
             self.classes.append(node)
             self.vector(dict(node.allocatable))
             self._devices.append([(self.index[name], amount) for name, amount in node.allocatable if "/" in name])
-            if found >= self._admits.shape[1]:
+            if number >= self._admits.shape[1]:
                 self._admits = _grown(self._admits, 1)
             for rule, ask in enumerate(self._examples, start=1):
-                self._admits[rule, found] = ask.refusal(node) is None
-        return found
+                self._admits[rule, number] = ask.refusal(node) is None
+        return number
 
     def _rule_of(self, ask: Ask) -> int:
         key = (ask.selector, ask.terms, ask.tolerations)
-        found = self._rules.get(key)
-        if found is None:
+        number = self._rules.get(key)
+        if number is None:
             self._examples.append(ask)
-            found = self._rules[key] = len(self._examples)
-            if found >= len(self._admits):
+            number = self._rules[key] = len(self._examples)
+            if number >= len(self._admits):
                 self._admits = _grown(self._admits, 0)
-            self._admits[found, : len(self.classes)] = [ask.refusal(node) is None for node in self.classes]
-        return found
+            self._admits[number, : len(self.classes)] = [ask.refusal(node) is None for node in self.classes]
+        return number
 
     def state(self, kind: int, free: Vector) -> State:
-        found = self._known.get((kind, free))
-        return found if found is not None else self._new_state(kind, free)
+        known = self._known.get((kind, free))
+        return known if known is not None else self._new_state(kind, free)
 
     def _new_state(self, kind: int, free: Vector) -> State:
         row, node = len(self.rows), self.classes[kind]
@@ -173,10 +173,10 @@ class States:
         """A new column, counted for every state."""
         column = len(self.shapes)
         known = all(name in self.index for name, _ in shape.ask.request)
-        asked = self.vector(dict(shape.ask.request)) if known else ()
+        request = self.vector(dict(shape.ask.request)) if known else ()
         if not known:
             self._unknown.add(column)
-        while len(asked) > self.free.shape[1]:
+        while len(request) > self.free.shape[1]:
             self.free, self._asked = _grown(self.free, 1), _grown(self._asked, 1)
         if column >= len(self._asked):
             self._asked, self._lone, self._rule = (
@@ -189,7 +189,7 @@ class States:
         self._columns[shape] = column
         self._lone[column] = shape.lone
         self._asked[column] = 0
-        self._asked[column, : len(asked)] = asked
+        self._asked[column, : len(request)] = request
         self._rule[column] = self._rule_of(shape.ask) if known else _NOBODY
         rows = len(self.rows)
         counts = self._fitting(self.free[:rows], self._asked[column], self._lone[column])
@@ -212,22 +212,22 @@ class States:
         self.epoch += 1
         kinds = {kind: new for new, kind in enumerate(sorted({state.kind for state in live}))}
         rows = [state.row for state in live]
-        kept = {old.row: State(new, kinds[old.kind], old.free, old.whole) for new, old in enumerate(live)}
+        live_states = {old.row: State(new, kinds[old.kind], old.free, old.whole) for new, old in enumerate(live)}
         for name in ("counts", "free", "worth", "devices", "idle"):
             setattr(self, name, _at_least(getattr(self, name)[rows]))
-        self.rows = list(kept.values())
+        self.rows = list(live_states.values())
         self._known = {(state.kind, state.free): state for state in self.rows}
         self._kind = _at_least(np.array([state.kind for state in self.rows], dtype=np.int64))
         self.classes = [self.classes[kind] for kind in kinds]
         self._devices = [self._devices[kind] for kind in kinds]
         self._kinds = {node: kind for kind, node in enumerate(self.classes)}
         self._admits[:, : len(kinds)] = self._admits[:, list(kinds)]
-        return kept
+        return live_states
 
     @staticmethod
-    def _fitting(free: Table, asked: Table, lone: Any) -> Table:
+    def _fitting(free: Table, request: Table, lone: Any) -> Table:
         """How many pods fit: the scarcest of what they ask."""
-        each = np.where(asked > 0, free // np.maximum(asked, 1), MANY)
+        each = np.where(request > 0, free // np.maximum(request, 1), MANY)
         fitting: Table = np.minimum(each.min(axis=-1), np.where(lone, 1, MANY))
         return fitting
 
@@ -238,11 +238,11 @@ def trimmed(dense: list[int]) -> Vector:
     return tuple(dense)
 
 
-def minus(free: Vector, asked: Vector, times: int) -> Vector:
+def minus(free: Vector, request: Vector, times: int) -> Vector:
     """``free - times * asked``."""
-    width = max(len(free), len(asked))
+    width = max(len(free), len(request))
     left = [*free, *(0,) * (width - len(free))]
-    for i, amount in enumerate(asked):
+    for i, amount in enumerate(request):
         left[i] -= times * amount
     return trimmed(left)
 

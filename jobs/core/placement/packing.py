@@ -64,16 +64,16 @@ def pack(problem: Problem) -> list[Use] | None:
     if not problem.zoned:
         for order in _orders(problem):
             for tight in (False, True):
-                if (found := _greedy(problem, order, tight=tight)) is not None:
-                    return found
+                if (packing := _greedy(problem, order, tight=tight)) is not None:
+                    return packing
     return _Search(problem).run()
 
 
 def _orders(problem: Problem) -> Iterator[tuple[int, ...]]:
     """Hardest first, then the others while they are few."""
-    asked = np.array(problem.asked, dtype=np.float64)
+    requests = np.array(problem.asked, dtype=np.float64)
     scale = np.maximum(np.array([b.free for b in problem.bins], dtype=np.float64).max(axis=0, initial=1), 1)
-    weight = (asked / scale).max(axis=1)
+    weight = (requests / scale).max(axis=1)
     shapes = sorted(range(len(problem.needs)), key=lambda i: (-weight[i], i))
     yield tuple(shapes)
     if len(shapes) <= 3:
@@ -86,8 +86,8 @@ def _greedy(problem: Problem, order: Sequence[int], *, tight: bool) -> list[Use]
     piles: list[tuple[int, int, Counts]] = [(i, b.size, (0,) * len(order)) for i, b in enumerate(problem.bins)]
     scale = np.maximum(np.array(free).max(axis=0, initial=1), 1)
     for shape in order:
-        asked, need = np.array(problem.asked[shape], dtype=np.int64), problem.needs[shape]
-        fits = _fitting(np.array(free), asked)
+        request, need = np.array(problem.asked[shape], dtype=np.int64), problem.needs[shape]
+        fits = _fitting(np.array(free), request)
         spare = (np.array(free) / scale).sum(axis=1)
         for at in np.lexsort((spare,) if tight else (spare, -fits)):
             origin, size, pods = piles[at]
@@ -96,7 +96,7 @@ def _greedy(problem: Problem, order: Sequence[int], *, tight: bool) -> list[Use]
                 used, each = (size, each) if need >= size * each else (max(need // each, 1), min(each, need))
                 more = tuple(n + each * (i == shape) for i, n in enumerate(pods))
                 piles.append((origin, used, more))
-                free.append(free[at] - each * asked)
+                free.append(free[at] - each * request)
                 need, size = need - used * each, size - used
             piles[at] = (origin, size, pods)
         if need:
@@ -104,8 +104,8 @@ def _greedy(problem: Problem, order: Sequence[int], *, tight: bool) -> list[Use]
     return [Use(origin, pods, size) for origin, size, pods in piles if size and any(pods)]
 
 
-def _fitting(free: Table, asked: Table) -> Table:
-    fits: Table = np.where(asked > 0, free // np.maximum(asked, 1), 1 << 30).min(axis=1)
+def _fitting(free: Table, request: Table) -> Table:
+    fits: Table = np.where(request > 0, free // np.maximum(request, 1), 1 << 30).min(axis=1)
     return np.maximum(fits, 0)
 
 
@@ -165,17 +165,17 @@ class _Search:
     def _patterns(self, index: int) -> Best:
         """What one node of a bin can hold."""
         node, problem = self.problem.bins[index], self.problem
-        found: Best = {}
+        patterns: Best = {}
         for key in self._keys(list(node.free), 0, node.admits):
             left = [
                 f - sum(n * problem.asked[i][r] for i, n in zip(self.small, key, strict=True))
                 for r, f in enumerate(node.free)
             ]
             fits = min((f // a for f, a in zip(left, problem.asked[self.big], strict=True) if a), default=self.most)
-            found[key] = (max(min(fits, self.most), 0) if node.admits[self.big] else 0, [])
+            patterns[key] = (max(min(fits, self.most), 0) if node.admits[self.big] else 0, [])
         return {
             key: (big, [Use(index, self._pods(key, big), 1)] if big or any(key) else [])
-            for key, (big, _) in self._admitted(found, problem.apart).items()
+            for key, (big, _) in self._admitted(patterns, problem.apart).items()
         }
 
     def _keys(self, left: list[int], at: int, admits: Sequence[bool]) -> Iterator[Counts]:
@@ -184,10 +184,10 @@ class _Search:
             yield ()
             return
         shape = self.small[at]
-        asked = self.problem.asked[shape]
+        request = self.problem.asked[shape]
         for n in range(self.problem.needs[shape] + 1 if admits[shape] else 1):
-            rest = [f - n * a for f, a in zip(left, asked, strict=True)]
-            if n and any(r < 0 and a for r, a in zip(rest, asked, strict=True)):
+            rest = [f - n * a for f, a in zip(left, request, strict=True)]
+            if n and any(r < 0 and a for r, a in zip(rest, request, strict=True)):
                 return
             self._spend(1)
             for tail in self._keys(rest, at + 1, admits):
@@ -197,7 +197,7 @@ class _Search:
         """What of a front the pairs allow in one place."""
         if not pairs:
             return front
-        kept: Best = {}
+        admitted: Best = {}
         for key, (big, uses) in front.items():
             present = [i for i, n in zip(self.small, key, strict=True) if n]
             if any((i, j) in pairs for i in present for j in present if i < j):
@@ -206,8 +206,8 @@ class _Search:
                 continue
             barred = any((min(i, self.big), max(i, self.big)) in pairs for i in present)
             allowed = 0 if barred else min(big, 1) if (self.big, self.big) in pairs else big
-            kept[key] = (allowed, uses if allowed == big else self._thinned(uses, allowed))
-        return kept
+            admitted[key] = (allowed, uses if allowed == big else self._thinned(uses, allowed))
+        return admitted
 
     def _thinned(self, uses: list[Use], allowed: int) -> list[Use]:
         """The same without all but ``allowed`` pods of the big shape."""

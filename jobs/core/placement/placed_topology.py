@@ -11,35 +11,35 @@ from jobs.core.topology import network, rank_assignment
 NOT_MET = "TopologyNotMet"
 
 
-def topology_to_store(found: Assignment) -> dict[str, Any]:
+def topology_to_store(assignment: Assignment) -> dict[str, Any]:
     """As JSON; empty where no node was chosen. ``nodes`` has for each role runs of ``[node, pods]``: pod i is rank i."""
-    if not found.loads:
+    if not assignment.loads:
         return {}
-    nodes = found.nodes()
-    ring = ring_of(found, nodes)
-    shared = rank_assignment.shared(ring, found.where)
+    nodes = assignment.nodes()
+    ring = ring_of(assignment, nodes)
+    shared = rank_assignment.shared(ring, assignment.where)
     return {
         "nodes": {role: [list(run) for run in rank_assignment.runs(names)] for role, names in nodes.items()},
         "shared": shared,
-        "switches": len({network.place_of(found.where[name]) for name in ring if name in found.where}),
-        "crossings": rank_assignment.crossings(ring, found.where) if found.where else 0,
-        "met": _is_met(found, ring, shared),
+        "switches": len({network.place_of(assignment.where[name]) for name in ring if name in assignment.where}),
+        "crossings": rank_assignment.crossings(ring, assignment.where) if assignment.where else 0,
+        "met": _is_met(assignment, ring, shared),
     }
 
 
-def ring_of(found: Assignment, nodes: dict[str, list[str]]) -> list[str]:
+def ring_of(assignment: Assignment, nodes: dict[str, list[str]]) -> list[str]:
     """The nodes of the pods that reduce their gradients together: those with devices, or all when none has any."""
-    devices = [p.role for p in found.demand.parts if any("/" in name for name, _ in p.ask.request)]
+    devices = [p.role for p in assignment.demand.parts if any("/" in name for name, _ in p.ask.request)]
     return [name for role in devices or nodes for name in nodes.get(role, ())]
 
 
-def not_met(found: Assignment) -> str:
+def not_met(assignment: Assignment) -> str:
     """The message when a preference for a domain was passed over; empty when there was none or it was met."""
-    level = found.demand.within.level
-    if level is None or not found.loads or topology_to_store(found)["met"]:
+    level = assignment.demand.within.level
+    if level is None or not assignment.loads or topology_to_store(assignment)["met"]:
         return ""
-    names = topology_to_store(found)
-    message = f"no {network.LEVELS[level]} of {found.cluster} holds it whole"
+    names = topology_to_store(assignment)
+    message = f"no {network.LEVELS[level]} of {assignment.cluster} holds it whole"
     if not names["switches"]:
         return f"{message}: its nodes have no labels that say where they are"
     return (
@@ -47,6 +47,6 @@ def not_met(found: Assignment) -> str:
     )
 
 
-def _is_met(found: Assignment, ring: list[str], shared: dict[str, str]) -> bool:
-    level = found.demand.within.level
+def _is_met(assignment: Assignment, ring: list[str], shared: dict[str, str]) -> bool:
+    level = assignment.demand.within.level
     return level is None or len(set(ring)) == 1 or network.LEVELS[level] in shared

@@ -80,13 +80,13 @@ def cheapness_of(costs: Shares) -> Shares | None:
     return np.asarray(known.min() / np.where(costs > 0, costs, known.max()), dtype=np.float64)
 
 
-def weighted_total(found: Mapping[str, Part], weights: Weights) -> Shares:
+def weighted_total(parts: Mapping[str, Part], weights: Weights) -> Shares:
     """Rounded, so that what is equal but for the order of sums stays equal."""
     each = _weights(weights)
-    score = each[0] * found[PARTS[0]]
+    score = each[0] * parts[PARTS[0]]
     for name, weight in zip(PARTS[1:], each[1:], strict=True):
         if weight:
-            score = score + weight * found[name]
+            score = score + weight * parts[name]
     scaled: Shares = np.round(np.asarray(score, dtype=np.float64) / max(sum(each), 1e-9), 9)
     return scaled
 

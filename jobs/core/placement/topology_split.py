@@ -20,7 +20,7 @@ def _split(fleet: Fleet, site: Site, top: Path, column: int, pods: int) -> Split
     rooms = {path: int(fleet.near[site.domains[path], 2 * column]) for path in site.levels.inside.get(top, ())}
     if not rooms:
         return [((len(top) - 1, site.domains[top]), pods)]
-    found: Split = []
+    pieces: Split = []
     open_paths = sorted((path for path in rooms if rooms[path] > 0), key=lambda path: (-rooms[path], path))
     for at, path in enumerate(open_paths):
         holds_rest = [each for each in open_paths[at:] if rooms[each] >= pods]
@@ -28,8 +28,8 @@ def _split(fleet: Fleet, site: Site, top: Path, column: int, pods: int) -> Split
         part = _split(fleet, site, chosen, column, min(pods, rooms[chosen]))
         if part is None:
             return None
-        found += part
+        pieces += part
         pods -= min(pods, rooms[chosen])
         if not pods:
-            return found
+            return pieces
     return None

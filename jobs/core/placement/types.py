@@ -84,10 +84,10 @@ class Assignment:
         for parts, load in self.loads:
             streams.setdefault(parts, []).extend(name for name in load.names for _ in range(load.each))
         order = rank_assignment.order([name for names in streams.values() for name in names], self.where)
-        found: dict[str, list[str]] = {}
+        nodes: dict[str, list[str]] = {}
         for parts, stream in streams.items():
             names = sorted(stream, key=order.__getitem__) if self.where else stream
             for i in parts:
                 part = self.demand.parts[i]
-                found[part.role], names = names[: part.replicas], names[part.replicas :]
-        return found
+                nodes[part.role], names = names[: part.replicas], names[part.replicas :]
+        return nodes

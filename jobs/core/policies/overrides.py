@@ -107,11 +107,11 @@ def _rules(spec: Mapping[str, Any], faults: Faults) -> list[tuple[str, Any]]:
 
 def _rule(value: object, path: str, faults: Faults) -> Rule:
     body = faults.mapping(value, path, required=True)
-    given = faults.mapping(body.get("overriders"), f"{path}.overriders", required=True)
-    for key in given:
+    overriders = faults.mapping(body.get("overriders"), f"{path}.overriders", required=True)
+    for key in overriders:
         if key not in _OVERRIDERS:
             faults.add(f"{path}.overriders.{key}", f"is not known; known are {', '.join(_OVERRIDERS)}")
-    entries = {name: _entries(given.get(name), f"{path}.overriders.{name}", faults) for name in _OVERRIDERS}
+    entries = {name: _entries(overriders.get(name), f"{path}.overriders.{name}", faults) for name in _OVERRIDERS}
     if not any(entries.values()) and not faults.found:
         faults.add(f"{path}.overriders", "must hold at least one overrider")
     steps: list[Step] = [_image(each, at, faults) for at, each in entries["imageOverrider"]]

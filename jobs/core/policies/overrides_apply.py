@@ -54,8 +54,8 @@ class Override:
             return None
         if not self.spec.selectors:
             return 0
-        asked = manifest["apiVersion"], manifest["kind"], namespace, metadata["name"], metadata.get("labels") or {}
-        return max((each.precision for each in self.spec.selectors if each.matches(*asked)), default=None)
+        job = manifest["apiVersion"], manifest["kind"], namespace, metadata["name"], metadata.get("labels") or {}
+        return max((each.precision for each in self.spec.selectors if each.matches(*job)), default=None)
 
 
 def overridden(
@@ -63,17 +63,17 @@ def overridden(
 ) -> tuple[Manifest, list[str]]:
     """A copy as it is to be on ``cluster``, and the policies that had a say in it."""
     ranked = [(bool(p.namespace), rank, p.name, p) for p in policies if (rank := p.precision(manifest)) is not None]
-    made, said = copy.deepcopy(manifest), []
+    body, names = copy.deepcopy(manifest), []
     for *_, policy in sorted(ranked, key=lambda each: each[:3]):
         steps = _steps(policy.spec, cluster)
         for step in steps:
             try:
-                _apply_step(step, made, templates)
+                _apply_step(step, body, templates)
             except CannotOverride as e:
                 raise CannotOverride(f"{policy} does not apply: {e}") from e
         if steps:
-            said.append(str(policy))
-    return made, said
+            names.append(str(policy))
+    return body, names
 
 
 def _steps(spec: OverrideSpec, cluster: Destination) -> list[Step]:
@@ -81,27 +81,27 @@ def _steps(spec: OverrideSpec, cluster: Destination) -> list[Step]:
     return [step for rule in rules for step in rule.steps]
 
 
-def _apply_step(step: Step, made: Manifest, templates: Templates) -> None:
+def _apply_step(step: Step, body: Manifest, templates: Templates) -> None:
     match step:
         case Patch():
-            _patch(step, made)
+            _patch(step, body)
         case Image():
-            _images(step, made, templates)
+            _images(step, body, templates)
         case Words():
-            _words(step, made, templates)
+            _words(step, body, templates)
         case Notes():
-            _notes(step, made)
+            _notes(step, body)
 
 
-def _images(step: Image, made: Manifest, templates: Templates) -> None:
+def _images(step: Image, body: Manifest, templates: Templates) -> None:
     if step.path:
-        parent, last = _parent(made, step.path)
+        parent, last = _parent(body, step.path)
         image = _at(parent, last, step.path)
         if not isinstance(image, str):
             raise CannotOverride(f"{step.path} is no image")
         parent[last] = renamed(image, step)
         return
-    for container in _containers(made, templates):
+    for container in _containers(body, templates):
         if isinstance(container.get("image"), str):
             container["image"] = renamed(container["image"], step)
 
@@ -137,11 +137,11 @@ def _changed(part: str, step: Image) -> str:
     return {"add": part + step.value, "replace": step.value}.get(step.operator, "")
 
 
-def _words(step: Words, made: Manifest, templates: Templates) -> None:
-    found = [each for each in _containers(made, templates) if each.get("name") == step.container]
-    if not found:
+def _words(step: Words, body: Manifest, templates: Templates) -> None:
+    containers = [each for each in _containers(body, templates) if each.get("name") == step.container]
+    if not containers:
         raise CannotOverride(f"no container is called {step.container}")
-    for container in found:
+    for container in containers:
         words = list(container.get(step.field) or [])
         if step.operator == "add":
             container[step.field] = words + list(step.values)
@@ -149,15 +149,15 @@ def _words(step: Words, made: Manifest, templates: Templates) -> None:
             container[step.field] = [word for word in words if word not in step.values]
 
 
-def _containers(made: Manifest, templates: Templates) -> list[Manifest]:
-    specs = [template.get("spec") or {} for _, template in templates(made)]
-    found = [each for spec in specs for key in ("initContainers", "containers") for each in spec.get(key) or []]
-    return [each for each in found if isinstance(each, dict)]
+def _containers(body: Manifest, templates: Templates) -> list[Manifest]:
+    specs = [template.get("spec") or {} for _, template in templates(body)]
+    containers = [each for spec in specs for key in ("initContainers", "containers") for each in spec.get(key) or []]
+    return [each for each in containers if isinstance(each, dict)]
 
 
-def _notes(step: Notes, made: Manifest) -> None:
+def _notes(step: Notes, body: Manifest) -> None:
     """``replace`` changes only what is there."""
-    values = made["metadata"].setdefault(step.field, {})
+    values = body["metadata"].setdefault(step.field, {})
     for key, value in step.values.items():
         if step.operator == "remove":
             values.pop(key, None)
@@ -165,11 +165,11 @@ def _notes(step: Notes, made: Manifest) -> None:
             values[key] = value
 
 
-def _patch(step: Patch, made: Manifest) -> None:
+def _patch(step: Patch, body: Manifest) -> None:
     """One operation of a JSON patch. Labels and annotations may be added where there are none yet."""
     if step.path.startswith(("/metadata/labels/", "/metadata/annotations/")):
-        made["metadata"].setdefault(step.path.split("/")[2], {})
-    parent, last = _parent(made, step.path)
+        body["metadata"].setdefault(step.path.split("/")[2], {})
+    parent, last = _parent(body, step.path)
     if step.operator != "add":
         _at(parent, last, step.path)
     if step.operator == "remove":
@@ -180,10 +180,10 @@ def _patch(step: Patch, made: Manifest) -> None:
         parent[last] = copy.deepcopy(step.value)
 
 
-def _parent(made: Manifest, pointer: str) -> tuple[Any, Any]:
+def _parent(body: Manifest, pointer: str) -> tuple[Any, Any]:
     """What holds the place, and its key or index there."""
     words = [word.replace("~1", "/").replace("~0", "~") for word in pointer.split("/")[1:]]
-    here: Any = made
+    here: Any = body
     for word in words[:-1]:
         here = _at(here, _key(here, word, pointer), pointer)
     return here, _key(here, words[-1], pointer)

@@ -79,8 +79,8 @@ class Affinity:
             return False
         if self.labels is not None and not selectors.matches_label_selector(self.labels, labels):
             return False
-        wanted = {"matchExpressions": list(self.fields)}
-        return not self.fields or selectors.matches_label_selector(wanted, {k: v for k, v in places.items() if v})
+        term = {"matchExpressions": list(self.fields)}
+        return not self.fields or selectors.matches_label_selector(term, {k: v for k, v in places.items() if v})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def read_selectors(value: object, known: Sequence[tuple[str, str]], faults: Faul
     if not isinstance(value, list) or not value:
         faults.add(path, "must list at least one selector: a policy that selects nothing can never act")
         return ()
-    found = []
+    result = []
     for i, entry in enumerate(value):
         body = faults.mapping(entry, f"{path}[{i}]", required=True)
         kind = (str(body.get("apiVersion", "")), str(body.get("kind", "")))
@@ -178,8 +178,8 @@ def read_selectors(value: object, known: Sequence[tuple[str, str]], faults: Faul
             )
         labels = body.get("labelSelector")
         check_labels(labels, f"{path}[{i}].labelSelector", faults)
-        found.append(Selector(*kind, str(body.get("namespace") or ""), str(body.get("name") or ""), labels))
-    return tuple(found)
+        result.append(Selector(*kind, str(body.get("namespace") or ""), str(body.get("name") or ""), labels))
+    return tuple(result)
 
 
 def check_labels(value: object, path: str, faults: Faults) -> None:
@@ -206,23 +206,23 @@ def _affinities(placement: Mapping[str, Any], faults: Faults) -> tuple[tuple[Aff
 def _tiers(term: object, i: int, faults: Faults) -> list[tuple[Affinity, int]]:
     """A term, then the tiers it overflows into: for jobs that are not divided, further terms."""
     path = f"spec.placement.clusterAffinities[{i}]"
-    found = [read_affinity(term, path, faults)]
+    affinities = [read_affinity(term, path, faults)]
     tiers = term.get("overflowAffinities") if isinstance(term, dict) else None
     if tiers is not None and not isinstance(tiers, list):
         faults.add(f"{path}.overflowAffinities", "must be a list of terms")
     else:
-        found += [read_affinity(t, f"{path}.overflowAffinities[{n}]", faults) for n, t in enumerate(tiers or ())]
-    return [(each, tier) for tier, each in enumerate(found)]
+        affinities += [read_affinity(t, f"{path}.overflowAffinities[{n}]", faults) for n, t in enumerate(tiers or ())]
+    return [(each, tier) for tier, each in enumerate(affinities)]
 
 
 def _weights(placement: Mapping[str, Any], faults: Faults) -> tuple[tuple[Affinity, int], ...]:
     path = "spec.placement.replicaScheduling.weightPreference.staticWeightList"
-    found = []
+    weights = []
     for i, entry in enumerate(parsing.weight_list(placement)):
         body = faults.mapping(entry, f"{path}[{i}]", required=True)
         target = read_affinity(body.get("targetCluster"), f"{path}[{i}].targetCluster", faults)
-        found.append((target, faults.whole(body.get("weight"), f"{path}[{i}].weight", default=0, at_least=1)))
-    return tuple(found)
+        weights.append((target, faults.whole(body.get("weight"), f"{path}[{i}].weight", default=0, at_least=1)))
+    return tuple(weights)
 
 
 def read_affinity(value: object, path: str, faults: Faults) -> Affinity:
@@ -254,13 +254,13 @@ def _tolerations(value: object, faults: Faults) -> tuple[Toleration, ...]:
     if not isinstance(value, list):
         faults.add(path, "must be a list")
         return ()
-    found = []
+    tolerations = []
     for i, entry in enumerate(value):
         body = faults.mapping(entry, f"{path}[{i}]", required=True)
         faults.one_of(body.get("operator"), f"{path}[{i}].operator", ("Equal", "Exists"))
         seconds = body.get("tolerationSeconds")
         limit = faults.whole(seconds, f"{path}[{i}].tolerationSeconds", default=0)
-        found.append(
+        tolerations.append(
             Toleration(
                 str(body.get("key") or ""),
                 str(body.get("operator") or "Equal"),
@@ -269,7 +269,7 @@ def _tolerations(value: object, faults: Faults) -> tuple[Toleration, ...]:
                 None if seconds is None else float(limit),
             )
         )
-    return tuple(found)
+    return tuple(tolerations)
 
 
 def _annotations(metadata: object) -> Mapping[str, Any]:

@@ -41,9 +41,12 @@ def withdraw_lent(
             break
         _withdraw(scheduler, preemption.withdrawn, now)
         scheduler.evicting |= {eviction.target.job_id: _under_way(eviction, now) for eviction in preemption.evictions}
-        kept, more = scheduler.places.reservation, scheduler.run(now, runs)
+        reservation, more = scheduler.places.reservation, scheduler.run(now, runs)
         plan = _joined(plan, preemption.withdrawn, more)
-        if not (preemption.withdrawn or preemption.evictions or more.placed) and scheduler.places.reservation == kept:
+        if (
+            not (preemption.withdrawn or preemption.evictions or more.placed)
+            and scheduler.places.reservation == reservation
+        ):
             break
     else:
         preemption = plan_preemption(replace(plan, placed=[]))

@@ -49,35 +49,37 @@ class BackfillPass:
 
         They are offered in the quota's order with all others: what they are promised must not be lent to the big gang first.
         """
-        kept, quota, trust_s = self._places.reservation, self._waiting.quota, self._settings.estimate_trust_s
-        if kept is None:
+        reservation, quota, trust_s = self._places.reservation, self._waiting.quota, self._settings.estimate_trust_s
+        if reservation is None:
             return []
         gangs, at, runs = self._waiting.gangs, now.timestamp(), self._runs
         infeasible = [group for group in self._waiting.classes.by_key.values() if group.infeasible]
         return [
             job
             for group in infeasible
-            if group.members[0][1] != kept.gang.job_id
+            if group.members[0][1] != reservation.gang.job_id
             for job in self._waiting.heads(group, most)
-            if backfill_reservation.might_use(kept, gangs[job], runs, at, quota, trust_s)
+            if backfill_reservation.might_use(reservation, gangs[job], runs, at, quota, trust_s)
         ]
 
     def find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Placement | None:
         """A placement on the reserved nodes, for a gang that may use them."""
-        kept = self._places.reservation
-        if kept is None:
+        reservation = self._places.reservation
+        if reservation is None:
             return None
         trust_s = self._settings.estimate_trust_s
-        if not backfill_reservation.may_use(kept, gang, self._runs, now.timestamp(), self._waiting.quota, trust_s):
+        if not backfill_reservation.may_use(
+            reservation, gang, self._runs, now.timestamp(), self._waiting.quota, trust_s
+        ):
             return None
         return self._places.find_backfill(group.key[1], gang, group.only, now)
 
     def comes_before(self, gang: Gang) -> bool:
         """Whether it may have the reserved nodes, by the quota or since running gangs are preempted for it."""
-        kept = self._places.reservation
-        if kept is None or gang.job_id in self._waiting.nominees or kept.gang.job_id == gang.job_id:
-            return kept is not None
-        return backfill_reservation.is_promised_before(kept, gang, self._waiting.quota)
+        reservation = self._places.reservation
+        if reservation is None or gang.job_id in self._waiting.nominees or reservation.gang.job_id == gang.job_id:
+            return reservation is not None
+        return backfill_reservation.is_promised_before(reservation, gang, self._waiting.quota)
 
     def _starving(self, now: datetime) -> list[Gang]:
         """Big gangs that have waited long and that the quota admits: the first few of each leaf, in its order."""

@@ -98,38 +98,40 @@ def owner_of(gang: Gang) -> Hashable:
     return gang.name.partition("/")[0]
 
 
-def may_backfill(kept: Reservation, gang: Gang, runs: Runs, now: float, trust_s: float) -> bool:
+def may_backfill(reservation: Reservation, gang: Gang, runs: Runs, now: float, trust_s: float) -> bool:
     """Whether the gang may use the reserved nodes: it is first by priority where that decides, or ends in time.
 
     Only a declared run time counts once the reserved gang has waited for ``trust_s`` seconds.
     """
-    one_order = gang.leaf == kept.gang.leaf or not (gang.asks_quota and kept.gang.asks_quota)
-    if one_order and gang.priority > kept.gang.priority:
+    one_order = gang.leaf == reservation.gang.leaf or not (gang.asks_quota and reservation.gang.asks_quota)
+    if one_order and gang.priority > reservation.gang.priority:
         return True
-    trusted = gang.runtime_s is not None or now - kept.gang.queued_at.timestamp() < trust_s
-    return trusted and kept.reserved.may_backfill(runs.runtime_of(gang), now)
+    trusted = gang.runtime_s is not None or now - reservation.gang.queued_at.timestamp() < trust_s
+    return trusted and reservation.reserved.may_backfill(runs.runtime_of(gang), now)
 
 
-def may_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None, trust_s: float) -> bool:
+def may_use(reservation: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None, trust_s: float) -> bool:
     """Whether the gang may use the reserved nodes: its quota comes before the big gang's, or it may backfill."""
-    return is_promised_before(kept, gang, quota) or may_backfill(kept, gang, runs, now, trust_s)
+    return is_promised_before(reservation, gang, quota) or may_backfill(reservation, gang, runs, now, trust_s)
 
 
-def is_promised_before(kept: Reservation, gang: Gang, quota: Quota | None) -> bool:
+def is_promised_before(reservation: Reservation, gang: Gang, quota: Quota | None) -> bool:
     """Whether the gang is within a min of what the big gang would only borrow."""
-    promised = _under_one_quota(kept, gang, quota)
-    return promised is not None and admission.comes_before(promised.ledger, gang.charge, kept.gang.charge)
+    promised = _under_one_quota(reservation, gang, quota)
+    return promised is not None and admission.comes_before(promised.ledger, gang.charge, reservation.gang.charge)
 
 
-def might_use(kept: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None, trust_s: float) -> bool:
+def might_use(
+    reservation: Reservation, gang: Gang, runs: Runs, now: float, quota: Quota | None, trust_s: float
+) -> bool:
     """Whether the gang may use the reserved nodes now, or may once placements of this run have made the big gang a borrower."""
-    promised = _under_one_quota(kept, gang, quota)
-    before = promised is not None and admission.is_within_beside(promised.ledger, gang.charge, kept.gang.charge)
-    return before or may_backfill(kept, gang, runs, now, trust_s)
+    promised = _under_one_quota(reservation, gang, quota)
+    before = promised is not None and admission.is_within_beside(promised.ledger, gang.charge, reservation.gang.charge)
+    return before or may_backfill(reservation, gang, runs, now, trust_s)
 
 
-def _under_one_quota(kept: Reservation, gang: Gang, quota: Quota | None) -> Quota | None:
-    return quota if gang.asks_quota and kept.gang.asks_quota else None
+def _under_one_quota(reservation: Reservation, gang: Gang, quota: Quota | None) -> Quota | None:
+    return quota if gang.asks_quota and reservation.gang.asks_quota else None
 
 
 def bigness_test(engine: Engine, big: int) -> tuple[Hashable, Callable[[Demand], bool]]:
@@ -156,10 +158,10 @@ def _pods_per_node(group: Group, kind: NodeClass, free: Vector | None) -> int:
         return 0
     if free is None:
         offered = dict(kind.allocatable)
-        fits = min((offered.get(r, 0) // asked for r, asked in group.shape.ask.request), default=group.need)
+        fits = min((offered.get(r, 0) // request for r, request in group.shape.ask.request), default=group.need)
     else:
-        pairs = ((free[i] if i < len(free) else 0, asked) for i, asked in enumerate(group.asked) if asked)
-        fits = min((have // asked for have, asked in pairs), default=group.need)
+        pairs = ((free[i] if i < len(free) else 0, request) for i, request in enumerate(group.asked) if request)
+        fits = min((have // request for have, request in pairs), default=group.need)
     return max(min(fits, 1) if group.shape.lone else fits, 0)
 
 
@@ -167,13 +169,13 @@ def plan_reservation(
     places: PlacementCache, gang: Gang, only: tuple[str, ...], runs: Runs, now: datetime, settings: CycleSettings
 ) -> Reservation | None:
     """The reservation for ``gang``: on the cluster where enough whole nodes are free first, the nodes that are free first."""
-    kept, nodes = places.reservation, sum(len(site.base) for site in places.engine.fleet.sites.values())
-    age = now - kept.planned_at if kept and kept.gang == gang else None
+    reservation, nodes = places.reservation, sum(len(site.base) for site in places.engine.fleet.sites.values())
+    age = now - reservation.planned_at if reservation and reservation.gang == gang else None
     if age is not None and timedelta() <= age < timedelta(seconds=nodes / LOOKED_AT):
-        return kept
+        return reservation
     planned = _Planner(places, runs, now.timestamp()).plan_best(gang, only, now)
     linger = timedelta(seconds=settings.reservation_linger_s)
-    return kept if planned is None and age is not None and timedelta() <= age < linger else planned
+    return reservation if planned is None and age is not None and timedelta() <= age < linger else planned
 
 
 class _Planner:

@@ -182,14 +182,14 @@ class Scheduler:
     def reserve_nodes(self, now: datetime, runs: Callable[[], Runs]) -> None:
         before = self.places.reservation
         self._backfill.reserve(now, runs)
-        kept = self.places.reservation
-        if before is None or kept is None or before.gang.job_id != kept.gang.job_id:
-            for job in {each.gang.job_id for each in (before, kept) if each} & self.gangs.keys():
+        reservation = self.places.reservation
+        if before is None or reservation is None or before.gang.job_id != reservation.gang.job_id:
+            for job in {each.gang.job_id for each in (before, reservation) if each} & self.gangs.keys():
                 self.put(self.gangs[job])  # a class of its own while nodes are reserved for it
-        elif before.until != kept.until:
-            self._classes.changed[self._classes.by_job[kept.gang.job_id]] = None
-        if kept is not None and kept.until <= now:
-            group = self._classes.by_job[kept.gang.job_id]
+        elif before.until != reservation.until:
+            self._classes.changed[self._classes.by_job[reservation.gang.job_id]] = None
+        if reservation is not None and reservation.until <= now:
+            group = self._classes.by_job[reservation.gang.job_id]
             self.places.invalidate(group.key[1])
             self._refusals.reopen(group)
 
@@ -351,12 +351,12 @@ class Scheduler:
 
     def _enqueue(self, gang: Gang, unit: Unit) -> None:
         only = self._waiting.clusters(gang.leaf)
-        asked = unit.shape if gang.asks_quota else None
+        quota_shape = unit.shape if gang.asks_quota else None
         is_own_class = gang.job_id in self._waiting.nominees or self.places.is_reserved_for(gang.job_id)
         own = gang.job_id if is_own_class else 0
         barred = (tuple(sorted(gang.excluded.items())), gang.bound_to)
         shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), barred, only, own)
-        group = EquivalenceClass((asked, shape), gang, gang.leaf if gang.asks_quota else "", only)
+        group = EquivalenceClass((quota_shape, shape), gang, gang.leaf if gang.asks_quota else "", only)
         self._classes.add(gang.job_id, unit, group)
         group = self._classes.by_job[gang.job_id]
         self._refusals.added(group)

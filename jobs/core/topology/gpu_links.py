@@ -75,21 +75,21 @@ def _sockets(links: tuple[tuple[str, ...], ...]) -> tuple[int, ...]:
     size = len(links)
     if not any(link in _NEAR for row in links for link in row):
         return tuple(int(gpu >= (size + 1) // 2) for gpu in range(size))
-    found: list[int] = []
+    sockets: list[int] = []
     for gpu in range(size):
-        near = [found[other] for other in range(gpu) if links[gpu][other] in _NEAR]
-        found.append(near[0] if near else max(found, default=-1) + 1)
-    return tuple(found)
+        near = [sockets[other] for other in range(gpu) if links[gpu][other] in _NEAR]
+        sockets.append(near[0] if near else max(sockets, default=-1) + 1)
+    return tuple(sockets)
 
 
 def _matrix(text: object) -> list[list[Any]]:
-    found = _loaded(text)
-    return found if isinstance(found, list) and all(isinstance(row, list) for row in found) else []
+    loaded = _loaded(text)
+    return loaded if isinstance(loaded, list) and all(isinstance(row, list) for row in loaded) else []
 
 
 def _json(text: object) -> dict[str, Any]:
-    found = _loaded(text)
-    return found if isinstance(found, dict) else {}
+    loaded = _loaded(text)
+    return loaded if isinstance(loaded, dict) else {}
 
 
 def _loaded(text: object) -> object:
@@ -101,9 +101,9 @@ def _loaded(text: object) -> object:
 
 def wanted(nodes: Mapping[str, Iterable[tuple[str, int]]], each: Mapping[str, int]) -> dict[str, int]:
     """Per node the GPUs that all pods of a gang ask there together, given runs of nodes and what a pod of each role asks."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for role, runs in nodes.items():
         for node, pods in runs:
             if each.get(role):
-                found[node] = found.get(node, 0) + pods * each[role]
-    return found
+                counts[node] = counts.get(node, 0) + pods * each[role]
+    return counts

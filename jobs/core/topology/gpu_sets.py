@@ -74,11 +74,11 @@ class Board:
             return 0.0
         if (gpus, count) not in self._splits:
             first, rest = gpus[0], gpus[1:]
-            found = self.split(rest, count) if len(gpus) % count else 0.0
+            bandwidth = self.split(rest, count) if len(gpus) % count else 0.0
             for others in combinations(rest, count - 1):
                 chosen = (first, *others)
-                found = max(found, self.ring(chosen) + self.split(_without(rest, others), count))
-            self._splits[gpus, count] = found
+                bandwidth = max(bandwidth, self.ring(chosen) + self.split(_without(rest, others), count))
+            self._splits[gpus, count] = bandwidth
         return self._splits[gpus, count]
 
     @property

@@ -73,12 +73,12 @@ def labels_of(annotations: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
 
 def domain(labels: Mapping[str, str], keys: Mapping[str, Sequence[str]] = LABELS, place: Place | None = None) -> Domain:
     """Where a node is: what a table says of it before what its labels say."""
-    found = [next((labels[key] for key in keys[level] if labels.get(key)), "") for level in LEVELS]
+    names = [next((labels[key] for key in keys[level] if labels.get(key)), "") for level in LEVELS]
     if place is not None:
-        found[1:] = place
-    while found and not found[-1]:
-        found.pop()
-    return tuple(found)
+        names[1:] = place
+    while names and not names[-1]:
+        names.pop()
+    return tuple(names)
 
 
 def place_of(domain: Domain) -> Place | None:
@@ -101,7 +101,7 @@ def rank_nodes(addresses: Sequence[str], places: Mapping[str, Place]) -> list[st
             asws.setdefault(place, []).append(address)
     order = []
     for psw in _first_then_largest(psws):
-        inside = {place: found for place, found in asws.items() if place[0] == psw}
+        inside = {place: in_switch for place, in_switch in asws.items() if place[0] == psw}
         order += [address for place in _first_then_largest(inside) for address in inside[place]]
     return order + [address for address in addresses if address not in places]
 

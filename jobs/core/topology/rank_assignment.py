@@ -26,12 +26,12 @@ def runs(nodes: Sequence[str]) -> Runs:
 
 def shared(nodes: Sequence[str], where: Mapping[str, Domain]) -> dict[str, str]:
     """The levels on which all of these nodes are in one domain, with its name."""
-    found: dict[str, str] = {}
+    domains: dict[str, str] = {}
     for level, name in enumerate(LEVELS):
         places = {where[node][: level + 1] if len(where.get(node, ())) > level else () for node in nodes}
         if len(places) == 1 and (place := places.pop()) and place[-1]:
-            found[name] = place[-1]
-    return found
+            domains[name] = place[-1]
+    return domains
 
 
 def crossings(nodes: Sequence[str], where: Mapping[str, Domain]) -> int:
@@ -41,5 +41,5 @@ def crossings(nodes: Sequence[str], where: Mapping[str, Domain]) -> int:
 
 
 def _places(nodes: Sequence[str], where: Mapping[str, Domain]) -> dict[str, Place]:
-    found = {name: network.place_of(where.get(name, ())) for name in nodes}
-    return {name: place for name, place in found.items() if place is not None}
+    places = {name: network.place_of(where.get(name, ())) for name in nodes}
+    return {name: place for name, place in places.items() if place is not None}

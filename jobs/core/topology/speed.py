@@ -79,11 +79,13 @@ def places(gpus: int) -> list[tuple[str, float]]:
     ]
 
 
-def bus(placement: Mapping[str, Any], asked: Mapping[str, int]) -> tuple[str, float] | None:
+def bus(placement: Mapping[str, Any], request: Mapping[str, int]) -> tuple[str, float] | None:
     """What the ring of a placed gang goes over, by what one pod of each role asks of GPUs; None for less than two."""
-    runs = [(node, pods) for role, each in placement.get("nodes", {}).items() if asked.get(role) for node, pods in each]
+    runs = [
+        (node, pods) for role, each in placement.get("nodes", {}).items() if request.get(role) for node, pods in each
+    ]
     pods, nodes = sum(pods for _, pods in runs), {node for node, _ in runs}
-    if not runs or gpus(placement, asked) < 2:
+    if not runs or gpus(placement, request) < 2:
         return None
     if len(nodes) > 1:
         return f"{len(nodes)} nodes", NODES_APART
@@ -94,8 +96,8 @@ def bus(placement: Mapping[str, Any], asked: Mapping[str, int]) -> tuple[str, fl
     return ("one pod", ONE_POD) if pods == 1 else ("one node, no GPU peer-to-peer", PEERLESS)
 
 
-def gpus(placement: Mapping[str, Any], asked: Mapping[str, int]) -> int:
-    return sum(pods * asked.get(role, 0) for role, runs in placement.get("nodes", {}).items() for _, pods in runs)
+def gpus(placement: Mapping[str, Any], request: Mapping[str, int]) -> int:
+    return sum(pods * request.get(role, 0) for role, runs in placement.get("nodes", {}).items() for _, pods in runs)
 
 
 def parse_training(notes: Mapping[str, Any], faults: Faults) -> Training | None:
@@ -114,10 +116,10 @@ def parse_training(notes: Mapping[str, Any], faults: Faults) -> Training | None:
 
 def _number(value: object, path: str, faults: Faults) -> float:
     try:
-        found = float(str(value))
+        number = float(str(value))
     except ValueError:
-        found = 0.0
-    if not 0 < found < 1e15:
+        number = 0.0
+    if not 0 < number < 1e15:
         faults.add(path, f"must be a number above 0, not {value!r}")
         return 1.0
-    return found
+    return number
