@@ -36,7 +36,7 @@ def parse_prices(labels: Mapping[str, str]) -> Prices:
 def faults(labels: Mapping[str, str]) -> list[tuple[str, str]]:
     """What is wrong with the price labels: (field, detail)."""
     priced = {key: value for key, value in labels.items() if key == GPU_HOUR_COST or key.startswith(BY_MODEL)}
-    detail = f"must be a number above 0 and at most {_MOST:g}, such as 2.5"
+    detail = f"must be a number above 0 and at most {_MOST:.0f}, such as 2.5"
     return [(f"labels.{key}", f"{detail}, not {value!r}") for key, value in priced.items() if not _price(value)]
 
 

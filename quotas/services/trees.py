@@ -231,7 +231,7 @@ def _ask_others(before: Tree | None, after: Tree | None) -> None:
     answers = signals.tree_changing.send(sender=QuotaTree, before=before, after=after)
     vetoes = [str(answer) for _, answer in answers if answer]
     if vetoes:
-        raise Conflict(f"The quota tree cannot change so: {'; '.join(vetoes)}")
+        raise Conflict(f"The quota tree cannot be changed to this: {'; '.join(vetoes)}")
 
 
 def _tell_others() -> None:

@@ -42,6 +42,21 @@ def test_it_tells_every_cluster_and_what_would_help(server, convoy):
     assert "default/whisper" in said.out and said.out.endswith("It would start if you:\n  add 2 nodes to north\n")
 
 
+def test_it_says_of_a_running_job_when_it_was_placed_by_these_scores(server, convoy):
+    placed = {"state": "Running", "cluster": "south", "outcome": "Placed", "message": "it runs on south", "attempt": 2}
+    south = SOUTH | {"chosen": True, "holds": []}
+    said = explain(
+        server, convoy, **placed, at=ago(300), clusters=[south, SOUTH | {"cluster": "west", "holds": []}], changes=[]
+    )
+    first, heading, _, *rows = said.out.splitlines()
+    assert first == "pytorchjob/llama is Running on south"
+    assert heading == "Clusters, as attempt 2 was placed 5m ago:"
+    assert [row.split()[:4] for row in rows] == [
+        ["south", "Chosen", "<none>", "0.500"],
+        ["west", "Fits", "<none>", "0.500"],
+    ]
+
+
 def test_it_says_never_and_the_quota(server, convoy):
     quota = {"code": "QuotaExceeded", "path": "root/a", "message": "root/a is at its max"}
     said = explain(server, convoy, never_fits=True, quota=quota)

@@ -37,13 +37,15 @@ def explain(
 def _print(run: Session, explanation: Item) -> None:
     where = f" on {explanation['cluster']}" if explanation["cluster"] else ""
     name = f"{explanation['kind'].lower()}/{explanation['name']}"
-    run.screen.line(f"{name} is {explanation['state']}{where}: {explanation['message']}")
+    # Of a job that runs, the message may only repeat where.
+    why = "" if explanation["message"] == f"it runs{where}" else f": {explanation['message']}"
+    run.screen.line(f"{name} is {explanation['state']}{where}{why}")
     if explanation["never_fits"]:
         run.screen.line("It never fits on the fleet as it is, even empty.", style="bold red")
     if quota := explanation["quota"]:
         run.screen.line(f"Quota: {quota['code']}: {quota['message']}")
     if explanation["clusters"]:
-        run.screen.line("Clusters:")
+        run.screen.line(_heading(run, explanation))
         run.screen.table(["NAME", "VERDICT", "CAUSE", "SCORE", "WHY"], map(_row, explanation["clusters"]), indent=2)
     if speed := explanation.get("speed"):
         run.screen.line(f"Predicted speed: {simulate.described(speed)}")
@@ -54,11 +56,20 @@ def _print(run: Session, explanation: Item) -> None:
             run.screen.line(f"  {change['message']}")
 
 
+def _heading(run: Session, explanation: Item) -> str:
+    """The scores of a placed job are those it was placed by: prices and free nodes of today do not change them."""
+    if explanation["outcome"] != "Placed":
+        return "Clusters:"
+    since = human.age(explanation["at"], run.now())
+    return f"Clusters, as attempt {explanation['attempt']} was placed {since} ago:"
+
+
 def _row(each: Item) -> Sequence[str]:
     parts = ", ".join(f"{name} {value:.2f}" for name, value in each["score_parts"].items())
     why = f"{each['message']} ({parts})" if parts else each["message"]
-    verdict = "chosen" if each["chosen"] else each["code"]
-    return [each["cluster"], verdict, each["cause"], f"{each['score']:.3f}" if each["fits"] else human.NONE, why]
+    verdict = "Chosen" if each["chosen"] else each["code"]
+    cause = human.NONE if each["cause"] == "None" else each["cause"]
+    return [each["cluster"], verdict, cause, f"{each['score']:.3f}" if each["fits"] else human.NONE, why]
 
 
 def _held(run: Session, clusters: Sequence[Item]) -> None:
