@@ -27,8 +27,8 @@ class Named(Protocol):
 
 def change(row: Named, action: journal.Action = journal.Action.MODIFIED) -> journal.Change:
     group = registry.group_of(row.api_version) if isinstance(row, Job) else ""
-    made = row if action is journal.Action.ADDED and isinstance(row, Model) else None
-    return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action, group, made)
+    new_row = row if action is journal.Action.ADDED and isinstance(row, Model) else None
+    return journal.Change(row.kind, row.namespace, row.name, str(row.uid), action, group, new_row)
 
 
 def announce_jobs(

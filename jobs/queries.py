@@ -40,8 +40,8 @@ def labelled(rows: QuerySet[Job], selector: Selector) -> QuerySet[Job]:
         rows = rows.alias(**{name: _label(requirement.key)})
         missing = Q(**{f"{name}__isnull": True})
         among = Q(**{f"{name}__in": requirement.values})
-        wanted = {"Exists": ~missing, "DoesNotExist": missing, "In": among, "NotIn": missing | ~among}
-        rows = rows.filter(wanted[requirement.operator])
+        conditions = {"Exists": ~missing, "DoesNotExist": missing, "In": among, "NotIn": missing | ~among}
+        rows = rows.filter(conditions[requirement.operator])
     return rows
 
 
@@ -67,8 +67,8 @@ def groups(rows: QuerySet[Job], by: str) -> list[Group]:
     """How many jobs and GPUs there are of each value, the largest first; at most `GROUPS` of them."""
     value = _label(by.removeprefix(LABEL)) if by.startswith(LABEL) else Walked(F(BY[by]))
     counted = rows.order_by().annotate(value=value).values("value").annotate(count=Count("pk"), held=Sum("gpus"))
-    found = counted.order_by("-count", "value").values_list("value", "count", "held")[:GROUPS]
-    return [Group(value or "", count, gpus) for value, count, gpus in found]
+    sized = counted.order_by("-count", "value").values_list("value", "count", "held")[:GROUPS]
+    return [Group(value or "", count, gpus) for value, count, gpus in sized]
 
 
 def _label(key: str) -> Cast:

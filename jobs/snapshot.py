@@ -69,12 +69,12 @@ def waits(state: str, suspended: bool, deleting_at: datetime | None) -> bool:
 
 def load(now: datetime) -> Snapshot:
     """Each part is loaded by itself, and what concerns single jobs can be loaded for those alone."""
-    found = load_quota()
-    version = found.version if found else 0
+    quota = load_quota()
+    version = quota.version if quota else 0
     waiting = load_gangs(waiting_jobs().filter(tree_version=version))
-    leaving = load_runners(leaving_jobs(), found) if found else ()
-    left = load_runners(left_jobs(), found) if found else ()
-    facts = (waiting, load_sites(), found, leaving, left, failures(now), usual_pods())
+    evicting = load_runners(leaving_jobs(), quota) if quota else ()
+    left = load_runners(left_jobs(), quota) if quota else ()
+    facts = (waiting, load_sites(), quota, evicting, left, failures(now), usual_pods())
     return Snapshot(*facts, settings.CONVOY_CYCLE, settings.CONVOY_WEIGHTS)
 
 

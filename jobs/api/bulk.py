@@ -49,24 +49,24 @@ class BulkView(APIView):
     def post(self, request: Request) -> Response:
         if not any(access.may_somewhere(request.user, each.value, "Job") for each in Action):
             raise access.refusal(request.user, "steer", "Job")
-        given = BulkSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        asked = given.validated_data
-        action = Action(asked["action"])
+        serializer = BulkSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        body = serializer.validated_data
+        action = Action(body["action"])
         if not access.may_somewhere(request.user, action.value, "Job"):
             raise access.refusal(request.user, action.value, "Job")
-        rows = visible(Job.objects.filter(uid__in=asked["ids"]), request.user)
+        rows = visible(Job.objects.filter(uid__in=body["ids"]), request.user)
         results = bulk.run(
             action,
-            asked["ids"],
+            body["ids"],
             rows,
             lambda job: _refusal(request.user, action, job),
             by=request.user.get_username(),
             now=timezone.now(),
-            preview=asked["preview"],
+            preview=body["preview"],
         )
         done = sum(each.done for each in results)
-        answer = {"action": action, "preview": asked["preview"], "done": done, "refused": len(results) - done}
+        answer = {"action": action, "preview": body["preview"], "done": done, "refused": len(results) - done}
         return Response(BulkDoneSerializer({**answer, "results": results}).data)
 
 

@@ -65,8 +65,8 @@ class DryRunView(APIView):
     def post(self, request: Request) -> Response:
         """Whether jobs would be admitted now, beside all that wait, and whom they would take their place back from."""
         documents = allowed_documents(request, "apply")
-        found = dry_runs.preview_outcomes(documents, by=request.user.get_username(), now=timezone.now())
-        answer = DryRunSerializer({"jobs": found}).data
+        outcomes = dry_runs.preview_outcomes(documents, by=request.user.get_username(), now=timezone.now())
+        answer = DryRunSerializer({"jobs": outcomes}).data
         allowed = access.visible_namespaces(request.user)
         for each in (victim for job in answer["jobs"] for victim in job["reclaims"]):
             if allowed is not None and each["name"].partition("/")[0] not in allowed:

@@ -228,5 +228,7 @@ class ExplainView(Guarded, APIView):
             raise NotFound("there is no such job")
         self.check_object_permissions(request, job)
         allowed = access.visible_namespaces(request.user)
-        found = explaining.explain_job(job, timezone.now(), lambda namespace: allowed is None or namespace in allowed)
-        return Response(ExplanationSerializer(found, context={"request": request, "explained": job}).data)
+        explanation = explaining.explain_job(
+            job, timezone.now(), lambda namespace: allowed is None or namespace in allowed
+        )
+        return Response(ExplanationSerializer(explanation, context={"request": request, "explained": job}).data)

@@ -79,8 +79,8 @@ class GpuMapView(Guarded, APIView):
         """The cluster's nodes that have GPUs, by switch and name; at most 2000."""
         rows: QuerySet[Cluster] = Cluster.objects.defer("access")
         cluster = get_object_or_404(rows, name=name)
-        found = gpu_map.of_cluster(cluster, access.visible_namespaces(request.user))
-        return Response(GpuMapSerializer({"cluster": cluster.name, "nodes": found}).data)
+        gpus = gpu_map.of_cluster(cluster, access.visible_namespaces(request.user))
+        return Response(GpuMapSerializer({"cluster": cluster.name, "nodes": gpus}).data)
 
 
 class GpuSerializer(serializers.Serializer[Any]):
@@ -116,5 +116,5 @@ class NodeDevicesView(Guarded, APIView):
     def get(self, request: Request, name: str, node: str) -> Response:
         """How the GPUs of one node are linked and which pod has which, asked of its cluster now."""
         cluster = get_object_or_404(Cluster.objects.all(), name=name)
-        found = gpu_links.of_node(cluster, node, access.visible_namespaces(request.user))
-        return Response(NodeDevicesSerializer(found).data)
+        devices = gpu_links.of_node(cluster, node, access.visible_namespaces(request.user))
+        return Response(NodeDevicesSerializer(devices).data)

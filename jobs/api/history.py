@@ -45,14 +45,14 @@ class CopySerializer(serializers.Serializer[Any]):
     manifest = serializers.DictField()
 
 
-def shown(found: Timeline) -> Any:
+def shown(timeline: Timeline) -> Any:
     return TimelineSerializer(
         {
-            "submitted_at": found.submitted_at,
-            "ended_at": found.ended_at,
-            "now": found.now,
-            "slices": found.slices,
-            "totals": [{"owner": owner, "seconds": seconds} for owner, seconds in found.totals.items()],
-            "gates": [{"gate": gate, "passage": passage} for gate, passage in found.gates],
+            "submitted_at": timeline.submitted_at,
+            "ended_at": timeline.ended_at,
+            "now": timeline.now,
+            "slices": timeline.slices,
+            "totals": [{"owner": owner, "seconds": seconds} for owner, seconds in timeline.totals.items()],
+            "gates": [{"gate": gate, "passage": passage} for gate, passage in timeline.gates],
         }
     ).data

@@ -81,8 +81,8 @@ class SteadyOrder(OrderingFilter):
         return ordered.order_by(column.desc() if first.startswith("-") else column.asc(), *rest)
 
     def get_ordering(self, request: Request, queryset: Any, view: Any) -> list[str]:
-        asked = [*(super().get_ordering(request, queryset, view) or [])]
-        return [*asked, "-id" if asked and asked[0].startswith("-") else "id"]
+        ordering = [*(super().get_ordering(request, queryset, view) or [])]
+        return [*ordering, "-id" if ordering and ordering[0].startswith("-") else "id"]
 
 
 class JobPages(Pages):
@@ -94,8 +94,8 @@ class JobPages(Pages):
         keys: list[int] | None = super().paginate_queryset(queryset.values_list("pk", flat=True), request, view)
         if keys is None:
             return None
-        found = {row.pk: row for row in view.shown(Job.objects.filter(pk__in=keys))}
-        return [found[key] for key in keys if key in found]
+        rows_by_key = {row.pk: row for row in view.shown(Job.objects.filter(pk__in=keys))}
+        return [rows_by_key[key] for key in keys if key in rows_by_key]
 
 
 class GroupsQuery(serializers.Serializer[Any]):

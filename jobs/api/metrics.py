@@ -47,10 +47,10 @@ class Numbers(Collector):
         yield from _cycles()
 
 
-def _counts(name: str, help_text: str, states: Iterable[str], found: list[str]) -> Metric:
+def _counts(name: str, help_text: str, states: Iterable[str], values: list[str]) -> Metric:
     family = GaugeMetricFamily(name, help_text, labels=["state"])
     for state in states:
-        family.add_metric([state], found.count(state))
+        family.add_metric([state], values.count(state))
     return family
 
 
@@ -93,11 +93,11 @@ def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
     nodes = GaugeMetricFamily("convoy_nodes", "Nodes of a member", labels=["cluster", "kind"])
     silence = GaugeMetricFamily("convoy_cluster_silence_seconds", "Time since a member answered", labels=["cluster"])
     for cluster in clusters:
-        found: supply.Supply = cluster.supply  # type: ignore[attr-defined]  # set by fleet.api.supply
+        amounts: supply.Supply = cluster.supply  # type: ignore[attr-defined]  # set by fleet.api.supply
         for kind in ("allocatable", "requested", "held", "free"):
-            total = sum(row[kind] for resource, row in found.capacity.items() if resource.endswith("/gpu"))
+            total = sum(row[kind] for resource, row in amounts.capacity.items() if resource.endswith("/gpu"))
             gpus.add_metric([cluster.name, kind], total)
-        for kind, count in found.nodes.items():
+        for kind, count in amounts.nodes.items():
             nodes.add_metric([cluster.name, kind], count)
         if cluster.last_heartbeat:
             silence.add_metric([cluster.name], (now - cluster.last_heartbeat).total_seconds())
@@ -116,15 +116,15 @@ def _is_local(request: HttpRequest) -> bool:
 
 def _refused(request: HttpRequest) -> HttpResponse | None:
     try:
-        found = TokenAuthentication().authenticate(Request(request))
+        authenticated = TokenAuthentication().authenticate(Request(request))
     except AuthenticationFailed as e:
-        found, why = None, str(e.detail)
+        authenticated, why = None, str(e.detail)
     else:
         why = "metrics need a bearer token of a fleet admin"
-    if found is None:
+    if authenticated is None:
         response = problem(401, why)
         response["WWW-Authenticate"] = 'Bearer realm="convoy"'
         return response
-    if not access.may(found[0], access.READ, "Metrics"):
-        return problem(403, access.refusal(found[0], access.READ, "Metrics").message)
+    if not access.may(authenticated[0], access.READ, "Metrics"):
+        return problem(403, access.refusal(authenticated[0], access.READ, "Metrics").message)
     return None

@@ -51,10 +51,10 @@ def placement_of(job: Job) -> dict[str, Any] | None:
     binding = getattr(job, "binding", None)
     if binding is None or not binding.placement or binding.attempt != job.attempt or job.cluster_id is None:
         return None
-    kept = binding.placement
-    nodes = {role: [{"node": node, "pods": pods} for node, pods in runs] for role, runs in kept["nodes"].items()}
-    chosen = {"gpus": kept.get("gpus") or {}, "ring_gbs": kept.get("ring_gbs") or 0.0}
-    shown = {**kept, **chosen, "nodes": nodes, "speed": speeds.of_placed(job, kept)}
+    placement = binding.placement
+    nodes = {role: [{"node": node, "pods": pods} for node, pods in runs] for role, runs in placement["nodes"].items()}
+    chosen = {"gpus": placement.get("gpus") or {}, "ring_gbs": placement.get("ring_gbs") or 0.0}
+    shown = {**placement, **chosen, "nodes": nodes, "speed": speeds.of_placed(job, placement)}
     return dict(PlacementSerializer(shown).data)
 
 
@@ -78,25 +78,25 @@ class SpeedsView(Guarded, APIView):
         """How fast a model trains on so many GPUs, by where they are."""
         query = SpeedsQuerySerializer(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
-        training = _training(asked)
+        parameters = query.validated_data
+        training = _training(parameters)
         found = [
-            topology_speed.predict_speed(training, asked["gpus"], *place)
-            for place in topology_speed.places(asked["gpus"])
+            topology_speed.predict_speed(training, parameters["gpus"], *place)
+            for place in topology_speed.places(parameters["gpus"])
         ]
         return Response(SpeedsSerializer({"results": found}).data)
 
 
-def _training(asked: dict[str, Any]) -> topology_speed.Training:
-    if "step_seconds" in asked and "gradient_bytes" in asked:
+def _training(parameters: dict[str, Any]) -> topology_speed.Training:
+    if "step_seconds" in parameters and "gradient_bytes" in parameters:
         for name in ("step_seconds", "gradient_bytes"):
-            if not isfinite(asked[name]):
+            if not isfinite(parameters[name]):
                 raise InvalidInput(f"{name} is no number", (FieldFault(name, "must be a finite number"),))
-        step = network.Step(asked["step_seconds"], asked["gradient_bytes"])
+        step = network.Step(parameters["step_seconds"], parameters["gradient_bytes"])
         return topology_speed.Training(step)
-    found = topology_speed.MODELS.get(str(asked.get("model", "")).lower())
-    if found is None:
+    model = topology_speed.MODELS.get(str(parameters.get("model", "")).lower())
+    if model is None:
         known = ", ".join(topology_speed.MODELS)
         message = f"must be one of {known}; for another give step_seconds and gradient_bytes"
         raise InvalidInput("the model is not known", (FieldFault("model", message),))
-    return found
+    return model

@@ -53,5 +53,5 @@ class ApplyPreviewView(APIView):
     def post(self, request: Request) -> Response:
         """Refuses what ``apply`` refuses, in the same words."""
         documents = allowed_documents(request, "apply")
-        found = previews.preview_manifests(documents, by=request.user.get_username(), now=timezone.now())
-        return Response(ApplyPreviewSerializer(found).data)
+        preview = previews.preview_manifests(documents, by=request.user.get_username(), now=timezone.now())
+        return Response(ApplyPreviewSerializer(preview).data)

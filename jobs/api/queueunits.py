@@ -52,8 +52,8 @@ class QueueUnitSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(EstimateSerializer(allow_null=True))
     def get_estimate(self, unit: queueing.QueueUnit) -> dict[str, Any] | None:
-        found = estimates.estimate_of(unit.job, self.context["starts"]) if unit.position else None
-        return {"starts_at": found.starts_at, "basis": found.message} if found else None
+        estimate = estimates.estimate_of(unit.job, self.context["starts"]) if unit.position else None
+        return {"starts_at": estimate.starts_at, "basis": estimate.message} if estimate else None
 
     def to_representation(self, unit: queueing.QueueUnit) -> dict[str, Any]:
         """Jobs of namespaces that the reader may not see have no name here."""
@@ -102,10 +102,13 @@ class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
         """Queue by queue, in their order."""
         query = QueueUnitQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
-        leaf = queries.queues().filter(name=asked["queue"]).values_list("path", flat=True).first() or asked["queue"]
-        phase = queueing.Phase(asked["phase"]) if asked["phase"] else None
-        rows = queueing.units(leaf=leaf, namespace=asked["namespace"], phase=phase)
+        parameters = query.validated_data
+        leaf = (
+            queries.queues().filter(name=parameters["queue"]).values_list("path", flat=True).first()
+            or parameters["queue"]
+        )
+        phase = queueing.Phase(parameters["phase"]) if parameters["phase"] else None
+        rows = queueing.units(leaf=leaf, namespace=parameters["namespace"], phase=phase)
         page = self.paginate_queryset(visible(rows, request.user))
         return self.get_paginated_response(self.get_serializer(queueing.describe(page or []), many=True).data)
 
@@ -118,10 +121,12 @@ class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
     def move(self, request: Request, id: str) -> Response:
         """To another queue, where it stays whatever its label and namespace say."""
         job = self.get_object()
-        given = MoveSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        serializer = MoveSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         by = request.user.get_username()
-        return Response(self._shown(queue_moves.move(job, given.validated_data["queue"], by=by, now=timezone.now())))
+        return Response(
+            self._shown(queue_moves.move(job, serializer.validated_data["queue"], by=by, now=timezone.now()))
+        )
 
     def _shown(self, job: Job) -> Any:
         return self.get_serializer(queueing.describe([job])[0]).data

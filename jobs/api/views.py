@@ -108,9 +108,9 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         query = GroupsQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         by = query.validated_data["by"]
-        found = queries.groups(self.filter_queryset(self.get_queryset()), by)
-        total = sum(each.count for each in found)
-        return Response(GroupsSerializer({"by": by, "count": total, "results": found}).data)
+        groups = queries.groups(self.filter_queryset(self.get_queryset()), by)
+        total = sum(each.count for each in groups)
+        return Response(GroupsSerializer({"by": by, "count": total, "results": groups}).data)
 
     @extend_schema(
         parameters=[ExportQuery],

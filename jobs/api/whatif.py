@@ -83,30 +83,30 @@ class WhatIfView(APIView):
         """What the next scheduling cycle would do otherwise."""
         if not access.may_somewhere(request.user, access.READ, "Job"):
             raise access.refusal(request.user, access.READ, "Job")
-        given = SupposeSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        serializer = SupposeSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         by = request.user.get_username()
-        found = WhatIfSerializer(
-            whatif.simulate_change(_suppose(request, given.validated_data), by=by, now=timezone.now())
+        outcome = WhatIfSerializer(
+            whatif.simulate_change(_suppose(request, serializer.validated_data), by=by, now=timezone.now())
         ).data
         allowed = access.visible_namespaces(request.user)
         if allowed is not None:
-            found["differences"] = [each for each in found["differences"] if each["namespace"] in allowed]
-        return Response(found)
+            outcome["differences"] = [each for each in outcome["differences"] if each["namespace"] in allowed]
+        return Response(outcome)
 
 
-def _suppose(request: Request, given: dict[str, Any]) -> Suppose:
-    if not given:
+def _suppose(request: Request, changes: dict[str, Any]) -> Suppose:
+    if not changes:
         raise invalid("add_job", "say at least one of add_job, lose_cluster, add_nodes and raise_quota")
-    nodes, quota = given.get("add_nodes"), given.get("raise_quota")
-    documents = manifests.parse(given["add_job"].encode()) if "add_job" in given else ()
+    nodes, quota = changes.get("add_nodes"), changes.get("raise_quota")
+    documents = manifests.parse(changes["add_job"].encode()) if "add_job" in changes else ()
     for document in documents:
         metadata = document.get("metadata")
         namespace = str((metadata.get("namespace") if isinstance(metadata, dict) else "") or "default")
         access.require(request.user, "apply", str(document.get("kind") or "object"), namespace)
     return Suppose(
         add_jobs=documents,
-        lose_cluster=given.get("lose_cluster", ""),
+        lose_cluster=changes.get("lose_cluster", ""),
         add_nodes=NewNodes(**nodes) if nodes else None,
         raise_quota=NewQuota(**quota) if quota else None,
     )

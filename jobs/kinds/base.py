@@ -161,7 +161,7 @@ class Kind(Protocol):
         """Writes what the manifest refers to and is read by into it, in place, under `RESOLVED`."""
         return
 
-    def companions(self, made: Manifest) -> list[tuple[Resource, Manifest]]:
+    def companions(self, body: Manifest) -> list[tuple[Resource, Manifest]]:
         """Objects that have to be in the member before the copy; taken out of the copy, in place, after all marks."""
         return []
 
@@ -175,8 +175,8 @@ class Kind(Protocol):
 
     def primary_role(self, roles: Iterable[str]) -> str:
         """The chief among the roles of a job."""
-        given = set(roles)
-        return next((role for role in self.primary_roles if role in given), "")
+        names = set(roles)
+        return next((role for role in self.primary_roles if role in names), "")
 
     def gang_templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         """Those of ``templates`` whose pods wait for each other; not a pod that makes, or is made after, the others."""
@@ -235,11 +235,11 @@ def _parent(manifest: Manifest, path: tuple[str, ...]) -> Manifest:
 
 def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
     """A completed copy of ``manifest`` with ``labels`` on the object and on every pod template."""
-    made = copy.deepcopy(manifest)
-    kind.set_defaults(made)
-    for target in (made, *(template for _, template in kind.templates(made))):
+    body = copy.deepcopy(manifest)
+    kind.set_defaults(body)
+    for target in (body, *(template for _, template in kind.templates(body))):
         set_metadata(target, "labels", labels)
-    return made
+    return body
 
 
 def without_resolved(manifest: Manifest) -> Manifest:

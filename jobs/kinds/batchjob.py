@@ -58,22 +58,22 @@ class BatchJob(Kind):
 
     def merge_statuses(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
         """Counts are added, the first start and, once all have ended, the last end are taken."""
-        found: Manifest = {}
+        merged: Manifest = {}
         for count in ("active", "ready", "succeeded", "failed"):
-            if given := [int(status[count]) for status in (*statuses, *left) if status.get(count)]:
-                found[count] = sum(given)
+            if counts := [int(status[count]) for status in (*statuses, *left) if status.get(count)]:
+                merged[count] = sum(counts)
         if starts := [status["startTime"] for status in statuses if status.get("startTime")]:
-            found["startTime"] = min(starts)
+            merged["startTime"] = min(starts)
         ends = [status.get("completionTime") or "" for status in statuses]
         conditions = [_true(status) for status in statuses]
         failed = [each["Failed"] for each in conditions if "Failed" in each]
         if failed:
-            found["conditions"] = failed[:1]
+            merged["conditions"] = failed[:1]
         elif conditions and all("Complete" in each for each in conditions):
-            found["conditions"] = [conditions[-1]["Complete"]]
+            merged["conditions"] = [conditions[-1]["Complete"]]
             if all(ends):
-                found["completionTime"] = max(ends)
-        return found
+                merged["completionTime"] = max(ends)
+        return merged
 
     def suspend(self, manifest: Manifest, on: bool) -> None:
         manifest.setdefault("spec", {})["suspend"] = on

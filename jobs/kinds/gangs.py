@@ -25,19 +25,19 @@ Serves = Callable[[str, str], bool]
 Group = tuple[Resource, Manifest]
 
 
-def bind(kind: Kind, made: Manifest, reading: Reading, serves: Serves) -> Group | None:
-    """Binds the pods of ``made`` in place; returns the group that has to be there before the job is."""
-    if kind.own_gang or reading.gang < 2 or _says_itself(kind, made):
+def bind(kind: Kind, body: Manifest, reading: Reading, serves: Serves) -> Group | None:
+    """Binds the pods of ``body`` in place; returns the group that has to be there before the job is."""
+    if kind.own_gang or reading.gang < 2 or _says_itself(kind, body):
         return None
     has = {each for each in (*GROUPS, RESERVATIONS) if serves(each.api_version, each.kind)}
-    if VOLCANO_POD_GROUPS in has and (asks_volcano(kind, made) or not has & {POD_GROUPS, RESERVATIONS}):
-        return _volcano(kind, made, reading)
+    if VOLCANO_POD_GROUPS in has and (asks_volcano(kind, body) or not has & {POD_GROUPS, RESERVATIONS}):
+        return _volcano(kind, body, reading)
     if POD_GROUPS in has:
-        for _, template in kind.gang_templates(made):
-            set_metadata(template, "labels", {LABEL: made["metadata"]["name"]})
-        return _group(POD_GROUPS, made, {"minMember": reading.gang})
+        for _, template in kind.gang_templates(body):
+            set_metadata(template, "labels", {LABEL: body["metadata"]["name"]})
+        return _group(POD_GROUPS, body, {"minMember": reading.gang})
     if RESERVATIONS in has:
-        _koordinator(kind, made, reading)
+        _koordinator(kind, body, reading)
     return None
 
 
@@ -66,28 +66,28 @@ def _says_itself(kind: Kind, manifest: Manifest) -> bool:
     return any(f"{KOORDINATOR}name" in (each.get("annotations") or {}) for each in metadata)
 
 
-def _volcano(kind: Kind, made: Manifest, reading: Reading) -> Group:
-    for role, template in kind.gang_templates(made):
-        set_metadata(template, "annotations", {VOLCANO_GROUP: made["metadata"]["name"], VOLCANO_ROLE: role})
+def _volcano(kind: Kind, job: Manifest, reading: Reading) -> Group:
+    for role, template in kind.gang_templates(job):
+        set_metadata(template, "annotations", {VOLCANO_GROUP: job["metadata"]["name"], VOLCANO_ROLE: role})
         template["spec"]["schedulerName"] = VOLCANO
-    notes: dict[str, str] = made["metadata"].get("annotations") or {}
+    notes: dict[str, str] = job["metadata"].get("annotations") or {}
     spec: dict[str, Any] = {"minMember": reading.gang, "minResources": least_resources(reading)}
-    policy = ((made.get("spec") or {}).get("runPolicy") or {}).get("schedulingPolicy") or {}
+    policy = ((job.get("spec") or {}).get("runPolicy") or {}).get("schedulingPolicy") or {}
     if queue := policy.get("queue") or notes.get(VOLCANO_QUEUE):
         spec["queue"] = queue
-    resource, body = _group(VOLCANO_POD_GROUPS, made, spec)
+    resource, body = _group(VOLCANO_POD_GROUPS, job, spec)
     set_metadata(body, "annotations", {key: value for key, value in notes.items() if key.startswith(VOLCANO_HINTS)})
     return resource, body
 
 
-def _koordinator(kind: Kind, made: Manifest, reading: Reading) -> None:
-    gang = {"name": made["metadata"]["name"], "min-available": str(reading.gang), "total-number": str(reading.pods)}
-    for _, template in kind.gang_templates(made):
+def _koordinator(kind: Kind, body: Manifest, reading: Reading) -> None:
+    gang = {"name": body["metadata"]["name"], "min-available": str(reading.gang), "total-number": str(reading.pods)}
+    for _, template in kind.gang_templates(body):
         set_metadata(template, "annotations", {f"{KOORDINATOR}{key}": value for key, value in gang.items()})
 
 
-def _group(resource: Resource, made: Manifest, spec: Manifest) -> Group:
-    metadata = made["metadata"]
+def _group(resource: Resource, job: Manifest, spec: Manifest) -> Group:
+    metadata = job["metadata"]
     body = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,

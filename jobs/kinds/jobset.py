@@ -39,12 +39,14 @@ class JobSet(Kind):
         faults.whole(spec.get("ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished", default=0)
         manager = ("jobset.sigs.k8s.io/jobset-controller",)
         faults.one_of(spec.get("managedBy") or None, "spec.managedBy", manager)
-        given = tuple(role for role in roles if role.replicas)
-        if not given and not faults.found:
+        running_roles = tuple(role for role in roles if role.replicas)
+        if not running_roles and not faults.found:
             faults.add("spec.replicatedJobs", "must ask for at least one pod")
         gang = set() if faults.found else {group["name"] for group in gang_groups(spec["replicatedJobs"])}
-        min_available = sum(role.replicas for role in given if role.name in gang)
-        return Reading(given, faults.flag(spec.get("suspend"), "spec.suspend"), tuple(faults.found), min_available)
+        min_available = sum(role.replicas for role in running_roles if role.name in gang)
+        return Reading(
+            running_roles, faults.flag(spec.get("suspend"), "spec.suspend"), tuple(faults.found), min_available
+        )
 
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         for group in manifest["spec"]["replicatedJobs"]:
@@ -87,8 +89,8 @@ def read_groups(listed: object, path: str, faults: Faults) -> list[Role]:
     return roles
 
 
-def _read_group(given: object, path: str, faults: Faults) -> Role:
-    group = faults.mapping(given, path, required=True)
+def _read_group(entry: object, path: str, faults: Faults) -> Role:
+    group = faults.mapping(entry, path, required=True)
     if not isinstance(group.get("name"), str) or not group["name"]:
         faults.add(f"{path}.name", "is required")
     for number, need in enumerate(_needs(group)):

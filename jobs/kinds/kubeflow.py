@@ -123,22 +123,22 @@ def read_replicas(
     """The gang of ``spec[key]``; role names are case-folded to ``roles`` as the operator does, in that order."""
     replicas = faults.mapping(spec.get(key), f"spec.{key}", required=True)
     by_fold = {role.lower(): role for role in roles}
-    found: dict[str, Role] = {}
+    roles_by_name: dict[str, Role] = {}
     for name, replica in replicas.items():
         path = f"spec.{key}.{name}"
         role = by_fold.get(str(name).lower())
         if role is None:
             faults.add(path, f"is no role of this kind; roles are {', '.join(roles)}")
             continue
-        if role in found:
+        if role in roles_by_name:
             faults.add(path, f"the role {role} is given twice")
             continue
         body = faults.mapping(replica, path, required=True)
         count = faults.whole(body.get("replicas"), f"{path}.replicas", default=1)
         faults.one_of(body.get("restartPolicy") or None, f"{path}.restartPolicy", RESTART_POLICIES)
         request = read_template(body.get("template"), f"{path}.template", faults, container=container)
-        found[role] = Role(role.lower(), count, request)
-    return tuple(found[role] for role in roles if role in found and found[role].replicas)
+        roles_by_name[role] = Role(role.lower(), count, request)
+    return tuple(roles_by_name[role] for role in roles if role in roles_by_name and roles_by_name[role].replicas)
 
 
 def read_conditions(status: Manifest) -> State:

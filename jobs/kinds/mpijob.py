@@ -47,8 +47,8 @@ class MPIJobV2(MPIJobV1):
     def min_available(self, spec: Manifest, roles: tuple[Role, ...]) -> int:
         """A launcher that is made after the workers run cannot be waited for by them."""
         workers = sum(role.replicas for role in roles if role.name == "worker")
-        asked = super().min_available(spec, roles)
-        return min(asked or workers, workers) if spec.get("launcherCreationPolicy") == _AFTER_WORKERS else asked
+        least = super().min_available(spec, roles)
+        return min(least or workers, workers) if spec.get("launcherCreationPolicy") == _AFTER_WORKERS else least
 
     def gang_templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         late = manifest["spec"].get("launcherCreationPolicy") == _AFTER_WORKERS

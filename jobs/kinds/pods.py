@@ -65,13 +65,13 @@ def read_metadata(metadata: object, path: str, faults: Faults) -> None:
 
 def references(spec: Manifest) -> set[Reference]:
     """ConfigMaps, Secrets, claims and the service account a pod spec names; optional ones included."""
-    found = set(_volumes(spec)) | set(_environment(spec))
+    names = set(_volumes(spec)) | set(_environment(spec))
     for pull in spec.get("imagePullSecrets") or []:
-        found.add(Reference("Secret", pull.get("name", "")))
+        names.add(Reference("Secret", pull.get("name", "")))
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account and account != "default":
-        found.add(Reference("ServiceAccount", account))
-    return {each for each in found if each.name}
+        names.add(Reference("ServiceAccount", account))
+    return {each for each in names if each.name}
 
 
 def _volumes(spec: Manifest) -> Iterator[Reference]:

@@ -18,10 +18,10 @@ LONGEST = 16 * 1024
 _ENVIRONMENT = {"CONVOY_RANKS": f"metadata.annotations['{RANKS}']", "CONVOY_NODE": "spec.nodeName"}
 
 
-def write(kind: Kind, made: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]]) -> list[str]:
+def write(kind: Kind, body: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]]) -> list[str]:
     """Onto the pods of every role that has ``[node, pods]`` runs, in place; returns the roles whose list is too long."""
     left_out = []
-    for role, template in kind.templates(made):
+    for role, template in kind.templates(body):
         if not (runs := nodes.get(role)):
             continue
         text = " ".join(f"{node}*{pods}" if pods > 1 else str(node) for node, pods in runs)
@@ -34,18 +34,18 @@ def write(kind: Kind, made: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]
 
 
 def write_gpus(
-    kind: Kind, made: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]], sets: Mapping[str, Sequence[int]]
+    kind: Kind, body: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]], sets: Mapping[str, Sequence[int]]
 ) -> None:
     """Onto the pods of every role that has nodes: which GPUs of each node are for the gang."""
-    for role, template in kind.templates(made):
-        mine = dict.fromkeys(node for node, _ in nodes.get(role, ()) if node in sets)
-        if text := " ".join(f"{node}={','.join(map(str, sets[node]))}" for node in mine):
+    for role, template in kind.templates(body):
+        node_names = dict.fromkeys(node for node, _ in nodes.get(role, ()) if node in sets)
+        if text := " ".join(f"{node}={','.join(map(str, sets[node]))}" for node in node_names):
             set_metadata(template, "annotations", {GPU_SETS: text})
 
 
-def pin(kind: Kind, made: Manifest, key: str, values: Sequence[str]) -> None:
+def pin(kind: Kind, body: Manifest, key: str, values: Sequence[str]) -> None:
     """Keeps all pods on nodes whose label has one of these values, beside whatever they ask of nodes themselves."""
-    for _, template in kind.templates(made):
+    for _, template in kind.templates(body):
         spec = template.setdefault("spec", {})
         if len(values) == 1:
             spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), key: values[0]}
@@ -53,26 +53,26 @@ def pin(kind: Kind, made: Manifest, key: str, values: Sequence[str]) -> None:
         affinity = spec["affinity"] = {**(spec.get("affinity") or {})}
         of_nodes = affinity["nodeAffinity"] = {**(affinity.get("nodeAffinity") or {})}
         required = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-        wanted = {"key": key, "operator": "In", "values": list(values)}
+        expression = {"key": key, "operator": "In", "values": list(values)}
         terms = required.get("nodeSelectorTerms") or [{"matchExpressions": []}]
         of_nodes["requiredDuringSchedulingIgnoredDuringExecution"] = {
-            "nodeSelectorTerms": [_and(term, wanted) for term in terms]
+            "nodeSelectorTerms": [_and(term, expression) for term in terms]
         }
 
 
-def _and(term: Manifest, wanted: Manifest) -> Manifest:
+def _and(term: Manifest, expression: Manifest) -> Manifest:
     """A term without any condition matches nothing, and goes on doing so."""
-    return {**term, "matchExpressions": [*(term.get("matchExpressions") or []), wanted]} if term else term
+    return {**term, "matchExpressions": [*(term.get("matchExpressions") or []), expression]} if term else term
 
 
 def _show(template: Manifest) -> None:
     """To the processes, as environment; a name the person uses is the person's."""
     for container in (template.get("spec") or {}).get("containers") or []:
-        given = container.get("env") or []
-        names = {each.get("name") for each in given}
+        env = container.get("env") or []
+        names = {each.get("name") for each in env}
         added = [
             {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
             for name, path in _ENVIRONMENT.items()
             if name not in names
         ]
-        container["env"] = [*given, *added]
+        container["env"] = [*env, *added]

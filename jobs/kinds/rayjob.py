@@ -71,10 +71,10 @@ class RayJob(Kind):
         roles = (self._read_head(cluster, mode, faults), *self._read_groups(cluster, faults))
         min_available = sum(role.replicas for role in roles)
         if mode == _MODES[0]:
-            asked = {**units.amounts(_SUBMITTER["requests"]), "pods": 1}
-            if given := spec.get("submitterPodTemplate"):
-                asked = read_template(given, "spec.submitterPodTemplate", faults)
-            roles = (*roles, Role("submitter", 1, asked))
+            request = {**units.amounts(_SUBMITTER["requests"]), "pods": 1}
+            if template := spec.get("submitterPodTemplate"):
+                request = read_template(template, "spec.submitterPodTemplate", faults)
+            roles = (*roles, Role("submitter", 1, request))
         suspended = faults.flag(spec.get("suspend"), "spec.suspend")
         if suspended and not faults.flag(spec.get("shutdownAfterJobFinishes", True), "spec.shutdownAfterJobFinishes"):
             faults.add("spec.suspend", "needs shutdownAfterJobFinishes: true, for KubeRay refuses it otherwise")
@@ -95,14 +95,14 @@ class RayJob(Kind):
         if not isinstance(listed, list):
             faults.add("spec.rayClusterSpec.workerGroupSpecs", "must be a list of groups")
             return
-        seen = {"head", "submitter"}
-        for number, given in enumerate(listed):
+        names = {"head", "submitter"}
+        for number, entry in enumerate(listed):
             path = f"spec.rayClusterSpec.workerGroupSpecs[{number}]"
-            group = faults.mapping(given, path, required=True)
+            group = faults.mapping(entry, path, required=True)
             name = str(group.get("groupName") or "")
-            if not name or name in seen:
+            if not name or name in names:
                 faults.add(f"{path}.groupName", f"must be a name of its own, not {name!r}")
-            seen.add(name)
+            names.add(name)
             replicas = faults.whole(group.get("replicas"), f"{path}.replicas", default=1)
             hosts = faults.whole(group.get("numOfHosts"), f"{path}.numOfHosts", default=1, at_least=1)
             least = faults.whole(group.get("minReplicas"), f"{path}.minReplicas", default=0)

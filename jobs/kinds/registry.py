@@ -67,8 +67,8 @@ def spelled(api_version: str, kind: str) -> str:
 @cache
 def namesakes() -> dict[tuple[str, str], str]:
     """By group and kind what sets a kind apart from another one of its name; the one with the first group needs nothing."""
-    found = sorted({(kind.resource.kind, kind.resource.group) for kind in _KINDS})
-    later = [(group, name) for before, (name, group) in zip(found, found[1:], strict=False) if before[0] == name]
+    kinds = sorted({(kind.resource.kind, kind.resource.group) for kind in _KINDS})
+    later = [(group, name) for before, (name, group) in zip(kinds, kinds[1:], strict=False) if before[0] == name]
     return {(f"{group}/", name): f".{group}" for group, name in later}
 
 

@@ -23,34 +23,34 @@ class Progress(StrEnum):
     LOST = "Lost"
 
 
-def bind(kind: Kind, made: Manifest, scheduler: str = "") -> None:
+def bind(kind: Kind, body: Manifest, scheduler: str = "") -> None:
     """Labels the pods with their role, in place, so that a reservation can name the pods it is for.
 
     Pods that name no scheduler get the one that holds their room, where it is not the member's usual one.
     """
-    for role, template in kind.templates(made):
+    for role, template in kind.templates(body):
         set_metadata(template, "labels", {ROLE: role})
         if scheduler:
             template["spec"].setdefault("schedulerName", scheduler)
 
 
 def bodies(
-    kind: Kind, made: Manifest, roles: Iterable[Role], marks: Mapping[str, str], ttl: timedelta
+    kind: Kind, body: Manifest, roles: Iterable[Role], marks: Mapping[str, str], ttl: timedelta
 ) -> list[Manifest]:
-    """One for each pod of ``made``, bound and marked; it ends when no pod has taken it for ``ttl``.
+    """One for each pod of ``body``, bound and marked; it ends when no pod has taken it for ``ttl``.
 
     Names are the same whenever it is asked for the same attempt.
     """
-    metadata = made["metadata"]
+    metadata = body["metadata"]
     stem = f"{metadata['namespace']}-{metadata['name']}"[:40].rstrip("-.")
-    templates = dict(kind.templates(made))
-    found = []
+    templates = dict(kind.templates(body))
+    reservations = []
     for each in roles:
         role, template = each.name, _asking(each, templates.get(each.name, {}))
-        mine = {JOB_UID: marks[JOB_UID], ATTEMPT: marks[ATTEMPT], ROLE: role}
-        owner = {"labelSelector": {"matchLabels": mine}}
+        own_labels = {JOB_UID: marks[JOB_UID], ATTEMPT: marks[ATTEMPT], ROLE: role}
+        owner = {"labelSelector": {"matchLabels": own_labels}}
         for i in range(each.replicas):
-            found.append(
+            reservations.append(
                 {
                     "apiVersion": RESERVATIONS.api_version,
                     "kind": RESERVATIONS.kind,
@@ -63,19 +63,21 @@ def bodies(
                     },
                 }
             )
-    return found
+    return reservations
 
 
 def _asking(role: Role, template: Manifest) -> Manifest:
     """The template; of a kind whose manifest has no whole one, one pod that asks what its kind read."""
     spec = template.get("spec") or {}
-    asked = {name: amount for name, amount in role.request.items() if name != "pods" and amount}
-    if {name: amount for name, amount in units.pod_request(spec).items() if name != "pods" and amount} == asked:
+    request = {name: amount for name, amount in role.request.items() if name != "pods" and amount}
+    if {name: amount for name, amount in units.pod_request(spec).items() if name != "pods" and amount} == request:
         return template
-    limits = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in asked.items()}
+    limits = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in request.items()}
     container = {"name": "reserved", "image": "none", "resources": {"requests": limits, "limits": limits}}
-    kept = {name: value for name, value in spec.items() if name not in ("containers", "initContainers", "volumes")}
-    return {**template, "spec": {**kept, "containers": [container]}}
+    pod_fields = {
+        name: value for name, value in spec.items() if name not in ("containers", "initContainers", "volumes")
+    }
+    return {**template, "spec": {**pod_fields, "containers": [container]}}
 
 
 def _short(marks: Mapping[str, str]) -> str:
@@ -86,9 +88,9 @@ def _short(marks: Mapping[str, str]) -> str:
 def progress(wanted: Sequence[Manifest], found: Iterable[Mapping[str, Any]]) -> tuple[Progress, str]:
     """The progress of a gang's reservations; one that a pod has taken already counts as held."""
     phases = {each["metadata"]["name"]: (each.get("status") or {}).get("phase") or "Pending" for each in found}
-    mine = [phases.get(each["metadata"]["name"], "Pending") for each in wanted]
-    if "Failed" in mine:
-        return Progress.LOST, f"{mine.count('Failed')} of {len(mine)} reservations have failed or ended"
-    held = mine.count("Available") + mine.count("Succeeded")
-    message = f"{held} of {len(mine)} reservations are available"
-    return (Progress.HELD if held == len(mine) else Progress.PENDING), message
+    own_phases = [phases.get(each["metadata"]["name"], "Pending") for each in wanted]
+    if "Failed" in own_phases:
+        return Progress.LOST, f"{own_phases.count('Failed')} of {len(own_phases)} reservations have failed or ended"
+    held = own_phases.count("Available") + own_phases.count("Succeeded")
+    message = f"{held} of {len(own_phases)} reservations are available"
+    return (Progress.HELD if held == len(own_phases) else Progress.PENDING), message

@@ -230,23 +230,23 @@ def policy(kind: str) -> Document | None:
 @cache
 def document(resource: Resource) -> Document | None:
     """None for a kind that is taken as it is."""
-    if found := policy(resource.kind):
-        return found
-    found = crds.document(resource)
-    if found is None:
+    if known := policy(resource.kind):
+        return known
+    known = crds.document(resource)
+    if known is None:
         return None
-    properties = {**found["properties"], "status": _STATUS}
+    properties = {**known["properties"], "status": _STATUS}
     if resource.group == _TRAINING:
         spec = properties["spec"]
         properties["spec"] = {**spec, "properties": {**spec["properties"], _SCHEDULER: _text(_OF_PODS)}}
-    return {**found, "properties": properties}
+    return {**known, "properties": properties}
 
 
 @cache
 def schema(resource: Resource) -> Schema | None:
     """The schema by which unknown fields are reported."""
-    if found := policy(resource.kind):
-        return schemas.of_kind(found)
+    if known := policy(resource.kind):
+        return schemas.of_kind(known)
     return _taking(resource, crds.schema(resource)) or builtin.schema(resource)
 
 
@@ -255,9 +255,9 @@ def kept(resource: Resource) -> Schema | None:
     return schema(resource) if policy(resource.kind) else _taking(resource, crds.kept(resource))
 
 
-def _taking(resource: Resource, found: Schema | None) -> Schema | None:
+def _taking(resource: Resource, known: Schema | None) -> Schema | None:
     """With what the fleet takes and members do not have: files name a scheduler beside the roles."""
-    if found is None or resource.group != _TRAINING:
-        return found
-    spec = found.fields["spec"]
-    return replace(found, fields={**found.fields, "spec": replace(spec, fields={**spec.fields, _SCHEDULER: TEXT})})
+    if known is None or resource.group != _TRAINING:
+        return known
+    spec = known.fields["spec"]
+    return replace(known, fields={**known.fields, "spec": replace(spec, fields={**spec.fields, _SCHEDULER: TEXT})})

@@ -95,12 +95,12 @@ class SparkApplication(Kind):
         except QuantityError as e:
             faults.add(f"{path}.cores", str(e))
             cores = {}
-        asked = {**cores, "memory": self._read_memory(spec, body, path, faults), "pods": 1}
+        request = {**cores, "memory": self._read_memory(spec, body, path, faults), "pods": 1}
         gpu = faults.mapping(body.get("gpu"), f"{path}.gpu")
         if gpu:
             number = faults.whole(gpu.get("quantity"), f"{path}.gpu.quantity", default=0)
-            asked[str(gpu.get("name") or "nvidia.com/gpu")] = number
-        return asked
+            request[str(gpu.get("name") or "nvidia.com/gpu")] = number
+        return request
 
     def _read_memory(self, spec: Manifest, body: Manifest, path: str, faults: Faults) -> int:
         heap = _bytes(body.get("memory") or "1g", f"{path}.memory", faults)
@@ -155,10 +155,10 @@ def _metadata(body: Manifest) -> Manifest:
     return {field: {} if body.get(field) is None else body[field] for field in ("labels", "annotations")}
 
 
-def _bytes(given: object, path: str, faults: Faults) -> int:
+def _bytes(value: object, path: str, faults: Faults) -> int:
     """Bytes of an amount of memory as a JVM takes it: ``512m``, ``4g``."""
-    match = _MEMORY.match(str(given))
+    match = _MEMORY.match(str(value))
     if not match:
-        faults.add(path, f"must be memory as Spark writes it, like 512m or 4g, not {given!r}")
+        faults.add(path, f"must be memory as Spark writes it, like 512m or 4g, not {value!r}")
         return 0
     return int(match[1]) * _UNITS[match[2].lower()]

@@ -116,8 +116,8 @@ def _refuse_broken(groups: list[Manifest]) -> None:
 
 def groups_of(spec: Manifest) -> list[Manifest]:
     """The groups of Jobs in the spec of a runtime."""
-    found: list[Manifest] = spec["template"]["spec"]["replicatedJobs"]
-    return found
+    groups: list[Manifest] = spec["template"]["spec"]["replicatedJobs"]
+    return groups
 
 
 def trains(group: Manifest) -> bool:
@@ -157,12 +157,12 @@ def _write_trainer(group: Manifest, policy: Manifest, trainer: Manifest) -> None
 
 def _write_initializer(group: Manifest, initializer: Manifest) -> None:
     for part, step in INITIALIZERS.items():
-        given = initializer.get(part) or {}
+        source = initializer.get(part) or {}
         for container in _containers(group, step) if _step(group) == step else ():
-            uri = given.get("storageUri")
+            uri = source.get("storageUri")
             _add_env(container, [] if uri is None else [{"name": "STORAGE_URI", "value": uri}])
-            _add_env(container, given.get("env") or [])
-            if secret := given.get("secretRef"):
+            _add_env(container, source.get("env") or [])
+            if secret := source.get("secretRef"):
                 container["envFrom"] = [*(container.get("envFrom") or []), {"secretRef": secret}]
 
 

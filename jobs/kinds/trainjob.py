@@ -37,8 +37,8 @@ class TrainJob(Kind):
     companion_resources = (TRAINING_RUNTIMES,)
 
     def primary_role(self, roles: Iterable[str]) -> str:
-        given = list(roles)
-        return super().primary_role(given) or next(iter(given), "")
+        names = list(roles)
+        return super().primary_role(names) or next(iter(names), "")
 
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
         """Pods of the Jobs of its JobSet."""
@@ -116,9 +116,9 @@ class TrainJob(Kind):
         _check_env(trainer, "spec.trainer", faults)
         initializer = faults.mapping(spec.get("initializer"), "spec.initializer")
         for part in training_runtime.INITIALIZERS:
-            given = faults.mapping(initializer.get(part), f"spec.initializer.{part}")
-            faults.mapping(given.get("secretRef"), f"spec.initializer.{part}.secretRef")
-            _check_env(given, f"spec.initializer.{part}", faults)
+            source = faults.mapping(initializer.get(part), f"spec.initializer.{part}")
+            faults.mapping(source.get("secretRef"), f"spec.initializer.{part}.secretRef")
+            _check_env(source, f"spec.initializer.{part}", faults)
         _check_patches(spec.get("runtimePatches"), faults)
         faults.whole(spec.get("activeDeadlineSeconds"), "spec.activeDeadlineSeconds", default=1, at_least=1)
         faults.one_of(spec.get("managedBy") or None, "spec.managedBy", (f"{_GROUP}/trainjob-controller",))
@@ -132,14 +132,14 @@ class TrainJob(Kind):
         gang = {group["name"] for group in gang_groups(training_runtime.groups_of(manifest[RESOLVED]["runtime"]))}
         return ((role, template) for role, template in self.templates(manifest) if role in gang)
 
-    def companions(self, made: Manifest) -> list[tuple[Resource, Manifest]]:
-        resolved, metadata, spec = made.pop(RESOLVED), made["metadata"], made["spec"]
+    def companions(self, body: Manifest) -> list[tuple[Resource, Manifest]]:
+        resolved, metadata, spec = body.pop(RESOLVED), body["metadata"], body["spec"]
         trainer = spec.get("trainer") or {}
-        kept = ["numNodes", "numProcPerNode", *(("command", "args") if trainer.get("command") == _TUNE else ())]
+        fields = ["numNodes", "numProcPerNode", *(("command", "args") if trainer.get("command") == _TUNE else ())]
         for field in _WRITTEN:
             spec.pop(field, None)
         # Even an empty one makes the controller write the variables by which processes find each other.
-        spec["trainer"] = {field: trainer[field] for field in kept if field in trainer}
+        spec["trainer"] = {field: trainer[field] for field in fields if field in trainer}
         spec["runtimeRef"] = {"apiGroup": _GROUP, "kind": TRAINING_RUNTIMES.kind, "name": metadata["name"]}
         head = {"apiVersion": TRAINING_RUNTIMES.api_version, "kind": TRAINING_RUNTIMES.kind}
         named = {key: metadata[key] for key in ("name", "namespace", "labels") if key in metadata}
@@ -180,8 +180,8 @@ def _read_list(value: Any, path: str, kind: type, faults: Faults) -> list[Any]:
     return []
 
 
-def _check_env(given: Manifest, path: str, faults: Faults) -> None:
-    for number, entry in enumerate(_read_list(given.get("env"), f"{path}.env", dict, faults)):
+def _check_env(body: Manifest, path: str, faults: Faults) -> None:
+    for number, entry in enumerate(_read_list(body.get("env"), f"{path}.env", dict, faults)):
         if not isinstance(entry.get("name"), str) or not entry["name"]:
             faults.add(f"{path}.env[{number}].name", "is required")
 

@@ -50,8 +50,8 @@ class VolcanoJob(Kind):
     primary_roles = ("master", "launcher", "chief", "ps")
 
     def primary_role(self, roles: Iterable[str]) -> str:
-        given = list(roles)
-        return super().primary_role(given) or next(iter(given), "")
+        names = list(roles)
+        return super().primary_role(names) or next(iter(names), "")
 
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
         return [f"{name}-{role.name.lower()}-{role.replicas - 1}" for role in roles]
@@ -83,9 +83,9 @@ class VolcanoJob(Kind):
             tuple(r for r in roles if r.replicas), is_suspended_by_annotation(manifest), tuple(faults.found), least
         )
 
-    def _read_task(self, given: object, number: int, faults: Faults) -> Role:
+    def _read_task(self, entry: object, number: int, faults: Faults) -> Role:
         path = f"spec.tasks[{number}]"
-        task = faults.mapping(given, path, required=True)
+        task = faults.mapping(entry, path, required=True)
         replicas = faults.whole(task.get("replicas"), f"{path}.replicas", default=1)
         least = faults.whole(task.get("minAvailable"), f"{path}.minAvailable", default=replicas)
         if least > replicas:

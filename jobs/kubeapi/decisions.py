@@ -63,13 +63,13 @@ class _OfJobs(RowKind):
         rows: dict[str, list[Any]] = {uid: [] for uid in last}
         for row in self.rows().filter(**{f"{self.job_field}__in": list(last)}) if last else ():
             rows[str(self.job_of(row))].append(row)
-        found = []
+        changes = []
         for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
             shown = [self.render(row) for row in rows[uid]]
-            found += [_change(entry, Action.MODIFIED, each["metadata"], each) for each in shown]
+            changes += [_change(entry, Action.MODIFIED, each["metadata"], each) for each in shown]
             if not shown and entry.action == Action.DELETED:
-                found += [_change(entry, Action.DELETED, names, None) for names in self.former(entry)]
-        return found
+                changes += [_change(entry, Action.DELETED, names, None) for names in self.former(entry)]
+        return changes
 
     @abstractmethod
     def job_of(self, row: Any) -> object: ...
@@ -178,14 +178,14 @@ class Works(_OfJobs):
 
     def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
         """With its job, or alone."""
-        found = super().changes_in(entries)
-        known = {each.uid for each in found}
+        changes = super().changes_in(entries)
+        known = {each.uid for each in changes}
         alone = {(each.object_uid, each.name): each for each in entries if each.kind == WORK}
         for row in self.rows().filter(job_uid__in={uid for uid, _ in alone}) if alone else ():
             entry, shown = alone.get((str(row.job_uid), work_name(row))), self.render(row)
             if entry and shown["metadata"]["uid"] not in known:
-                found.append(_change(entry, Action.MODIFIED, shown["metadata"], shown))
-        return sorted(found, key=lambda each: each.version)
+                changes.append(_change(entry, Action.MODIFIED, shown["metadata"], shown))
+        return sorted(changes, key=lambda each: each.version)
 
     def job_of(self, row: Work) -> object:
         return row.job_uid
@@ -230,8 +230,8 @@ def _uid(*parts: object) -> str:
 
 
 def _clusters(shown: Object) -> list[Object]:
-    found: list[Object] = shown.get("spec", {}).get("clusters") or []
-    return found
+    clusters: list[Object] = shown.get("spec", {}).get("clusters") or []
+    return clusters
 
 
 def _applied(shown: Object) -> str:

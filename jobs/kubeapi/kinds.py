@@ -117,8 +117,8 @@ def _status(row: Any, cluster: str | None) -> Object:
     if final and final not in true_types and not (final == "Succeeded" and "Complete" in true_types):
         since = row.finished_at or row.created_at
         reason = row.reason or {}
-        said = _condition(final, reason.get("message", ""), stamp(since))
-        conditions = [*conditions, {**said, "reason": reason.get("cause") or said["reason"]}]
+        final_condition = _condition(final, reason.get("message", ""), stamp(since))
+        conditions = [*conditions, {**final_condition, "reason": reason.get("cause") or final_condition["reason"]}]
     convoy = {
         "state": row.state,
         "cluster": cluster,
@@ -140,8 +140,8 @@ def state(shown: Object) -> str:
 
 
 def _convoy(shown: Object) -> Object:
-    found: Object = shown.get("status", {}).get("convoy") or {}
-    return found
+    convoy: Object = shown.get("status", {}).get("convoy") or {}
+    return convoy
 
 
 class Policies(ManifestKind):
@@ -227,10 +227,10 @@ def _served(kind: JobKind) -> Served:
 def _policies(api_version: str) -> list[Served]:
     """Short names belong to the first group: kubectl warns when two groups have them."""
     group, version = api_version.split("/")
-    first, found = api_version == policies.GROUPS[0], []
+    first, served = api_version == policies.GROUPS[0], []
     shorts = {"PropagationPolicy": "pp", "ClusterPropagationPolicy": "cpp", "OverridePolicy": "op"}
     for kind, short in {**shorts, "ClusterOverridePolicy": "cop"}.items():
         namespaced = not kind.startswith("Cluster")
         resource = Resource(group, version, f"{kind.lower()[:-1]}ies", kind, namespaced=namespaced)
-        found.append(Served(resource, (short,) if first else (), document=schemas.document(resource)))
-    return found
+        served.append(Served(resource, (short,) if first else (), document=schemas.document(resource)))
+    return served

@@ -45,19 +45,19 @@ def phase_of(state: str) -> Phase:
 
 def said(kind: Kind, status: Mapping[str, Any], phase: Phase) -> Object:
     """The status with the kind's own fields saying ``phase``, and without conditions that contradict it."""
-    made = copy.deepcopy(dict(status))
+    printed = copy.deepcopy(dict(status))
     for path, words in kind.phase_words.items():
         *parents, last = path.split(".")
-        target = made
+        target = printed
         for parent in parents:
             target = target.setdefault(parent, {})
         if target.get(last) not in words.get(phase, ()):
             target[last] = words.get(phase, ("",))[0]
         if not target[last]:
             del target[last]
-    conditions = [each for each in made.get("conditions") or [] if isinstance(each, dict)]
+    conditions = [each for each in printed.get("conditions") or [] if isinstance(each, dict)]
     wrong = [each for each in conditions if each.get("status") == "True" and each.get("type") in _CONTRADICT[phase]]
-    return {**made, "conditions": [each for each in conditions if each not in wrong]} if wrong else made
+    return {**printed, "conditions": [each for each in conditions if each not in wrong]} if wrong else printed
 
 
 def columns(resource: Resource, state: Callable[[Object], str]) -> tuple[Column, ...]:

@@ -49,11 +49,11 @@ class QueueUnits(RowKind):
         if BY_NAME in exact:
             rows = rows.filter(shown_name=exact[BY_NAME])
         while True:
-            found = self._behind(rows, after) if after else list(rows[: self.chunk])
-            yield from _shown(found)
-            if len(found) < self.chunk:
+            page = self._behind(rows, after) if after else list(rows[: self.chunk])
+            yield from _shown(page)
+            if len(page) < self.chunk:
                 return
-            after = found[-1].namespace, found[-1].shown_name
+            after = page[-1].namespace, page[-1].shown_name
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         return {each["metadata"]["uid"]: each for each in _shown(self.rows().filter(uid__in=list(uids)))}
@@ -67,13 +67,13 @@ class QueueUnits(RowKind):
         last = {each.object_uid: each for each in entries if each.kind in kinds}
         there = self.of_uids(last) if last else {}
         fresh = {each.object_uid for each in entries if each.action == Action.ADDED}
-        found = []
+        changes = []
         for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
             action = Action.MODIFIED if uid in there else Action.DELETED
             name = f"{entry.name}-{former_spelling(entry)}"
             guessed = uid not in there and uid in fresh and entry.action != Action.DELETED
-            found.append(Change(entry.version, action, entry.namespace, name, uid, there.get(uid), guessed))
-        return found
+            changes.append(Change(entry.version, action, entry.namespace, name, uid, there.get(uid), guessed))
+        return changes
 
     def render(self, row: Job) -> Object:
         return next(_shown([row]))

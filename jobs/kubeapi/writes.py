@@ -61,9 +61,9 @@ class ManifestKind(RowKind):
 
 def rendered(row: Any, api_version: str, **more: object) -> Object:
     """The manifest as submitted, with what a server fills in."""
-    given = row.manifest["metadata"]
-    kept = {key: given[key] for key in ("labels", "annotations") if given.get(key)}
-    metadata = head(row, creationTimestamp=stamp(row.created_at), **kept, **more)
+    stored = row.manifest["metadata"]
+    labels_and_annotations = {key: stored[key] for key in ("labels", "annotations") if stored.get(key)}
+    metadata = head(row, creationTimestamp=stamp(row.created_at), **labels_and_annotations, **more)
     body = {
         key: value
         for key, value in without_resolved(row.manifest).items()

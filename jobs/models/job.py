@@ -135,9 +135,9 @@ class Job(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
 
-    def save(self, *, update_fields: Any = None, **given: Any) -> None:
+    def save(self, *, update_fields: Any = None, **options: Any) -> None:
         follows = ["reason_code"] if update_fields and "reason" in update_fields else []
-        super().save(update_fields=update_fields and [*update_fields, *follows], **given)
+        super().save(update_fields=update_fields and [*update_fields, *follows], **options)
 
     @property
     def finished(self) -> bool:

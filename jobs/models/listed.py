@@ -25,12 +25,12 @@ class Wide(models.Index):
     """On SQLite with the labels, too: PostgreSQL refuses index entries of more than 2,700 bytes, which labels may have."""
 
     def create_sql(
-        self, model: type[models.Model], schema_editor: BaseDatabaseSchemaEditor, using: str = "", **given: Any
+        self, model: type[models.Model], schema_editor: BaseDatabaseSchemaEditor, using: str = "", **options: Any
     ) -> Any:
         if schema_editor.connection.vendor != "sqlite":
-            return super().create_sql(model, schema_editor, using, **given)
+            return super().create_sql(model, schema_editor, using, **options)
         return models.Index(fields=[*self.fields, "labels"], name=self.name).create_sql(
-            model, schema_editor, using, **given
+            model, schema_editor, using, **options
         )
 
 
@@ -40,8 +40,8 @@ class Walked(models.Func):
     template = "%(expressions)s"
     arity = 1
 
-    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **given: Any) -> Any:
-        return self.as_sql(compiler, connection, template="+%(expressions)s", **given)
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **options: Any) -> Any:
+        return self.as_sql(compiler, connection, template="+%(expressions)s", **options)
 
 
 class Label(KeyTextTransform):

@@ -35,8 +35,8 @@ def tolerated_s(job: Job) -> float:
 def rows(uids: Iterable[object]) -> list[Pod]:
     """The pods of these jobs that have restarted too often and have not ended."""
     least = settings.CONVOY_FAILOVER.crash_loop_restarts
-    found = Pod.objects.filter(job_uid__in=list(uids), restarts__gte=least)
-    return list(found.exclude(phase__in=["Succeeded", "Failed"]).order_by("-restarts", "name"))
+    pods = Pod.objects.filter(job_uid__in=list(uids), restarts__gte=least)
+    return list(pods.exclude(phase__in=["Succeeded", "Failed"]).order_by("-restarts", "name"))
 
 
 def find(job: Job, pods: Iterable[Pod], now: datetime) -> CrashLoop | None:

@@ -191,8 +191,8 @@ def _locked(job: Job) -> Job | None:
 
 
 def _purge(job: Job, attempt: int, mode: PurgeMode, now: datetime) -> None:
-    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
-    if mode is PurgeMode.NEVER and transitions.move_works(mine, WorkEvent.KEPT):
+    works_of_attempt = Work.objects.filter(job_uid=job.uid, attempt=attempt)
+    if mode is PurgeMode.NEVER and transitions.move_works(works_of_attempt, WorkEvent.KEPT):
         works.release_hold(job.uid, attempt, now)
     elif mode is PurgeMode.DIRECTLY:
         works.withdraw_attempt(job, attempt, now)

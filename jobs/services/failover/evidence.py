@@ -49,9 +49,9 @@ def _end_of(pod: Pod, node_ready: bool | None) -> PodEnd:
 
 def record(job: Job, attempt: int, failure: Failure) -> None:
     """Keeps the cause with the attempt, unless a stronger one is known."""
-    mine = Attempt.objects.filter(job=job, number=attempt)
+    attempts = Attempt.objects.filter(job=job, number=attempt)
     replaced = ("",) if failure.cause in _WEAK else _WEAK
-    mine.filter(cause__in=replaced).update(cause=failure.cause, evidence=failure.evidence_as_json() or None)
+    attempts.filter(cause__in=replaced).update(cause=failure.cause, evidence=failure.evidence_as_json() or None)
 
 
 def note(job: Job, attempt: int, outcome: Outcome) -> str:

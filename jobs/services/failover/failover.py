@@ -134,10 +134,10 @@ def _queue_again(job: Job, purge: PurgeMode, now: datetime, *, copy_ended: bool)
 
 
 def _purge(job: Job, mode: PurgeMode, now: datetime) -> None:
-    mine = Work.objects.filter(job_uid=job.uid, attempt=job.attempt)
+    works_of_attempt = Work.objects.filter(job_uid=job.uid, attempt=job.attempt)
     if mode is PurgeMode.DIRECTLY:
         works.withdraw(job, now)
-    elif mode is PurgeMode.NEVER and transitions.move_works(mine, WorkEvent.KEPT):
+    elif mode is PurgeMode.NEVER and transitions.move_works(works_of_attempt, WorkEvent.KEPT):
         works.release_hold(job.uid, job.attempt, now)
 
 

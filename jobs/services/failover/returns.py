@@ -58,11 +58,13 @@ def _goes_on(job: Job, now: datetime) -> bool:
 
 
 def _left_behind() -> QuerySet[Job]:
-    mine = {"job_uid": OuterRef("uid"), "attempt": OuterRef("attempt")}
-    kept = Work.objects.filter(**mine, state=Work.State.APPLIED, cluster__state=Cluster.State.READY)
+    same_attempt = {"job_uid": OuterRef("uid"), "attempt": OuterRef("attempt")}
+    applied = Work.objects.filter(**same_attempt, state=Work.State.APPLIED, cluster__state=Cluster.State.READY)
     lost = Attempt.objects.filter(job=OuterRef("pk"), number=OuterRef("attempt"), outcome=Outcome.LOST)
     waiting = Job.objects.filter(state__in=Job.WAITING, attempt__gt=0, shares=[], suspended=False)
-    return waiting.filter(Exists(kept), Exists(lost), deleting_at__isnull=True).select_related("policy").order_by("pk")
+    return (
+        waiting.filter(Exists(applied), Exists(lost), deleting_at__isnull=True).select_related("policy").order_by("pk")
+    )
 
 
 def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
@@ -70,8 +72,8 @@ def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
 
     A copy's last report may come after it was removed.
     """
-    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
-    sent = mine if succeeded else mine.filter(state=Work.State.APPLIED)
+    works_of_attempt = Work.objects.filter(job_uid=job.uid, attempt=attempt)
+    sent = works_of_attempt if succeeded else works_of_attempt.filter(state=Work.State.APPLIED)
     return sent.select_related("cluster").defer("cluster__access").first()
 
 

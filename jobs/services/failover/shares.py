@@ -31,16 +31,16 @@ def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
             job.save(update_fields=["shares"])
         return
     pods = {share.cluster: share.pods for share in placed.placement.shares}
-    made = parts.deal_shares(pods, division.completions, placed.gang.attempt + 1)
-    update_job_state(job, [*([] if division.fresh else parts.of_stored(job.shares)), *made], now)
+    shares = parts.deal_shares(pods, division.completions, placed.gang.attempt + 1)
+    update_job_state(job, [*([] if division.fresh else parts.of_stored(job.shares)), *shares], now)
     job.save(update_fields=SAVED)
 
 
-def update_job_state(job: Job, found: Sequence[Share], now: datetime) -> None:
+def update_job_state(job: Job, shares: Sequence[Share], now: datetime) -> None:
     kind = registry.kind_of(job.api_version, job.kind)
-    standing = [share for share in found if share.state is not ShareState.LOST]
-    left = [dict(share.status) for share in found if share.state is ShareState.LOST]
-    job.shares = parts.stored(found)
+    standing = [share for share in shares if share.state is not ShareState.LOST]
+    left = [dict(share.status) for share in shares if share.state is ShareState.LOST]
+    job.shares = parts.stored(shares)
     job.status = kind.merge_statuses([dict(share.status) for share in standing], left)
     job.cluster = _largest(standing)
     since = sorted(share.unhealthy_since for share in standing if share.unhealthy_since)

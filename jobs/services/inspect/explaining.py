@@ -120,8 +120,8 @@ def _explain_placed(job: Job, now: datetime) -> Explanation:
 def _unseen(names: Iterable[str]) -> str:
     """Which of its clusters cannot be seen now, since when and why: what is shown of the job there is as of then."""
     rows = Cluster.objects.filter(name__in=names).exclude(state=Cluster.State.READY).order_by("name")
-    seen = rows.values_list("name", "state", "state_since", "state_message")
-    return "".join(f"; {name} is {state} since {since:%H:%M:%S} UTC: {why}" for name, state, since, why in seen)
+    clusters = rows.values_list("name", "state", "state_since", "state_message")
+    return "".join(f"; {name} is {state} since {since:%H:%M:%S} UTC: {why}" for name, state, since, why in clusters)
 
 
 def _stored_verdict(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplained:
@@ -134,24 +134,24 @@ def _stored_verdict(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplaine
 
 def _explain_waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: Sees) -> Explanation:
     places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
-    kept = places.reservation if places.reservation and not places.is_reserved_for(job.pk) else None
+    reservation = places.reservation if places.reservation and not places.is_reserved_for(job.pk) else None
     with places.on_own_reservation(job.pk):
         looks = _explain_clusters(places.engine, gang, demand, now)
         lost = never_fits(looks)
         held_looks = tuple(_with_verdict(look, places.name_reservation(look.verdict, gang, (), now)) for look in looks)
-        waits_for = {kept.reserved.cluster: (kept.gang.name, kept.until)} if kept else {}
+        waits_for = {reservation.reserved.cluster: (reservation.gang.name, reservation.until)} if reservation else {}
         standing = Standing(job, gang, demand, places.engine, held_looks, now, lost, _occupants, _nodes, waits_for)
-        found = remedies.shown_to(remedies.find_remedies(standing), sees)
+        changes = remedies.shown_to(remedies.find_remedies(standing), sees)
     looks = held_looks
     claims = _claims(sees)
-    if kept:
-        looks = tuple(_without_name(look, kept.gang.name, sees) for look in looks)
-        claims[kept.reserved.cluster].insert(0, _reservation_claim(kept, sees))
+    if reservation:
+        looks = tuple(_without_name(look, reservation.gang.name, sees) for look in looks)
+        claims[reservation.reserved.cluster].insert(0, _reservation_claim(reservation, sees))
     clusters = [_cluster_verdict(look, claims.get(look.cluster, ())) for look in looks]
     fits = any(each.fits for each in clusters)
     message = _message(job, looks, fits=fits, lost=lost)
     speed = speeds.of_found(job, places.engine.find(gang, demand, now)) if fits else None
-    return Explanation(job, now, "Fits" if fits else "Waits", message, lost, clusters, found, quota, speed)
+    return Explanation(job, now, "Fits" if fits else "Waits", message, lost, clusters, changes, quota, speed)
 
 
 def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
@@ -182,22 +182,36 @@ def _with_verdict(look: Look, verdict: Verdict) -> Look:
     return replace(look, code=verdict.code, message=verdict.message, cause=cause)
 
 
-def _reservation_claim(kept: Reservation, sees: Sees) -> Claim:
+def _reservation_claim(reservation: Reservation, sees: Sees) -> Claim:
     amounts: Counter[str] = Counter()
-    for each, names in kept.hold.nodes:
+    for each, names in reservation.hold.nodes:
         amounts.update({resource: amount * len(names) for resource, amount in each.items()})
-    until = f"{kept.until:%H:%M:%S} UTC"
-    ends = f"when it starts on the {len(kept.reserved.nodes)} nodes kept for it, expected at {until}"
-    return Claim(_visible_name(kept.gang.name, sees), amounts, kept.gang.pods, kept.gang.queued_at, ends, kept.until)
+    until = f"{reservation.until:%H:%M:%S} UTC"
+    ends = f"when it starts on the {len(reservation.reserved.nodes)} nodes kept for it, expected at {until}"
+    return Claim(
+        _visible_name(reservation.gang.name, sees),
+        amounts,
+        reservation.gang.pods,
+        reservation.gang.queued_at,
+        ends,
+        reservation.until,
+    )
 
 
 def _cluster_verdict(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
     shown = {name: value for name, value in asdict(look).items() if name not in ("cluster", "code", "cause", "message")}
-    wanted = {resource for resource in look.short} or ({"pods"} if look.cause is Cause.KEPT else set())
-    mine = [claim for claim in claims if any(claim.amounts.get(resource) for resource in wanted)]
+    resources = {resource for resource in look.short} or ({"pods"} if look.cause is Cause.KEPT else set())
+    claims_on_it = [claim for claim in claims if any(claim.amounts.get(resource) for resource in resources)]
     fits = look.code is Code.FITS
     return ClusterExplained(
-        look.cluster, fits, False, look.code.value, look.cause.value, look.message, held=mine[:_HOLDS_TOLD], **shown
+        look.cluster,
+        fits,
+        False,
+        look.code.value,
+        look.cause.value,
+        look.message,
+        held=claims_on_it[:_HOLDS_TOLD],
+        **shown,
     )
 
 
@@ -234,14 +248,15 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
     pods = ((role["name"], role["replicas"], templates.get(role["name"], {})) for role in roles)
     within = topology_constraints.parse_topology_constraints(manifest, templates.values(), Faults())
     data = preferences.data((manifest.get("metadata") or {}).get("annotations") or {}, Faults())
-    found = requirements.parse_pod_requirements(
+    demand_of_roles = requirements.parse_pod_requirements(
         pods, within=within, scheduler=known.scheduler(dict(manifest)), data=data
     )
     requests = {role["name"]: role["request"] for role in roles}
     parts = tuple(
-        replace(p, ask=replace(p.ask, request=Ask.from_request(requests[p.role]).request)) for p in found.parts
+        replace(p, ask=replace(p.ask, request=Ask.from_request(requests[p.role]).request))
+        for p in demand_of_roles.parts
     )
-    return replace(found, parts=parts)
+    return replace(demand_of_roles, parts=parts)
 
 
 def _scheduler_of_now(now: datetime) -> Scheduler:
@@ -255,11 +270,11 @@ def _claims(sees: Sees) -> dict[str, list[Claim]]:
     """Open promises by cluster, the oldest first."""
     rows = list(Hold.objects.filter(released_at__isnull=True).select_related("cluster").order_by("made_at", "pk"))
     jobs = _names(hold.job_uid for hold in rows)
-    found: dict[str, list[Claim]] = defaultdict(list)
+    claims: dict[str, list[Claim]] = defaultdict(list)
     for hold in rows:
         name = _visible_name(jobs.get(hold.job_uid, ""), sees)
-        found[hold.cluster.name].append(Claim(name, hold.amounts, hold.pods, hold.made_at))
-    return found
+        claims[hold.cluster.name].append(Claim(name, hold.amounts, hold.pods, hold.made_at))
+    return claims
 
 
 def _names(uids: Iterable[UUID]) -> dict[UUID, str]:
@@ -271,7 +286,7 @@ def _occupants(cluster: str) -> list[Occupant]:
     """The jobs whose pods stand on the cluster's nodes, with what each would give back where."""
     bound = Pod.objects.filter(cluster__name=cluster, phase__in=snapshot.LIVE, job_uid__isnull=False).exclude(node="")
     rows = list(bound.values_list("job_uid", "role", "node"))
-    asked = {
+    requests = {
         uid: (f"{namespace}/{name}", {role["name"]: role["request"] for role in roles})
         for uid, namespace, name, roles in Job.objects.filter(uid__in={row[0] for row in rows}).values_list(
             "uid", "namespace", "name", "roles"
@@ -279,12 +294,12 @@ def _occupants(cluster: str) -> list[Occupant]:
     }
     freed: dict[UUID, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
     for uid, role, node in rows:
-        for resource, amount in asked.get(uid, ("", {}))[1].get(role, {}).items():
+        for resource, amount in requests.get(uid, ("", {}))[1].get(role, {}).items():
             freed[uid][node][resource] += amount
     nodes = {node.name: node for node in _nodes(cluster)}
     return [
-        Occupant(asked[uid][0], tuple((nodes[name], dict(a)) for name, a in each.items() if name in nodes), str(uid))
-        for uid, each in sorted(freed.items(), key=lambda entry: asked[entry[0]][0])
+        Occupant(requests[uid][0], tuple((nodes[name], dict(a)) for name, a in each.items() if name in nodes), str(uid))
+        for uid, each in sorted(freed.items(), key=lambda entry: requests[entry[0]][0])
     ]
 
 

@@ -44,15 +44,15 @@ def of_node(cluster: Cluster, name: str, namespaces: Container[str] | None) -> N
         return NodeDevices(cluster.name, name, topology=False)
     client = member_clients.client(cluster)
     try:
-        found = gpu_sets.devices(client).get(name)
-        pods = gpu_sets.pods_on(client, name) if found else []
+        devices = gpu_sets.devices(client).get(name)
+        pods = gpu_sets.pods_on(client, name) if devices else []
     except (MemberAway, MemberRefused) as e:
         raise Unavailable(f"{cluster.name} does not report its GPUs: {e}") from e
-    if found is None:
+    if devices is None:
         return NodeDevices(cluster.name, name, topology=True)
     owners = {gpu: pod for pod in pods for gpu in gpu_links.given(pod)}
-    gpus = tuple(_gpu(i, i in found.healthy, owners.get(i), namespaces) for i in range(len(found.links)))
-    return NodeDevices(cluster.name, name, True, found.links, found.bandwidth, gpus)
+    gpus = tuple(_gpu(i, i in devices.healthy, owners.get(i), namespaces) for i in range(len(devices.links)))
+    return NodeDevices(cluster.name, name, True, devices.links, devices.bandwidth, gpus)
 
 
 def _gpu(index: int, healthy: bool, pod: Mapping[str, Any] | None, namespaces: Container[str] | None) -> Gpu:

@@ -54,37 +54,37 @@ class GpuModel:
 def of_cluster(cluster: Cluster, namespaces: Container[str] | None) -> list[NodeGpus]:
     """Nodes with GPUs by domain and name; ``namespaces`` are those whose jobs may be named, None: all."""
     rows = [node for node in Node.objects.filter(cluster=cluster).order_by("name") if _amount(node.allocatable)]
-    found = {node.name: _node(node) for node in rows[:NODES]}
+    nodes = {node.name: _node(node) for node in rows[:NODES]}
     pods = Pod.objects.filter(cluster=cluster, phase__in=snapshot.LIVE).exclude(node="")
     jobs = _jobs(pods)
     for uid, role, index, node in pods.order_by("job_uid", "role", "index").values_list(
         "job_uid", "role", "index", "node"
     ):
         job = jobs.get(uid)
-        if job is None or node not in found:
+        if job is None or node not in nodes:
             continue
         gpus = next((_amount(each["request"]) for each in job.roles if each["name"] == role), 0)
         if gpus:
             shown = job if namespaces is None or job.namespace in namespaces else None
-            found[node].pods.append(PodOnNode(shown, role, index, gpus))
-    return sorted(found.values(), key=lambda node: (node.domain, node.name))
+            nodes[node].pods.append(PodOnNode(shown, role, index, gpus))
+    return sorted(nodes.values(), key=lambda node: (node.domain, node.name))
 
 
 def models() -> list[GpuModel]:
     """Of all clusters, by the rule that counts capacity: nodes that are ready and schedulable."""
-    found: dict[tuple[str, str], GpuModel] = defaultdict(lambda: GpuModel("", ""))
+    models_by_name: dict[tuple[str, str], GpuModel] = defaultdict(lambda: GpuModel("", ""))
     rows = Node.objects.filter(ready=True, unschedulable=False).order_by()
     for cluster, labels, allocatable, requested in rows.values_list(
         "cluster__name", "labels", "allocatable", "requested"
     ):
         if gpus := _amount(allocatable):
             model = _label(labels, MODEL_LABELS)
-            each = found[cluster, model]
+            each = models_by_name[cluster, model]
             each.cluster, each.model = cluster, model
             each.nodes += 1
             each.allocatable += gpus
             each.requested += _amount(requested)
-    return sorted(found.values(), key=lambda each: (-each.allocatable, each.model, each.cluster))
+    return sorted(models_by_name.values(), key=lambda each: (-each.allocatable, each.model, each.cluster))
 
 
 def _node(row: Node) -> NodeGpus:

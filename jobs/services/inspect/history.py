@@ -30,10 +30,10 @@ class Timeline:
     @property
     def totals(self) -> Mapping[Owner, float]:
         """Seconds by owner, in the order they first had it."""
-        found: dict[Owner, float] = defaultdict(float)
+        totals: dict[Owner, float] = defaultdict(float)
         for each in self.slices:
-            found[each.owner] += each.seconds
-        return found
+            totals[each.owner] += each.seconds
+        return totals
 
 
 def timeline_of(job: Job, now: datetime) -> Timeline:
@@ -45,16 +45,16 @@ def timeline_of(job: Job, now: datetime) -> Timeline:
 
 def _runs(job: Job) -> list[Run]:
     """Pods of attempts that are gone are not known any more: their making counts as the member's."""
-    made: dict[int, datetime] = {}
+    created: dict[int, datetime] = {}
     pods = Pod.objects.filter(job_uid=job.uid).values_list("attempt", "created_at")
     for attempt, at in pods.order_by("created_at"):
-        made[attempt] = at
+        created[attempt] = at
     return [
         Run(
             each.number,
             each.cluster_name,
             each.placed_at,
-            _earlier(made.get(each.number), each.started_at),
+            _earlier(created.get(each.number), each.started_at),
             each.started_at,
             each.ended_at,
             each.outcome,
@@ -78,12 +78,14 @@ def copy(job: Job) -> dict[str, Any]:
     kind = registry.kind_of(work.api_version, work.kind)
     where = work.cluster.name
     try:
-        found: dict[str, Any] = member_clients.client(work.cluster).get(kind.resource.path(work.namespace, work.name))
+        copy_in_member: dict[str, Any] = member_clients.client(work.cluster).get(
+            kind.resource.path(work.namespace, work.name)
+        )
     except MemberMissing as e:
         raise NotFound(f"the copy of {job} is gone from {where}") from e
     except MemberAway as e:
         raise Unavailable(f"{where} does not answer: {e.message}") from e
     except MemberRefused as e:
         raise Unavailable(f"{where} refuses to show the copy of {job}: {e.message}") from e
-    (found.get("metadata") or {}).pop("managedFields", None)
-    return {"cluster": where, "attempt": work.attempt, "manifest": found}
+    (copy_in_member.get("metadata") or {}).pop("managedFields", None)
+    return {"cluster": where, "attempt": work.attempt, "manifest": copy_in_member}

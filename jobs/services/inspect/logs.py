@@ -47,28 +47,30 @@ def stream(
     job: Job, *, pod: str = "", role: str = "", index: int = 0, follow: bool = False, tail: int | None = None
 ) -> Log:
     """One pod's log; by default of the chief, from the start. The caller has to close it."""
-    found = _pod(job, pod, role, index)
+    target = _pod(job, pod, role, index)
     params = {"follow": "true"} if follow else {}
     if tail is not None:
         params["tailLines"] = str(tail)
-    path = resources.PODS.path(found.namespace, found.name, "log")
-    client = member_clients.connect(member_clients.access_of(found.cluster))
-    return Log(found, client, client.stream_lines(path, params, read_timeout_s=_SILENCE_S if follow else 30.0))
+    path = resources.PODS.path(target.namespace, target.name, "log")
+    client = member_clients.connect(member_clients.access_of(target.cluster))
+    return Log(target, client, client.stream_lines(path, params, read_timeout_s=_SILENCE_S if follow else 30.0))
 
 
 def _pod(job: Job, name: str, role: str, index: int) -> Pod:
     counting = shares.counting(job.shares, job.attempt)
     pods = Pod.objects.select_related("cluster").filter(job_uid=job.uid, attempt__in=counting)
     if name:
-        found = pods.filter(name=name).first()
-        if found is None:
+        target = pods.filter(name=name).first()
+        if target is None:
             raise NotFound(f"{job} has no pod {name}; it has {_names(list(pods))}")
-        return found
-    wanted = role or registry.kind_of(job.api_version, job.kind).primary_role(each["name"] for each in job.roles)
-    found = pods.filter(role=wanted, index=index).first() or (None if role else pods.order_by("role", "index").first())
-    if found is None:
-        raise NotFound(f"{job} has no {wanted} pod {index}; it has {_names(list(pods))}")
-    return found
+        return target
+    role_name = role or registry.kind_of(job.api_version, job.kind).primary_role(each["name"] for each in job.roles)
+    target = pods.filter(role=role_name, index=index).first() or (
+        None if role else pods.order_by("role", "index").first()
+    )
+    if target is None:
+        raise NotFound(f"{job} has no {role_name} pod {index}; it has {_names(list(pods))}")
+    return target
 
 
 def _names(pods: list[Pod]) -> str:

@@ -85,19 +85,19 @@ def find_remedies(standing: Standing) -> list[Change]:
     kinds = REMEDIES[code_of(standing.job)]
     if kinds == PLACEMENT:
         return _placement(standing)
-    found = [change for kind in kinds for change in BUILDERS[kind](standing)]
-    return _with_room(standing, found) if kinds in _QUOTA else found
+    candidates = [change for kind in kinds for change in BUILDERS[kind](standing)]
+    return _with_room(standing, candidates) if kinds in _QUOTA else candidates
 
 
 _QUOTA = (REMEDIES[Code.QUOTA_EXCEEDED], REMEDIES[Code.MAX_JOBS_REACHED])
 
 
-def _with_room(standing: Standing, found: Sequence[Change]) -> list[Change]:
+def _with_room(standing: Standing, candidates: Sequence[Change]) -> list[Change]:
     """Advice about the quota, joined by what makes room on a cluster where the quota alone would not let the job start."""
     if standing.gang.division is not None or any(look.code is Code.FITS for look in standing.looks):
-        return list(found)
+        return list(candidates)
     rooms = _placement(standing)
-    joined = [each for change in found for each in _joined(standing, change, rooms)]
+    joined = [each for change in candidates for each in _joined(standing, change, rooms)]
     return list({change.message: change for change in joined}.values())
 
 
@@ -245,9 +245,9 @@ def _raised(standing: Standing, nodes: Sequence[Change] = ()) -> list[Change]:
     for change in nodes:
         for resource, amount in change.amounts.items():
             fleet[resource] = fleet.get(resource, 0) + amount * change.count
-    kept = {facts["path"]: int(facts.get("kept") or 0)} if facts.get("path") else {}
+    reserved = {facts["path"]: int(facts.get("kept") or 0)} if facts.get("path") else {}
     empty = facts.get("code") == Code.NEVER_FITS
-    return remedies.limits_to_raise(quota.ledger, standing.charge, fleet, kept, empty=empty)
+    return remedies.limits_to_raise(quota.ledger, standing.charge, fleet, reserved, empty=empty)
 
 
 def _raise_quota(standing: Standing) -> list[Change]:

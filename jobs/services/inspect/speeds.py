@@ -13,17 +13,17 @@ from jobs.models import Job
 
 def of_placed(job: Job, placement: Mapping[str, Any]) -> Speed | None:
     training = speed.parse_training((job.manifest.get("metadata") or {}).get("annotations") or {}, Faults())
-    asked = _gpus(job)
-    over = speed.bus(placement, asked) if training and placement else None
+    request = _gpus(job)
+    over = speed.bus(placement, request) if training and placement else None
     if training is None or over is None:
         return None
-    return speed.predict_speed(training, speed.gpus(placement, asked), *over)
+    return speed.predict_speed(training, speed.gpus(placement, request), *over)
 
 
-def of_found(job: Job, found: Assignment | None) -> Speed | None:
+def of_found(job: Job, assignment: Assignment | None) -> Speed | None:
     """None too where GPUs are yet to be chosen by their links: it depends on which."""
     by_links = any(role["request"].get(gpu_links.RESOURCE) for role in job.roles)
-    return None if found is None or by_links else of_placed(job, placed_topology.topology_to_store(found))
+    return None if assignment is None or by_links else of_placed(job, placed_topology.topology_to_store(assignment))
 
 
 def _gpus(job: Job) -> dict[str, int]:

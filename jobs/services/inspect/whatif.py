@@ -113,8 +113,8 @@ def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
 
 
 def _outcomes_by_job(plan: Plan) -> dict[int, JobOutcome]:
-    found = {each.gang.job_id: JobOutcome("Starts", each.placement.where) for each in plan.placed}
-    return found | {each.gang.job_id: JobOutcome("Waits", "", each.reason) for each in plan.waits}
+    outcomes = {each.gang.job_id: JobOutcome("Starts", each.placement.where) for each in plan.placed}
+    return outcomes | {each.gang.job_id: JobOutcome("Waits", "", each.reason) for each in plan.waits}
 
 
 def _compared(before: Mapping[int, JobOutcome], after: Mapping[int, JobOutcome]) -> list[Difference]:
@@ -189,7 +189,7 @@ def _with_quota(world: Snapshot, new: NewQuota) -> Snapshot:
     row = QuotaTree.objects.first()
     if row is None or world.quota is None:
         raise NotFound("there is no quota tree whose quota could be raised")
-    limits = {name: dict(given) for name, given in (("min", new.min), ("max", new.max)) if given}
+    limits = {name: dict(amounts) for name, amounts in (("min", new.min), ("max", new.max)) if amounts}
     read = parsing.parse_tree(edits.changed(row.manifest, [{"op": "edit", "path": new.path, "set": limits}]))
     if read.tree is None:
         message = "; ".join(f"{fault.field} {fault.detail}" for fault in read.faults[:5])

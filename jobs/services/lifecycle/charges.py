@@ -45,7 +45,7 @@ def _jobs_to_release() -> QuerySet[Job]:
     works = Work.objects.filter(job_uid=OuterRef("uid"))
     same = {name: OuterRef(name) for name in ("job_uid", "attempt", "cluster")}
     suspended = Exists(Work.objects.filter(state=Work.State.SUSPENDED, **same))
-    leaving = Pod.objects.filter(suspended, job_uid=OuterRef("uid"), phase__in=snapshot.LIVE)
+    pods_running = Pod.objects.filter(suspended, job_uid=OuterRef("uid"), phase__in=snapshot.LIVE)
     ended = Q(state__in=Job.FINISHED) & ~Exists(works.filter(state=Work.State.WITHDRAWING))
-    gone = Q(state__in=Job.OFF_MEMBER) & ~Exists(works.exclude(state__in=_LETS_GO)) & ~Exists(leaving)
+    gone = Q(state__in=Job.OFF_MEMBER) & ~Exists(works.exclude(state__in=_LETS_GO)) & ~Exists(pods_running)
     return snapshot.charged_jobs().filter(ended | gone)

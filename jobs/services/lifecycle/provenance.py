@@ -58,8 +58,8 @@ class Provenance:
     cluster: Cluster
     works: dict[Key, Work]
 
-    def judge(self, resource: Resource, key: Key, found: Manifest) -> Verdict:
-        metadata = found["metadata"]
+    def judge(self, resource: Resource, key: Key, item: Manifest) -> Verdict:
+        metadata = item["metadata"]
         place = resource.api_version, resource.kind, metadata.get("namespace", ""), metadata.get("name", "")
         mark = (metadata.get("labels") or {}).get(marks.MARK)
         genuine = signing.is_genuine(self.cluster, mark, "copy", str(key[0]), str(key[1]), *place)
@@ -74,9 +74,9 @@ class Provenance:
             return Verdict.STRAY if genuine else Verdict.FOREIGN
         return Verdict.OURS if genuine or not work.marked else Verdict.FOREIGN
 
-    def report(self, resource: Resource, found: Manifest, why: str, now: datetime) -> None:
+    def report(self, resource: Resource, item: Manifest, why: str, now: datetime) -> None:
         """Says once what is not believed, on the member's timeline."""
-        metadata = found["metadata"]
+        metadata = item["metadata"]
         known = _reported.setdefault(self.cluster.pk, set())
         named = f"{resource.kind} {metadata.get('namespace', '')}/{metadata.get('name', '')}"[:300]
         if named in known or len(known) >= _MOST_REPORTED:

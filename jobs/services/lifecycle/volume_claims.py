@@ -37,8 +37,8 @@ def bind(job: Job, cluster: Cluster, rows: Iterable[Dependent], now: datetime, *
     locked = Dependent.objects.filter(kind=CLAIM, namespace=job.namespace, name__in=names).order_by("pk")
     list(locked.select_for_update(no_key=True).values_list("pk"))
     known: dict[str, list[str]] = {}
-    found = ClaimLocation.objects.filter(namespace=job.namespace, name__in=names)
-    for name, on in found.order_by("cluster__name").values_list("name", "cluster__name"):
+    locations = ClaimLocation.objects.filter(namespace=job.namespace, name__in=names)
+    for name, on in locations.order_by("cluster__name").values_list("name", "cluster__name"):
         known.setdefault(name, []).append(on)
     for name in sorted(known):
         if cluster.name not in known[name] and not anywhere and not job.shares:

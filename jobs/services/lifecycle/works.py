@@ -71,20 +71,20 @@ def renew(work: Work, now: datetime) -> None:
 
     Called before each write to a member: a claimant that was paused for longer than its claim must not act on it.
     """
-    ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    claimed = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
     fresh = (
         work.claimed_at is not None
         and abs(now - work.claimed_at) < timedelta(seconds=settings.CONVOY_DISPATCH.claim_s) / 3
     )
-    if not (ours.exists() if fresh else ours.update(claimed_at=now)):
+    if not (claimed.exists() if fresh else claimed.update(claimed_at=now)):
         raise ClaimLost(f"{work} is not ours to do any more")
     work.claimed_at = work.claimed_at if fresh else now
 
 
 def advance(work: Work, event: WorkEvent, **fields: object) -> bool:
     """Moves the work from the state the claimant saw; False when it has been given another state meanwhile."""
-    ours = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
-    if not transitions.move_works(ours, event, **fields):
+    claimed = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    if not transitions.move_works(claimed, event, **fields):
         return False
     work.state = WORK.target(event)
     return True
@@ -101,8 +101,8 @@ def order(rows: QuerySet[Work], event: WorkEvent, now: datetime) -> None:
 def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | None = None) -> None:
     """Ends the claim; the work is tried again after a wait that doubles with each try, or after ``wait_s``."""
     wait = min(0.2 * 2 ** min(work.tries, 10), settings.CONVOY_DISPATCH.longest_retry_s) if wait_s is None else wait_s
-    ours = Work.objects.filter(pk=work.pk, claim=work.claim)
-    ours.update(claim="", claimed_at=None, message=message[:500], due_at=now + timedelta(seconds=wait))
+    claimed = Work.objects.filter(pk=work.pk, claim=work.claim)
+    claimed.update(claim="", claimed_at=None, message=message[:500], due_at=now + timedelta(seconds=wait))
     if Work.objects.filter(pk=work.pk, state__in=ACTIONABLE).exclude(state=work.state).update(due_at=now):
         events.enqueue("jobs.push", work.pk)
         return
@@ -113,10 +113,10 @@ def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | N
 def drop_unsent(jobs: Sequence[Job], now: datetime) -> None:
     """Ends works that were never sent, and releases their holds."""
     unsent = Work.objects.filter(job_uid__in=[job.uid for job in jobs], state=State.PENDING, claim="")
-    seen = list(unsent.values_list("pk", flat=True))
-    if not seen or not transitions.move_works(unsent.filter(pk__in=seen), WorkEvent.DROPPED):
+    unsent_keys = list(unsent.values_list("pk", flat=True))
+    if not unsent_keys or not transitions.move_works(unsent.filter(pk__in=unsent_keys), WorkEvent.DROPPED):
         return
-    gone = set(Work.objects.filter(pk__in=seen, state=State.GONE).values_list("job_uid", "attempt"))
+    gone = set(Work.objects.filter(pk__in=unsent_keys, state=State.GONE).values_list("job_uid", "attempt"))
     held = Hold.objects.filter(job_uid__in=[uid for uid, _ in gone], released_at__isnull=True)
     theirs = [pk for pk, *key in held.values_list("pk", "job_uid", "attempt") if tuple(key) in gone]
     Hold.objects.filter(pk__in=theirs, released_at__isnull=True).update(released_at=now)
@@ -131,8 +131,8 @@ def suspend_copies(jobs: Sequence[Job], now: datetime) -> None:
 def withdraw(job: Job, now: datetime) -> int:
     """Requests the removal of every copy of the job; returns how many are not gone yet."""
     drop_unsent([job], now)
-    mine = Work.objects.filter(job_uid=job.uid)
-    left = mine.exclude(state=State.GONE)
+    works_of_job = Work.objects.filter(job_uid=job.uid)
+    left = works_of_job.exclude(state=State.GONE)
     transitions.move_works(left, WorkEvent.WITHDRAWN, due_at=now, tries=0)
     for pk in left.values_list("pk", flat=True):
         events.enqueue("jobs.push", pk)
@@ -148,16 +148,16 @@ def withdraw_live(job: Job, now: datetime, *, ended: Sequence[int]) -> None:
     drop_unsent([job], now)
     for attempt in ended:
         release_hold(job.uid, attempt, now)
-    mine = Work.objects.filter(job_uid=job.uid)
-    order(mine.exclude(attempt__in=ended, state=State.APPLIED), WorkEvent.SUPERSEDED, now)
+    works_of_job = Work.objects.filter(job_uid=job.uid)
+    order(works_of_job.exclude(attempt__in=ended, state=State.APPLIED), WorkEvent.SUPERSEDED, now)
 
 
 def withdraw_attempt(job: Job, attempt: int, now: datetime) -> None:
     """Requests the removal of the copy of one attempt."""
-    mine = Work.objects.filter(job_uid=job.uid, attempt=attempt)
-    if transitions.move_works(mine.filter(claim=""), WorkEvent.DROPPED):
+    works_of_attempt = Work.objects.filter(job_uid=job.uid, attempt=attempt)
+    if transitions.move_works(works_of_attempt.filter(claim=""), WorkEvent.DROPPED):
         release_hold(job.uid, attempt, now)
-    order(mine, WorkEvent.WITHDRAWN, now)
+    order(works_of_attempt, WorkEvent.WITHDRAWN, now)
 
 
 def asked_since(job: Job, attempt: int, placed: datetime) -> datetime | None:
@@ -179,26 +179,26 @@ def release_hold(job_uid: uuid.UUID, attempt: int, now: datetime) -> bool:
 
 def start_attempts(jobs: Iterable[Job], now: datetime) -> None:
     """Records, once, when the current attempts of the jobs began to run."""
-    for number, mine in _by_attempt(jobs):
-        current = Attempt.objects.filter(job__in=[job.pk for job in mine], number=number)
+    for number, same_number in _by_attempt(jobs):
+        current = Attempt.objects.filter(job__in=[job.pk for job in same_number], number=number)
         current.filter(started_at__isnull=True).update(started_at=now)
 
 
 def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datetime) -> None:
     """Closes the current attempts of jobs that end, once, and releases their holds."""
-    for number, mine in _by_attempt(jobs):
-        current = Attempt.objects.filter(job__in=[job.pk for job in mine], number=number)
+    for number, same_number in _by_attempt(jobs):
+        current = Attempt.objects.filter(job__in=[job.pk for job in same_number], number=number)
         current.filter(ended_at__isnull=True).update(ended_at=now, outcome=outcome, message=message[:500])
-        held = Hold.objects.filter(job_uid__in=[job.uid for job in mine], attempt=number)
+        held = Hold.objects.filter(job_uid__in=[job.uid for job in same_number], attempt=number)
         held.filter(released_at__isnull=True).update(released_at=now)
 
 
 def _by_attempt(jobs: Iterable[Job]) -> Iterable[tuple[int, list[Job]]]:
     """The jobs by the number of their current attempt: for most it is the first."""
-    found: dict[int, list[Job]] = defaultdict(list)
+    jobs_by_number: dict[int, list[Job]] = defaultdict(list)
     for job in jobs:
-        found[job.attempt].append(job)
-    return sorted(found.items())
+        jobs_by_number[job.attempt].append(job)
+    return sorted(jobs_by_number.items())
 
 
 def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None:
@@ -210,5 +210,5 @@ def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None
 
 def correct_outcome(job: Job, attempt: int, outcome: Outcome, message: str, now: datetime) -> None:
     """The attempt was closed before its end was known."""
-    mine = Attempt.objects.filter(job=job, number=attempt)
-    mine.update(ended_at=now, outcome=outcome, message=message[:500], cause="", evidence=None)
+    attempts = Attempt.objects.filter(job=job, number=attempt)
+    attempts.update(ended_at=now, outcome=outcome, message=message[:500], cause="", evidence=None)

@@ -287,12 +287,12 @@ def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None
 
 
 def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: datetime) -> list[Job]:
-    wanted = {wait.gang.job_id: wait.reason for wait in waits}
+    reasons = {wait.gang.job_id: wait.reason for wait in waits}
     stale = _stale_before(now)
-    rows = [waiting[pk] for pk in wanted if pk in waiting]
-    changed = [job for job in rows if _differs(wanted[job.pk], job.reason, stale)]
+    rows = [waiting[pk] for pk in reasons if pk in waiting]
+    changed = [job for job in rows if _differs(reasons[job.pk], job.reason, stale)]
     for job in changed:
-        job.reason = {**wanted[job.pk].as_json(), "at": now.isoformat()}
+        job.reason = {**reasons[job.pk].as_json(), "at": now.isoformat()}
         job.waited = timeline.enter_owner(job.waited, timeline.owner_of(job.reason), now)
     if changed:
         announce_jobs(changed, now, ["reason", "waited"])

@@ -140,25 +140,25 @@ class SchedulerCache:
         last = journal.newest(but=_IGNORED)
         charged = list(snapshot.charged_jobs().values_list("pk", "uid", "leaf", "charge", "preemptible"))
         charges = {pk: Charge(leaf, amounts or {}, preemptible) for pk, _, leaf, amounts, preemptible in charged}
-        found = snapshot.load_quota(charges.values())
+        quota = snapshot.load_quota(charges.values())
         self._topology, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
-        scheduler = Scheduler(found, PlacementCache(sites, settings.CONVOY_WEIGHTS), settings.CONVOY_CYCLE)
+        scheduler = Scheduler(quota, PlacementCache(sites, settings.CONVOY_WEIGHTS), settings.CONVOY_CYCLE)
         scheduler.places.engine.expect(snapshot.usual_pods())
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
-        if found:
-            scheduler.charges |= {pk: charge for pk, charge in charges.items() if charge.leaf in found.ledger.path_rows}
+        if quota:
+            scheduler.charges |= {pk: charge for pk, charge in charges.items() if charge.leaf in quota.ledger.path_rows}
         self._policies.clear()
         self._runs, self._candidates = None, PreemptionCandidates()
-        self.scheduler, self._tree = scheduler, found.version if found else 0
+        self.scheduler, self._tree = scheduler, quota.version if quota else 0
         self.has_stopped_queues = bool(snapshot.stopped_leaves())
         self.has_removed_leaves = any(not charge.leaf for charge in charges.values())
-        nodes = found.ledger.tree.nodes if found else ()
+        nodes = quota.ledger.tree.nodes if quota else ()
         self.takes_back_excess = any(node.attributes.excess is ExcessPolicy.TAKE_BACK for node in nodes)
         self._clusters = {str(uid): name for uid, name in Cluster.objects.values_list("uid", "name")}
         self._enqueue(list(snapshot.waiting_jobs().filter(tree_version=self._tree).values(*_COLUMNS).order_by()))
-        if found:
-            scheduler.evicting = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), found)}
-            scheduler.evicted = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), found)}
+        if quota:
+            scheduler.evicting = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), quota)}
+            scheduler.evicted = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), quota)}
         self._last, self._loaded_at, self.has_stale_entitlements = last, now, True
         self._own_versions.clear()  # versions of a journal that may be another one now, such as that of a restored database
         self._failures_at = datetime.min.replace(tzinfo=now.tzinfo)
@@ -215,16 +215,16 @@ class SchedulerCache:
 
     def _update_nodes(self, entries: Iterable[journal.Entry]) -> None:
         """The journal line of a node has the cluster in place of a namespace."""
-        wanted: dict[str, set[str]] = defaultdict(set)
+        names_by_cluster: dict[str, set[str]] = defaultdict(set)
         for entry in entries:
-            wanted[entry.namespace].add(entry.name)
-        for cluster, names in wanted.items():
-            found = set()
+            names_by_cluster[entry.namespace].add(entry.name)
+        for cluster, names in names_by_cluster.items():
+            updated = set()
             for some in _chunks(sorted(names)):
                 for row in Node.objects.filter(cluster__name=cluster, name__in=some):
-                    found.add(row.name)
+                    updated.add(row.name)
                     self.scheduler.places.set_node(cluster, snapshot.facts_of(row, self._topology))
-            for name in names - found:
+            for name in names - updated:
                 self.scheduler.places.drop_node(cluster, name)
             for name in names:
                 self._candidates.node_changed(cluster, name)

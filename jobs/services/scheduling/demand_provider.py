@@ -69,7 +69,7 @@ def load_evictable(tree: Tree, now: datetime) -> list[Running]:
 
 def losses_of(rows: QuerySet[Job]) -> dict[int, Loss]:
     """What stopping each of them would cost, by primary key."""
-    return {pk: _loss(kind, *said) for pk, kind, *said in rows.values_list(*_SAYS)}
+    return {pk: _loss(kind, *columns) for pk, kind, *columns in rows.values_list(*_SAYS)}
 
 
 def _loss(kind: str, policy: Any, replicas: Any, annotations: Any, conditions: Any) -> Loss:
@@ -115,18 +115,18 @@ def _waiting() -> Iterator[Charge]:
 def _outside() -> usage.Outside:
     # What still has a charge is about to be evicted, since its leaf was removed.
     runs = Q(state__in=Job.ON_MEMBER, charge__isnull=True)
-    found = Job.objects.filter(leaf="", state__in=(*Job.ON_MEMBER, *Job.WAITING)).aggregate(
+    sums = Job.objects.filter(leaf="", state__in=(*Job.ON_MEMBER, *Job.WAITING)).aggregate(
         running=Count("pk", filter=runs),
         waiting=Count("pk", filter=Q(state__in=Job.WAITING, suspended=False, deleting_at__isnull=True)),
         gpus=Sum("gpus", filter=runs, default=0),
     )
-    return usage.Outside(**found)
+    return usage.Outside(**sums)
 
 
 def _alike(rows: QuerySet[Job], column: str, read: Callable[[Any], Mapping[str, int]]) -> Iterator[Charge]:
     """One charge for all jobs of a leaf that ask the same: thousands of jobs come in a few sizes."""
-    for leaf, asked, preemptible, count in rows.values_list("leaf", column, "preemptible").annotate(Count("pk")):
-        yield Charge(leaf, {name: value * count for name, value in read(asked).items()}, preemptible)
+    for leaf, request, preemptible, count in rows.values_list("leaf", column, "preemptible").annotate(Count("pk")):
+        yield Charge(leaf, {name: value * count for name, value in read(request).items()}, preemptible)
 
 
 def _uncharged() -> QuerySet[Job]:

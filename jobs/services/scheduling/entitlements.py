@@ -42,8 +42,8 @@ def fill_entitlements(job: Job, tree: Tree | None, version: int) -> list[str]:
     """Sets the leaf, under this tree, of a job about to be stored; returns warnings. A charged job keeps its leaf."""
     job.tree_version = version
     if job.charge is None:
-        found = find_leaf(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
-        job.leaf, job.leaf_fault = found.leaf, found.fault[:500]
+        belonging = find_leaf(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
+        job.leaf, job.leaf_fault = belonging.leaf, belonging.fault[:500]
         job.preemptible = is_preemptible(job.labels)
     return _outside(job, tree)
 
@@ -123,8 +123,8 @@ def _leave_without_leaf(lost: Sequence[Mapping[str, Any]], leaves: Mapping[int, 
     if firm:
         return f"{len(firm)} running jobs that may not be preempted would belong to no leaf: {_names(firm)}"
     # A job that is being evicted already keeps its charge until its pods are gone.
-    leaving = [job["pk"] for job in lost if job["state"] == Job.State.RECLAIMING]
-    staying = [pk for pk, policy in policies.items() if policy is ExcessPolicy.WAIT and pk not in leaving]
+    reclaiming = [job["pk"] for job in lost if job["state"] == Job.State.RECLAIMING]
+    staying = [pk for pk, policy in policies.items() if policy is ExcessPolicy.WAIT and pk not in reclaiming]
     for start in range(0, len(staying), _CHUNK):
         Job.objects.filter(pk__in=staying[start : start + _CHUNK]).update(charge=None)
     return ""
@@ -178,12 +178,12 @@ def _refit(jobs: Sequence[dict[str, Any]], tree: Tree | None, may_be_charged: Se
     moved: dict[Belonging, list[int]] = defaultdict(list)
     for job in jobs:
         pinned = job["leaf"] if job["pinned"] else ""
-        found = find_leaf(tree, job["namespace"], job["labels"], pinned=pinned)
-        if (found.leaf, found.fault[:500]) != (job["leaf"], job["leaf_fault"]):
-            moved[found].append(job["pk"])
-            job["leaf"], job["leaf_fault"] = found.leaf, found.fault[:500]
+        belonging = find_leaf(tree, job["namespace"], job["labels"], pinned=pinned)
+        if (belonging.leaf, belonging.fault[:500]) != (job["leaf"], job["leaf_fault"]):
+            moved[belonging].append(job["pk"])
+            job["leaf"], job["leaf_fault"] = belonging.leaf, belonging.fault[:500]
     lock_jobs(Job.objects.filter(pk__in=[*may_be_charged, *(pk for pks in moved.values() for pk in pks)]))
-    for found, pks in moved.items():
+    for belonging, pks in moved.items():
         for start in range(0, len(pks), _CHUNK):
             chunk = Job.objects.filter(pk__in=pks[start : start + _CHUNK])
-            chunk.update(leaf=found.leaf, leaf_fault=found.fault[:500])
+            chunk.update(leaf=belonging.leaf, leaf_fault=belonging.fault[:500])

@@ -76,8 +76,8 @@ def _cached(now: datetime) -> _Look | None:
 
 def _load_running(now: datetime) -> _Look:
     began = perf_counter()
-    found = starts_now(now)
-    _last[:] = [_Look(found, now, max(_FRESH, _REST * timedelta(seconds=perf_counter() - began)))]
+    starts = starts_now(now)
+    _last[:] = [_Look(starts, now, max(_FRESH, _REST * timedelta(seconds=perf_counter() - began)))]
     return _last[-1]
 
 
@@ -98,8 +98,8 @@ def _run_times(now: datetime) -> dict[str, list[float]]:
     """Of the latest to end well, leaf by leaf."""
     ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__gte=now - _PAST)
     rows = ended.exclude(leaf="").order_by("-finished_at").values_list("leaf", "started_at", "finished_at")
-    found: dict[str, list[float]] = defaultdict(list)
+    seconds: dict[str, list[float]] = defaultdict(list)
     for leaf, started_at, finished_at in rows[:_SAMPLES]:
         if started_at and finished_at:
-            found[leaf].append((finished_at - started_at).total_seconds())
-    return found
+            seconds[leaf].append((finished_at - started_at).total_seconds())
+    return seconds

@@ -64,7 +64,10 @@ def order_evictions(preemption_plan: PreemptionPlan, now: datetime) -> dict[int,
 
     All targets of a preemptor are evicted, or none if one of them is not as it was planned for.
     """
-    waits = {job: [Evicting(r.name, r.until) for r in leaving] for job, leaving in preemption_plan.awaiting.items()}
+    waits = {
+        job: [Evicting(r.name, r.until) for r in evicted_gangs]
+        for job, evicted_gangs in preemption_plan.awaiting.items()
+    }
     if not preemption_plan.evictions:
         return waits
     jobs = snapshot.running_jobs().in_bulk([taken.target.job_id for taken in preemption_plan.evictions])
@@ -108,9 +111,9 @@ def evict_stopped(now: datetime) -> int:
     return evicted
 
 
-def evict_excess(quota: Quota, leaving: Iterable[AdmittedGang], now: datetime) -> int:
+def evict_excess(quota: Quota, gangs: Iterable[AdmittedGang], now: datetime) -> int:
     """Evicts jobs of nodes that are above their max and take back; returns how many evictions it began."""
-    with quota.ledger.released([gang.charge for gang in leaving]):
+    with quota.ledger.released([gang.charge for gang in gangs]):
         is_above = excess.takes_back(quota.ledger)
     return _evict_surplus(quota, now) if is_above else 0
 

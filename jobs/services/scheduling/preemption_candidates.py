@@ -45,9 +45,9 @@ class PreemptionCandidates:
             self._drop(self._stale)
             rows = rows.filter(pk__in=self._stale)
         if self._stale is None or self._stale:
-            found = snapshot.load_runners(rows, quota)
-            self._keep(found)
-            self.costs |= demand_provider.losses_of(rows) if found else {}
+            runners = snapshot.load_runners(rows, quota)
+            self._keep(runners)
+            self.costs |= demand_provider.losses_of(rows) if runners else {}
             self._stale = set()
         self._held = {runner.job_id for runner in self._by_job.values() if runner.hold_key in held}
         return self._by_job
@@ -61,12 +61,12 @@ class PreemptionCandidates:
         }
         waited = Hold.objects.filter(released_at__isnull=True)
         there = Pod.objects.filter(job_uid__in=waited.values("job_uid")).values_list("job_uid", flat=True).distinct()
-        seen = {str(uid) for uid in there.order_by()} if coming else set()
+        job_uids = {str(uid) for uid in there.order_by()} if coming else set()
         here = {runner.job_id for runner in coming.values()}
-        return {runner.job_id for uid, runner in coming.items() if runner.pods or uid in seen} | (self._held - here)
+        return {runner.job_id for uid, runner in coming.items() if runner.pods or uid in job_uids} | (self._held - here)
 
-    def _keep(self, found: Iterable[AdmittedGang]) -> None:
-        for runner in found:
+    def _keep(self, runners: Iterable[AdmittedGang]) -> None:
+        for runner in runners:
             self._by_job[runner.job_id] = runner
             for node, _ in runner.pods:
                 self._on[runner.cluster, node].add(runner.job_id)

@@ -42,15 +42,15 @@ def fill(job: Job, tree: Tree | None, by: str, before: Former | None = None) -> 
     """
     node = quota_of(tree, job.leaf)
     of_tree = node.attributes.priority_classes if node else {}
-    asked = _asked(job, of_tree)
-    if asked.unknown:
-        asked = _asked(job, {**_of_fleet(asked.unknown), **of_tree})
-    if unknown := [name for name in asked.unknown if before is None or name not in before.named]:
+    priority = _asked(job, of_tree)
+    if priority.unknown:
+        priority = _asked(job, {**_of_fleet(priority.unknown), **of_tree})
+    if unknown := [name for name in priority.unknown if before is None or name not in before.named]:
         raise _refusal(job, unknown[0])
-    highest = max(asked.value, asked.highest_class)
+    highest = max(priority.value, priority.highest_class)
     if before is None or (highest, job.leaf) != (before.highest, before.leaf):
         require_below_ceiling(job, node, highest, by)
-    job.priority = asked.value
+    job.priority = priority.value
 
 
 def quota_of(tree: Tree | None, leaf: str) -> Node | None:

@@ -109,16 +109,16 @@ def _places(page: Sequence[Job]) -> dict[int, tuple[int, str]]:
     leaves = {job.leaf for job in page if job.pk in wait}
     blocking = _blocking_leaves(leaves)
     line = snapshot.waiting_jobs().filter(leaf__in=leaves, charge__isnull=True).order_by("leaf", *_ORDER)
-    found: dict[int, tuple[int, str]] = {}
+    positions: dict[int, tuple[int, str]] = {}
     leaf, position, ahead = "", 0, ""
     for pk, queue, namespace, name, code in line.values_list("pk", "leaf", "namespace", "name", "reason__code"):
         if queue != leaf:
             leaf, position, ahead = queue, 0, ""
         if pk in wait:
-            found[pk] = position + 1, ahead
+            positions[pk] = position + 1, ahead
         if code != Code.NEVER_FITS or queue in blocking:
             position, ahead = position + 1, f"{namespace}/{name}"
-    return found
+    return positions
 
 
 def _blocking_leaves(leaves: Iterable[str]) -> set[str]:

@@ -128,7 +128,7 @@ def _in_the_way(job: Job) -> str:
 def _highest(job: Job) -> int:
     """The highest number that is stored for an attempt of the job: the next is above it."""
     rows = (Work.objects.filter(job_uid=job.uid), Hold.objects.filter(job_uid=job.uid))
-    numbers = [found.aggregate(number=Max("attempt"))["number"] or 0 for found in rows]
+    numbers = [queryset.aggregate(number=Max("attempt"))["number"] or 0 for queryset in rows]
     return max(*numbers, Attempt.objects.filter(job=job).aggregate(number=Max("number"))["number"] or 0)
 
 

@@ -40,13 +40,13 @@ _HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
 
 
 def load() -> Runs:
-    found = Runs(estimates=RuntimeEstimates(settings.CONVOY_CYCLE.unknown_runtime_s))
+    runs = Runs(estimates=RuntimeEstimates(settings.CONVOY_CYCLE.unknown_runtime_s))
     ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
     latest = ended.order_by("-finished_at", "-pk").values_list(*_RAN)[:_ENDED]
     for row in reversed(latest):
-        _learn(found, *row)
-    found.by_job = _runs(Job.objects.all())
-    return found
+        _learn(runs, *row)
+    runs.by_job = _runs(Job.objects.all())
+    return runs
 
 
 def read_again(runs: Runs, pks: Iterable[int]) -> None:

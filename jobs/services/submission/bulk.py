@@ -49,9 +49,9 @@ def run(
     preview: bool = False,
 ) -> list[ActionResult]:
     """In the order given; ``rows`` are those that the caller may see, and one that is not among them is listed as refused."""
-    found = {job.uid: job for job in rows}
+    jobs = {job.uid: job for job in rows}
     return [
-        _one(action, found[uid], refuses, by, now, preview) if uid in found else _absent(uid)
+        _one(action, jobs[uid], refuses, by, now, preview) if uid in jobs else _absent(uid)
         for uid in dict.fromkeys(uids)
     ]
 

@@ -58,9 +58,9 @@ def preview_outcomes(documents: Sequence[Mapping[str, Any]], *, by: str, now: da
         applied = submit.apply(documents, by=by, now=now)
         rows = {str(job.uid): job for job in snapshot.waiting_jobs().filter(uid__in=[a.uid for a in applied if a.uid])}
         played = _Played(now) if rows else None
-        found = [played.outcome(each, rows[each.uid]) for each in applied if played and each.uid in rows]
+        outcomes = [played.outcome(each, rows[each.uid]) for each in applied if played and each.uid in rows]
         transaction.set_rollback(True)
-    return found
+    return outcomes
 
 
 class _Played:

@@ -19,21 +19,21 @@ def parse(body: bytes) -> list[dict[str, Any]]:
     """Every manifest in one or many documents; ``kind: List`` is unfolded. Empty documents are skipped."""
     if len(body) > MAX_BYTES:
         raise TooLarge(f"the body has {len(body)} bytes, at most {MAX_BYTES} are taken: send fewer documents at once")
-    found: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     for i, document in enumerate(_documents(body)):
         if document is None:
             continue
         _check(document, f"document {i + 1}", 0)
-        found += _unfold(document, f"document {i + 1}")
-    if not found:
+        documents += _unfold(document, f"document {i + 1}")
+    if not documents:
         raise MalformedInput("the body holds no manifest: send YAML or JSON with apiVersion, kind and metadata")
-    return found
+    return documents
 
 
 def _documents(body: bytes) -> list[Any]:
     try:
-        if body.startswith(b"{") and (found := _as_json(body)) is not None:
-            return [found]
+        if body.startswith(b"{") and (as_json := _as_json(body)) is not None:
+            return [as_json]
         return reader.read_yaml(body, keys=_as_it_is, aliases=True)
     except Excessive as e:
         raise TooLarge(f"the body cannot be read: {e}") from e

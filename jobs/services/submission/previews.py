@@ -64,8 +64,8 @@ def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: d
 
 
 def _new_to_the_queue(applied: Sequence[Applied]) -> list[Job]:
-    found = Job.objects.filter(uid__in=[each.uid for each in applied if each.uid]).select_related("policy")
-    return list(found.filter(state__in=Job.WAITING))
+    jobs = Job.objects.filter(uid__in=[each.uid for each in applied if each.uid]).select_related("policy")
+    return list(jobs.filter(state__in=Job.WAITING))
 
 
 def _outlook(applied: Applied, job: Job, gangs: Sequence[Gang], plan: cycle.Plan) -> Outlook:

@@ -23,8 +23,8 @@ class References:
         if not kind.refers:
             return
         kind.resolve(manifest, self._find)
-        if (kept := _of_placed_job(kind, manifest)) is not None:
-            manifest[RESOLVED] = kept
+        if (resolved := _of_placed_job(kind, manifest)) is not None:
+            manifest[RESOLVED] = resolved
 
     def _find(self, kind: str, namespace: str, name: str) -> Manifest | None:
         if (beside := self._beside.get((kind, namespace, name))) is not None:

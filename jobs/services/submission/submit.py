@@ -102,8 +102,8 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
     violations = workload_policy.faults([document.manifest for document, _ in read])
     faults = [
         FieldFault(f"[{i}].{fault.field}" if len(read) > 1 else fault.field, fault.detail)
-        for i, (_, found) in enumerate(read)
-        for fault in (*found, *violations[i])
+        for i, (_, document_faults) in enumerate(read)
+        for fault in (*document_faults, *violations[i])
     ]
     if faults:
         message = "; ".join(f"{fault.field} {fault.detail}" for fault in faults[:5])
@@ -173,8 +173,8 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
         message = [] if spec.faults else policies.warnings(manifest)
         return _Document(manifest, _write_policy, warnings + message), faults + list(spec.faults)
     if kind in overrides.KINDS and api_version in policies.GROUPS:
-        found = overrides.parse_override_policy(manifest, snapshot.known_kinds()).faults
-        return _Document(manifest, _write_policy, warnings), faults + list(found)
+        policy_faults = overrides.parse_override_policy(manifest, snapshot.known_kinds()).faults
+        return _Document(manifest, _write_policy, warnings), faults + list(policy_faults)
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
     if kind in Dependent.RUNTIMES and api_version == TRAINING_RUNTIMES.api_version:
@@ -188,9 +188,9 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
     known += [f"{TRAINING_RUNTIMES.api_version} {each}" for each in Dependent.RUNTIMES]
     known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
     known.append(f"{PRIORITY_CLASSES.api_version} {PRIORITY_CLASSES.kind}")
-    said = f"{api_version} {kind}".strip() or "nothing"
+    kind_name = f"{api_version} {kind}".strip() or "nothing"
     return _Document(manifest, _write_job), [
-        FieldFault("kind", f"{said} is not known here; known are {', '.join(known)}")
+        FieldFault("kind", f"{kind_name} is not known here; known are {', '.join(known)}")
     ]
 
 
@@ -234,15 +234,15 @@ def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manife
     """The manifest without what servers fill in, in its namespace; and warnings about what is left out."""
     metadata = document.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+    metadata_kept = {key: metadata[key] for key in _METADATA if metadata.get(key)}
     if cluster_wide:
-        kept.pop("namespace", None)
+        metadata_kept.pop("namespace", None)
     else:
-        kept.setdefault("namespace", "default")
+        metadata_kept.setdefault("namespace", "default")
     dropped = sorted(str(key) for key in metadata if key not in _METADATA and key not in _SERVER_FILLED)
     warnings = [f"metadata.{key} is ignored" for key in dropped]
     body = {key: value for key, value in document.items() if key not in ("metadata", "status", RESOLVED)}
-    return {**body, "metadata": kept}, warnings
+    return {**body, "metadata": metadata_kept}, warnings
 
 
 def _write_job(document: _Document, by: str, now: datetime) -> Applied:
@@ -265,11 +265,11 @@ def _create_job(document: _Document, by: str, now: datetime) -> Applied:
 
 def _fresh(read: Sequence[tuple[_Document, object]]) -> list[int]:
     """Which of them are jobs that are not there yet, each once."""
-    asked = {_key(document): i for i, (document, _) in reversed(list(enumerate(read))) if _rank(document) == 2}
+    keys = {_key(document): i for i, (document, _) in reversed(list(enumerate(read))) if _rank(document) == 2}
     there: set[tuple[str, str, str, str]] = set()
-    for same in _named(read[i][0] for i in asked.values()):
+    for same in _named(read[i][0] for i in keys.values()):
         there.update(Job.objects.filter(same).order_by().values_list("kind", "namespace", "name", "group"))
-    return sorted(i for key, i in asked.items() if key not in there)
+    return sorted(i for key, i in keys.items() if key not in there)
 
 
 def _key(document: _Document) -> tuple[str, str, str, str]:
@@ -286,8 +286,8 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     queueing.refuse_closed({job.leaf for job in jobs})
     tracing.submitted(jobs, now)
     bulk.insert(jobs)
-    said = [job_event(job, "Submitted", f"Submitted by {by}") for job in jobs]
-    versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now, said)
+    lines = [job_event(job, "Submitted", f"Submitted by {by}") for job in jobs]
+    versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now, lines)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
     bulk.update(jobs, ["resource_version"])
@@ -319,9 +319,9 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     job.total = total = document.reading.total()
     job.manifest = document.manifest
     job.labels = document.manifest["metadata"].get("labels") or {}
-    kind, given = registry.kind_of(job.api_version, job.kind), document.reading.roles
+    kind, roles = registry.kind_of(job.api_version, job.kind), document.reading.roles
     templates = dict(kind.templates(job.manifest))
-    pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in given)
+    pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in roles)
     within = topology_constraints.parse_topology_constraints(job.manifest, templates.values(), Faults())
     data = preferences.data(job.manifest["metadata"].get("annotations") or {}, Faults())
     needs = requirements.requirements_as_json(
@@ -340,9 +340,9 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
             **({"needs": needs[role.name]} if role.name in needs else {}),
             **({"divides": document.reading.divides} if document.reading.divides is not None else {}),
             **({"lasts": lasts[role.name]} if role.name in lasts else {}),
-            **({"claims": mounted} if mounted and role is given[0] else {}),
+            **({"claims": mounted} if mounted and role is roles[0] else {}),
         }
-        for role in given
+        for role in roles
     ]
     job.ttl_s = kind.ttl_s(job.manifest)
     document.warnings.extend(entitlements.fill_entitlements(job, *tree))
