@@ -104,7 +104,7 @@ def test_it_misses_nothing_of_many_changes(api):
     version, names = journal.head(), [f"job-{i}" for i in range(60)]
     writer = threading.Thread(target=lambda: [apply(pytorch_job(name)) for name in names])
     writer.start()
-    seen = told(api["ada"], version, len(names))
+    seen = told(api["ada"], version, len(names), timeout_seconds=120)
     writer.join()
     assert [name for _, name in seen] == names
 
