@@ -83,25 +83,25 @@ JOB = Machine(
         # Whatever it was left for: work that is done is not done again. From Placed too, by an attempt before.
         JobEvent.SUCCEEDED: _rule(_S.SUCCEEDED, LIVE, "follow.status"),
         JobEvent.FAILED: _rule(_S.FAILED, ON_MEMBER, "follow.status"),
-        JobEvent.LEFT: _rule(_S.MOVING, ON_MEMBER, "lifecycle.failover"),
-        JobEvent.REQUEUED: _rule(_S.QUEUED, frozenset({_S.MOVING}), "lifecycle.failover"),
-        JobEvent.GAVE_UP: _rule(_S.FAILED, _DIVIDED, "lifecycle.failover"),
-        JobEvent.RETURNED_RUNNING: _rule(_S.RUNNING, _LEFT_BEHIND, "lifecycle.returns"),
-        JobEvent.RETURNED: _rule(_S.DISPATCHED, _LEFT_BEHIND, "lifecycle.returns"),
+        JobEvent.LEFT: _rule(_S.MOVING, ON_MEMBER, "failover.failover"),
+        JobEvent.REQUEUED: _rule(_S.QUEUED, frozenset({_S.MOVING}), "failover.failover"),
+        JobEvent.GAVE_UP: _rule(_S.FAILED, _DIVIDED, "failover.failover"),
+        JobEvent.RETURNED_RUNNING: _rule(_S.RUNNING, _LEFT_BEHIND, "failover.returns"),
+        JobEvent.RETURNED: _rule(_S.DISPATCHED, _LEFT_BEHIND, "failover.returns"),
         JobEvent.ADOPTED: _rule(
-            _S.DISPATCHED, ON_MEMBER | WAITING | {_S.RECLAIMING}, "lifecycle.restored"
+            _S.DISPATCHED, ON_MEMBER | WAITING | {_S.RECLAIMING}, "failover.restored"
         ),
         # Once more when a plan evicts it for a second preemptor as well.
         JobEvent.EVICTED: _rule(_S.RECLAIMING, ON_MEMBER | WAITING | {_S.RECLAIMING}, "scheduling.preemption"),
         JobEvent.MADE_ROOM: _rule(_S.QUEUED, frozenset({_S.RECLAIMING}), "scheduling.preemption"),
         JobEvent.SUSPENDED: _rule(_S.SUSPENDED, LIVE - {_S.SUSPENDED}, "submission.actions"),
         JobEvent.RESUMED: _rule(_S.QUEUED, frozenset({_S.SUSPENDED}), "submission.actions"),
-        JobEvent.SHARE_LEFT: _rule(_S.MOVING, _DIVIDED, "lifecycle.division"),
-        JobEvent.SHARES_PLACED: _rule(_S.PLACED, _DIVIDED, "lifecycle.shares"),
-        JobEvent.SHARES_SENT: _rule(_S.DISPATCHED, _DIVIDED, "lifecycle.shares"),
-        JobEvent.SHARES_RUN: _rule(_S.RUNNING, _DIVIDED, "lifecycle.shares"),
-        JobEvent.SHARE_FAILED_IN_MEMBER: _rule(_S.BACKOFF, _DIVIDED, "lifecycle.shares"),
-        JobEvent.SHARES_SUCCEEDED: _rule(_S.SUCCEEDED, _DIVIDED | {_S.RECLAIMING}, "lifecycle.shares"),
-        JobEvent.SHARE_FAILED: _rule(_S.FAILED, _DIVIDED, "lifecycle.division"),
+        JobEvent.SHARE_LEFT: _rule(_S.MOVING, _DIVIDED, "failover.division"),
+        JobEvent.SHARES_PLACED: _rule(_S.PLACED, _DIVIDED, "failover.shares"),
+        JobEvent.SHARES_SENT: _rule(_S.DISPATCHED, _DIVIDED, "failover.shares"),
+        JobEvent.SHARES_RUN: _rule(_S.RUNNING, _DIVIDED, "failover.shares"),
+        JobEvent.SHARE_FAILED_IN_MEMBER: _rule(_S.BACKOFF, _DIVIDED, "failover.shares"),
+        JobEvent.SHARES_SUCCEEDED: _rule(_S.SUCCEEDED, _DIVIDED | {_S.RECLAIMING}, "failover.shares"),
+        JobEvent.SHARE_FAILED: _rule(_S.FAILED, _DIVIDED, "failover.division"),
     },
 )  # fmt: skip

@@ -68,27 +68,27 @@ WORK = Machine(
     terminal=frozenset(),
     transitions={
         WorkEvent.PLACED: _rule(_S.PENDING, frozenset(), "scheduling.apply"),
-        WorkEvent.ADOPTED: _rule(_S.APPLIED, frozenset(), "lifecycle.restored"),
+        WorkEvent.ADOPTED: _rule(_S.APPLIED, frozenset(), "failover.restored"),
         WorkEvent.LEFTOVER_FOUND: _rule(_S.WITHDRAWING, frozenset(), "follow.member_copies"),
         WorkEvent.BEGUN: _rule(_S.SENDING, frozenset({_S.PENDING}), "dispatch.dispatcher"),
         WorkEvent.SENT: _rule(_S.APPLIED, frozenset({_S.SENDING}), "dispatch.dispatcher"),
         WorkEvent.REFUSED: _rule(_S.WITHDRAWING, frozenset({_S.SENDING}), "dispatch.dispatcher"),
-        WorkEvent.DROPPED: _rule(_S.GONE, frozenset({_S.PENDING}), "lifecycle.works", "lifecycle.returns"),
+        WorkEvent.DROPPED: _rule(_S.GONE, frozenset({_S.PENDING}), "lifecycle.works", "failover.returns"),
         WorkEvent.SUSPENSION_REQUESTED: _rule(_S.SUSPENDING, _SENT, "lifecycle.works"),
         WorkEvent.SUSPENDED: _rule(_S.SUSPENDED, frozenset({_S.SUSPENDING}), "dispatch.dispatcher"),
         WorkEvent.NOTHING_TO_SUSPEND: _rule(_S.WITHDRAWING, frozenset({_S.SUSPENDING}), "dispatch.dispatcher"),
         WorkEvent.RESUMED_IN_MEMBER: _rule(_S.SUSPENDING, frozenset({_S.SUSPENDED}), "follow.status"),
         WorkEvent.WITHDRAWN: _rule(_S.WITHDRAWING, _STANDING | {_S.KEPT}, "lifecycle.works"),
         WorkEvent.SUPERSEDED: _rule(
-            _S.WITHDRAWING, _STANDING, "lifecycle.works", "lifecycle.restored", "scheduling.apply", "follow.status"
+            _S.WITHDRAWING, _STANDING, "lifecycle.works", "failover.restored", "scheduling.apply", "follow.status"
         ),
         # A work that is gone is no end: a paused worker may make its copy after that, or the member restore it.
         WorkEvent.STRAY: _rule(
             _S.WITHDRAWING, frozenset({_S.GONE, _S.APPLIED, _S.SENDING, _S.SUSPENDED}), "follow.member_copies"
         ),
         WorkEvent.VANISHED: _rule(_S.WITHDRAWING, frozenset({_S.APPLIED}), "follow.status"),
-        WorkEvent.SUCCEEDED: _rule(_S.APPLIED, frozenset({_S.SUSPENDING, _S.SUSPENDED}), "lifecycle.returns"),
-        WorkEvent.KEPT: _rule(_S.KEPT, frozenset({_S.APPLIED}), "lifecycle.failover", "lifecycle.division"),
+        WorkEvent.SUCCEEDED: _rule(_S.APPLIED, frozenset({_S.SUSPENDING, _S.SUSPENDED}), "failover.returns"),
+        WorkEvent.KEPT: _rule(_S.KEPT, frozenset({_S.APPLIED}), "failover.failover", "failover.division"),
         WorkEvent.REMOVED: _rule(_S.GONE, frozenset({_S.WITHDRAWING}), "dispatch.dispatcher"),
         WorkEvent.JOB_FORGOTTEN: _rule(_S.GONE, frozenset(_S) - {_S.GONE}, "dispatch.dispatcher"),
     },
