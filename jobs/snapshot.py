@@ -19,7 +19,7 @@ from jobs.core.division import shares
 from jobs.core.division.replicas import Division
 from jobs.core.failover.rules import BLAMED, NOT_THE_CLUSTERS, Past, excluded_until
 from jobs.core.gang import requirements
-from jobs.core.gang.requirements import Ask
+from jobs.core.gang.requirements import PodRequirements
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from jobs.core.placement.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, Mode, NodeFacts
@@ -94,7 +94,7 @@ def failures(now: datetime) -> dict[str, float]:
 def usual_pods() -> Usual:
     """What the pods of the last `_LEARNED` jobs asked for, with the share of each; nothing where too few jobs are known."""
     recent = list(Job.objects.order_by("-created_at", "-pk").values_list("roles", flat=True)[:_LEARNED])
-    pods: dict[Ask, int] = defaultdict(int)
+    pods: dict[PodRequirements, int] = defaultdict(int)
     for role in (role for roles in recent for role in roles):
         pods[requirements.ask_of_stored(role)] += role["replicas"]
     total = sum(pods.values())

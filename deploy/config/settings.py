@@ -90,7 +90,7 @@ if _beside_file:
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32000;",
     }
     DATABASES["default"]["CONN_MAX_AGE"] = None
-    # Celery closes the connection before and after each task, unless it is told how often it may be used. To open one costs
+    # Celery closes the connection before and after each task, unless this limits its uses. To open one costs
     # as much as a small task, which is done by the first statement that reads the whole schema again.
     CELERY_DB_REUSE_MAX = sys.maxsize
 else:

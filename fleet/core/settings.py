@@ -88,7 +88,7 @@ class AccessSettings:
     hsts_s: int = setting(
         31_536_000,
         "CONVOY_HSTS_S",
-        "seconds for which browsers are told to use HTTPS alone (Strict-Transport-Security), with `CONVOY_HTTPS`; 0: not",
+        "seconds for which browsers must use HTTPS alone (Strict-Transport-Security), with `CONVOY_HTTPS`; 0: not",
         most=10 * 31_536_000,
     )
 

@@ -23,7 +23,7 @@ class BulkSerializer(serializers.Serializer[Any]):
     preview = serializers.BooleanField(default=False, help_text="only report what would be done and what refused")
 
 
-class ToldSerializer(serializers.Serializer[Any]):
+class BulkResultSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(source="uid")
     namespace = serializers.CharField(allow_blank=True)
     name = serializers.CharField(allow_blank=True, help_text="empty: there is no such job any more")
@@ -37,7 +37,7 @@ class BulkDoneSerializer(serializers.Serializer[Any]):
     preview = serializers.BooleanField()
     done = serializers.IntegerField()
     refused = serializers.IntegerField()
-    results = ToldSerializer(many=True)
+    results = BulkResultSerializer(many=True)
 
 
 class BulkView(APIView):

@@ -141,7 +141,7 @@ def _classes(value: object, inherited: Mapping[str, int], faults: list[Fault]) -
 
 
 def _ceilings(value: object, inherited: Mapping[Submitter, int], faults: list[Fault]) -> Mapping[Submitter, int]:
-    """The ceilings from above, lowered by the node's own: whoever edits below a node cannot lift its ceiling."""
+    """The ceilings from above, lowered by the node's own: an edit below a node cannot lift its ceiling."""
     if value is None:
         return inherited
     body = _parsed(value)

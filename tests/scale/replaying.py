@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from jobs.core.admission.placement_cache import PlacementCache
-from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.types import Assignment, Member, NodeFacts
 from jobs.core.policies.propagation import PolicySpec
@@ -60,14 +60,14 @@ def homes(folder: Path) -> dict[str, int]:
         return {row["vc"]: int(row["nodes"]) for row in csv.DictReader(lines)}
 
 
-def demand(gpus: int) -> Demand:
+def demand(gpus: int) -> GangRequirements:
     """Pods of 8 GPUs, and one with the rest."""
-    parts = (Part("worker", gpus // WHOLE, ask(WHOLE)), Part("rest", 1, ask(gpus % WHOLE)))
-    return Demand(tuple(part for part in parts if part.replicas and part.ask.request))
+    parts = (RoleRequirements("worker", gpus // WHOLE, ask(WHOLE)), RoleRequirements("rest", 1, ask(gpus % WHOLE)))
+    return GangRequirements(tuple(part for part in parts if part.replicas and part.ask.request))
 
 
-def ask(gpus: int) -> Ask:
-    return Ask.from_request({GPU: gpus})
+def ask(gpus: int) -> PodRequirements:
+    return PodRequirements.from_request({GPU: gpus})
 
 
 @dataclass

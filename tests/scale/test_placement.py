@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.propagation import PolicySpec
@@ -46,21 +46,23 @@ def fleet(clusters: int, nodes: int, rng: random.Random) -> Engine:
     return engine
 
 
-def ask(gpus: int) -> Ask:
-    return Ask.from_request({"cpu": gpus * 12_000, "memory": gpus * 100 * GI, GPU: gpus, "pods": 1})
+def ask(gpus: int) -> PodRequirements:
+    return PodRequirements.from_request({"cpu": gpus * 12_000, "memory": gpus * 100 * GI, GPU: gpus, "pods": 1})
 
 
-def sized(gpus: int) -> Demand:
+def sized(gpus: int) -> GangRequirements:
     """A master and workers of up to 8 GPUs each."""
     pods, each = -(-gpus // 8), min(gpus, 8)
     roles = (("master", 1), ("worker", pods - 1))
-    return Demand(tuple(Part(role, n, ask(each)) for role, n in roles if n))
+    return GangRequirements(tuple(RoleRequirements(role, n, ask(each)) for role, n in roles if n))
 
 
-def with_launcher(gpus: int) -> Demand:
+def with_launcher(gpus: int) -> GangRequirements:
     """As MPI jobs are: a launcher without a GPU beside the workers."""
-    launcher = Ask.from_request({"cpu": 1000, "memory": 2 * GI, "pods": 1})
-    return Demand((Part("launcher", 1, launcher), Part("worker", -(-gpus // 8), ask(min(gpus, 8)))))
+    launcher = PodRequirements.from_request({"cpu": 1000, "memory": 2 * GI, "pods": 1})
+    return GangRequirements(
+        (RoleRequirements("launcher", 1, launcher), RoleRequirements("worker", -(-gpus // 8), ask(min(gpus, 8))))
+    )
 
 
 def sizes(traces: Path) -> list[int]:
@@ -68,7 +70,7 @@ def sizes(traces: Path) -> list[int]:
         return [int(row["gpu_num"]) for row in csv.DictReader(lines)]
 
 
-def stream(engine: Engine, demands: list[Demand], alive: int) -> Iterator[float]:
+def stream(engine: Engine, demands: list[GangRequirements], alive: int) -> Iterator[float]:
     """Seconds of each decision, at most ``alive`` gangs at a time."""
     asked, bound = gang(policy=PolicySpec()), deque[int]()
     for job, demand in enumerate(demands):
@@ -117,7 +119,9 @@ def test_ten_gangs_of_five_thousand_pods_within_a_second(report: Report) -> None
     engine.set_cluster(Member("north", apis=APIS))
     for n in range(5000):
         engine.set_node("north", NodeFacts(f"node-{n:05}", {"cpu": 64_000, GPU: 10, "pods": 110}))
-    demand = Demand((Part("worker", 5000, Ask.from_request({"cpu": 1000, GPU: 1, "pods": 1})),))
+    demand = GangRequirements(
+        (RoleRequirements("worker", 5000, PodRequirements.from_request({"cpu": 1000, GPU: 1, "pods": 1})),)
+    )
     began = time.process_time()
     for job in range(10):
         found = engine.find(gang(), demand, NOON)

@@ -38,7 +38,7 @@ class Change:
     uid: str
     shown: Object | None
     guessed: bool = False
-    """It is not there and cannot have been in a list of before: told to those who knew it only."""
+    """It is not there and cannot have been in an earlier list: sent to the watches that knew it alone."""
     encoded: dict[Any, bytes] = field(default_factory=dict, compare=False)
     """The event as it is sent, by its form: many watches send the same."""
 
@@ -61,7 +61,7 @@ class Kind(kinds.Kind):
 
     @property
     def kept(self) -> Schema:
-        """By this, fields nobody knows are dropped before an object is stored; by itself it drops none."""
+        """The schema whose unknown fields are dropped before an object is stored; this one drops none."""
         return schemas.ANY
 
     @cached_property
@@ -114,7 +114,7 @@ class Kind(kinds.Kind):
 
     def not_allowed(self, verb: str, subresource: str = "") -> KubeError:
         if subresource == "status":
-            why = "a status is what the fleet and its clusters say, nobody writes it"
+            why = "a status is written by the fleet alone, from what its clusters report"
             return KubeError(405, f"{NOT_ALLOWED.message}: {why}")
         return super().not_allowed(verb, subresource)
 

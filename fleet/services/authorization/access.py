@@ -329,7 +329,7 @@ def session_user(key: str) -> Any:
 
 
 def _note(verb: str, kind: str, name: str) -> None:
-    """In the audit, in the transaction of the act: these are not journaled, as nobody watches them."""
+    """In the audit, in the transaction of the act: these are not journaled, because they have no watches."""
     if (asking := current.get()) is not None:
         audit.done(asking, verb=verb, kind=kind, name=name)
 

@@ -64,7 +64,7 @@ def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str,
 
 
 def _refuse_another(cluster: Cluster, member_uid: str) -> None:
-    """What cannot be told to be the same cluster is not taken for it: its jobs would be looked for elsewhere."""
+    """Refuses a cluster that may be another one than the row's: the jobs of the row would be looked for there."""
     if cluster.member_uid and member_uid != cluster.member_uid:
         raise Conflict(
             f"This kubeconfig leads to another cluster than {cluster.name}: join it under a name of its own."
@@ -120,7 +120,7 @@ def detach(cluster: Cluster, *, by: str, now: datetime, force: bool = False) -> 
         entry = change(row, journal.Action.DELETED)
         events.announce([entry], now)
         events.record(entry, "ClusterDetached", f"{by} detached {row.name}", now)
-        # Their rows go with the cluster's; nobody did this to each of them, so the audit has the cluster alone.
+        # Their rows go with the cluster's; none of them was changed by itself, so the audit has the cluster alone.
         journal.append(_objects_in(row), now)
         pk = row.pk
         row.delete()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from jobs.core.division.replicas import Choice, Preference, Strategy, divide
-from jobs.core.gang.requirements import Demand
+from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.placement.engine import Engine, Mask
 from jobs.core.placement.explaining import explain_clusters as explain_whole
@@ -18,7 +18,7 @@ from jobs.core.reasons import Code, Verdict
 _FOR_EVER = datetime.max.replace(tzinfo=UTC)
 
 
-def demand_of(gang: Gang, pods: int) -> Demand:
+def demand_of(gang: Gang, pods: int) -> GangRequirements:
     """The demand of ``pods`` of its pods; a divided job has one role."""
     whole = gang.demand
     return replace(whole, parts=tuple(replace(part, replicas=pods) for part in whole.parts))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from jobs.core.gang.requirements import Demand
+from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.reasons import Reason
 from quotas.core.admission import Refused
@@ -68,7 +68,7 @@ class EquivalenceClass:
     def refused(self) -> bool:
         return self.refusal is not None or self.infeasible
 
-    def is_big(self, token: Hashable, big: Callable[[Demand], bool]) -> bool:
+    def is_big(self, token: Hashable, big: Callable[[GangRequirements], bool]) -> bool:
         """Whether members are big gangs; computed again only when ``token`` has changed."""
         if self.sized[0] != token:
             self.sized = (token, big(self.sample.demand))
@@ -170,7 +170,9 @@ class EquivalenceClasses:
         """The first waiting job of a leaf that has one."""
         return min(group.members[0] for group in self.by_leaf[leaf].values())[1]
 
-    def waiting_since(self, since: datetime, most: int, token: Hashable, big: Callable[[Demand], bool]) -> list[int]:
+    def waiting_since(
+        self, since: datetime, most: int, token: Hashable, big: Callable[[GangRequirements], bool]
+    ) -> list[int]:
         """Of each class of big gangs the first of its ``most`` first members that has waited since then; by their place."""
         first_members: list[tuple[Place, int]] = []
         for group in self.by_key.values():

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from jobs.core import reasons
 from jobs.core.explain.remedies import PLACEMENT, Change, JobRef, Kind
-from jobs.core.gang.requirements import ANY_NAME, NODE_NAME, Demand, NodeClass
+from jobs.core.gang.requirements import ANY_NAME, NODE_NAME, GangRequirements, NodeClass
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.explaining import Cause, Look, explain_clusters
@@ -44,7 +44,7 @@ class Occupant:
 
 
 def nearest_changes(
-    engine: Engine, gang: Gang, demand: Demand, now: datetime, occupants: Callable[[str], Sequence[Occupant]]
+    engine: Engine, gang: Gang, demand: GangRequirements, now: datetime, occupants: Callable[[str], Sequence[Occupant]]
 ) -> list[Change]:
     """At most one for every cluster that could hold the gang and does not now: the first, in the order of what it takes."""
     trial = _Trial(engine, gang, demand, now)
@@ -60,7 +60,7 @@ def nearest_changes(
 def nodes_to_add(
     engine: Engine,
     gang: Gang,
-    demand: Demand,
+    demand: GangRequirements,
     now: datetime,
     looks: Sequence[Look],
     nodes: Callable[[str], Sequence[NodeFacts]],
@@ -72,7 +72,7 @@ def nodes_to_add(
     return min(changes, key=lambda change: (change.count, change.beside, change.cluster), default=None)
 
 
-def largest_fitting(engine: Engine, demand: Demand, looks: Sequence[Look]) -> Change | None:
+def largest_fitting(engine: Engine, demand: GangRequirements, looks: Sequence[Look]) -> Change | None:
     """What the gang, or one of its pods where the nodes are too small, may ask for at most to fit an empty cluster."""
     allowed = [look for look in looks if look.cause is not Cause.FILTER]
     small = [look for look in allowed if look.cause is Cause.NODE_TOO_SMALL]
@@ -104,7 +104,7 @@ def _most(engine: Engine, cluster: str, resource: str, *, one: bool) -> int:
 def fits_without(
     engine: Engine,
     gang: Gang,
-    demand: Demand,
+    demand: GangRequirements,
     now: datetime,
     ended: Mapping[str, Sequence[Occupant]],
     holds: Sequence[CapacityHold],
@@ -130,7 +130,7 @@ def describe_wait(names: Sequence[str], count: int, hidden: int = 0) -> str:
 
 
 class _Trial:
-    def __init__(self, engine: Engine, gang: Gang, demand: Demand, now: datetime) -> None:
+    def __init__(self, engine: Engine, gang: Gang, demand: GangRequirements, now: datetime) -> None:
         self.engine, self.gang, self.demand, self.now = engine, gang, demand, now
 
     def fits(self, cluster: str, gang: Gang | None = None) -> bool:

@@ -1,7 +1,7 @@
 """What a gang asks of nodes: per role a request, and which nodes it may run on, with Kubernetes' meaning.
 
-Everything here is frozen and hashable: pods that ask alike share one `Ask`, and the engine counts once per `Ask` how many
-of them every node holds. It must not know clusters, policies or quotas.
+Everything here is frozen and hashable: pods that ask alike share one `PodRequirements`, and the engine counts once for each
+of these how many such pods every node holds. It must not know clusters, policies or quotas.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +72,7 @@ class NodeClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class PodRequirements:
     """What one pod asks of its node."""
 
     request: Request
@@ -108,18 +108,18 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RoleRequirements:
     """Pods of one role."""
 
     role: str
     replicas: int
-    ask: Ask
+    ask: PodRequirements
     scheduler: str = ""
     """The scheduler its pods name, if it is an add-on that a cluster may lack."""
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class AntiAffinity:
     """Pods of the two roles never share a node or, with another key than the hostname, nodes of one value of that label."""
 
     key: str
@@ -128,7 +128,7 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class TopologyConstraint:
     """The whole gang inside one domain of the network: the smallest that holds it."""
 
     level: int | None = None
@@ -137,12 +137,12 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class GangRequirements:
     """A gang as the fit sees it."""
 
-    parts: tuple[Part, ...]
-    apart: tuple[Apart, ...] = ()
-    within: Within = Within()
+    parts: tuple[RoleRequirements, ...]
+    apart: tuple[AntiAffinity, ...] = ()
+    within: TopologyConstraint = TopologyConstraint()
     data: frozenset[tuple[str, str]] = frozenset()
     """Cluster labels that say its data is near."""
 
@@ -168,10 +168,10 @@ class Demand:
 def parse_pod_requirements(
     roles: Iterable[tuple[str, int, Mapping[str, Any]]],
     *,
-    within: Within | None = None,
+    within: TopologyConstraint | None = None,
     scheduler: str = "",
     data: frozenset[tuple[str, str]] = frozenset(),
-) -> Demand:
+) -> GangRequirements:
     """The demand of ``(role, replicas, pod template)``; pod anti-affinity counts between the templates' own labels.
 
     ``scheduler`` is for pods whose template names none.
@@ -187,10 +187,12 @@ def parse_pod_requirements(
         for role, _, template in roles_with_pods
         for pair in _parse_anti_affinity(role, template.get("spec") or {}, labels)
     }
-    return Demand(parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or Within(), data)
+    return GangRequirements(
+        parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or TopologyConstraint(), data
+    )
 
 
-def requirements_as_json(demand: Demand) -> dict[str, dict[str, Any]]:
+def requirements_as_json(demand: GangRequirements) -> dict[str, dict[str, Any]]:
     """Per role what its pods ask of nodes beyond amounts, as JSON that `of_stored` reads; nothing for roles that do not."""
     stored: dict[str, dict[str, Any]] = {}
     for part in demand.parts:
@@ -205,14 +207,14 @@ def requirements_as_json(demand: Demand) -> dict[str, dict[str, Any]]:
         }
         if any(needs.values()):
             stored[part.role] = {name: value for name, value in needs.items() if value}
-    if demand.within != Within() and demand.parts:
+    if demand.within != TopologyConstraint() and demand.parts:
         stored.setdefault(demand.parts[0].role, {})["within"] = [demand.within.level, demand.within.required]
     if demand.data and demand.parts:
         stored.setdefault(demand.parts[0].role, {})["data"] = [list(pair) for pair in sorted(demand.data)]
     return stored
 
 
-def of_stored(roles: Iterable[Mapping[str, Any]]) -> Demand | None:
+def of_stored(roles: Iterable[Mapping[str, Any]]) -> GangRequirements | None:
     """The demand of stored roles, ``{name, replicas, request, needs}``; None when no role asks more than amounts."""
     running_roles = [role for role in roles if role["replicas"]]
     if not any(role.get("needs") for role in running_roles):
@@ -220,22 +222,23 @@ def of_stored(roles: Iterable[Mapping[str, Any]]) -> Demand | None:
     parts = tuple(_of_needs(role) for role in running_roles)
     names = {part.role for part in parts}
     pairs = {
-        Apart(key, role["name"], other)
+        AntiAffinity(key, role["name"], other)
         for role in running_roles
         for key, other in role.get("needs", {}).get("apart", [])
     }
     apart = sorted((a for a in pairs if a.other in names), key=lambda a: (a.key, a.one, a.other))
     within = next(
-        (Within(*role["needs"]["within"]) for role in running_roles if "within" in role.get("needs", {})), Within()
+        (TopologyConstraint(*role["needs"]["within"]) for role in running_roles if "within" in role.get("needs", {})),
+        TopologyConstraint(),
     )
     data = frozenset((key, value) for role in running_roles for key, value in role.get("needs", {}).get("data", []))
-    return Demand(parts, tuple(apart), within, data)
+    return GangRequirements(parts, tuple(apart), within, data)
 
 
-def ask_of_stored(role: Mapping[str, Any]) -> Ask:
+def ask_of_stored(role: Mapping[str, Any]) -> PodRequirements:
     """What one pod of a stored role asks."""
     needs = role.get("needs", {})
-    return Ask.from_request(
+    return PodRequirements.from_request(
         role["request"],
         selector=tuple((key, value) for key, value in needs.get("selector", [])),
         terms=tuple(tuple(Match(k, o, tuple(v)) for k, o, v in term) for term in needs.get("terms", [])),
@@ -243,18 +246,20 @@ def ask_of_stored(role: Mapping[str, Any]) -> Ask:
     )
 
 
-def _of_needs(role: Mapping[str, Any]) -> Part:
-    return Part(role["name"], role["replicas"], ask_of_stored(role), role.get("needs", {}).get("scheduler", ""))
+def _of_needs(role: Mapping[str, Any]) -> RoleRequirements:
+    return RoleRequirements(
+        role["name"], role["replicas"], ask_of_stored(role), role.get("needs", {}).get("scheduler", "")
+    )
 
 
-def _parse_role(role: str, replicas: int, spec: Mapping[str, Any], scheduler: str) -> Part:
+def _parse_role(role: str, replicas: int, spec: Mapping[str, Any], scheduler: str) -> RoleRequirements:
     named = spec.get("schedulerName") or scheduler
-    return Part(role, replicas, _parse_pod(spec), named if named in ADD_ONS else "")
+    return RoleRequirements(role, replicas, _parse_pod(spec), named if named in ADD_ONS else "")
 
 
-def _parse_pod(spec: Mapping[str, Any]) -> Ask:
+def _parse_pod(spec: Mapping[str, Any]) -> PodRequirements:
     required = _required_terms(spec, "nodeAffinity") or {}
-    return Ask.from_request(
+    return PodRequirements.from_request(
         units.pod_request(spec),
         selector=tuple(sorted((str(k), str(v)) for k, v in (spec.get("nodeSelector") or {}).items())),
         terms=tuple(_parse_term(term) for term in required.get("nodeSelectorTerms") or []),
@@ -286,13 +291,13 @@ def _parse_toleration(entry: Mapping[str, Any]) -> Toleration:
 
 def _parse_anti_affinity(
     role: str, spec: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]]
-) -> Iterable[Apart]:
+) -> Iterable[AntiAffinity]:
     terms: Sequence[Mapping[str, Any]] = _required_terms(spec, "podAntiAffinity") or ()
     for term in terms:
         for other, other_labels in labels.items():
             if _selects(term.get("labelSelector"), other_labels):
                 one, two = sorted((role, other))
-                yield Apart(term.get("topologyKey", ""), one, two)
+                yield AntiAffinity(term.get("topologyKey", ""), one, two)
 
 
 def _selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:

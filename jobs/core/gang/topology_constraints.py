@@ -6,7 +6,7 @@ It must not know where any node is: a wish comes out, a level of `jobs.core.topo
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jobs.core.gang.requirements import Within
+from jobs.core.gang.requirements import TopologyConstraint
 from jobs.core.manifest_fields import Faults
 from jobs.core.topology.network import LABELS, LEVELS
 
@@ -19,7 +19,7 @@ _VOLCANO_MODES = {"hard": True, "soft": False}
 
 def parse_topology_constraints(
     manifest: Mapping[str, Any], templates: Iterable[Mapping[str, Any]], faults: Faults
-) -> Within:
+) -> TopologyConstraint:
     """What is said first: our own annotations, Kueue's on a pod template, a Volcano Job's networkTopology."""
     notes = _notes(manifest)
     if MODE in notes or LEVEL in notes:
@@ -27,11 +27,11 @@ def parse_topology_constraints(
     for template in templates:
         for key, required in KUEUE.items():
             if key in (annotations := _notes(template)):
-                return Within(_level_of_label(annotations[key], key, faults), required)
+                return TopologyConstraint(_level_of_label(annotations[key], key, faults), required)
     return _volcano(manifest, faults)
 
 
-def _own(notes: Mapping[str, Any], faults: Faults) -> Within:
+def _own(notes: Mapping[str, Any], faults: Faults) -> TopologyConstraint:
     """Without a level: required is any one domain, preferred the narrowest."""
     path = "metadata.annotations"
     faults.one_of(notes.get(MODE), f"{path}.{MODE}", MODES)
@@ -39,7 +39,7 @@ def _own(notes: Mapping[str, Any], faults: Faults) -> Within:
     faults.one_of(level, f"{path}.{LEVEL}", LEVELS)
     required = notes.get(MODE) == "required"
     nearest = None if required else len(LEVELS) - 1
-    return Within(LEVELS.index(level) if level in LEVELS else nearest, required)
+    return TopologyConstraint(LEVELS.index(level) if level in LEVELS else nearest, required)
 
 
 def _level_of_label(value: object, key: str, faults: Faults) -> int | None:
@@ -53,18 +53,18 @@ def _level_of_label(value: object, key: str, faults: Faults) -> int | None:
     return _BY_LABEL.get(label)
 
 
-def _volcano(manifest: Mapping[str, Any], faults: Faults) -> Within:
+def _volcano(manifest: Mapping[str, Any], faults: Faults) -> TopologyConstraint:
     """Its tiers count from the leaf: tier 1 is one access switch."""
     spec = manifest.get("spec")
     stated = spec.get("networkTopology") if isinstance(spec, dict) else None
     if stated is None:
-        return Within()
+        return TopologyConstraint()
     path = "spec.networkTopology"
     network = faults.mapping(stated, path)
     mode = network.get("mode", "hard")
     faults.one_of(mode, f"{path}.mode", tuple(_VOLCANO_MODES))
     tier = faults.whole(network.get("highestTierAllowed"), f"{path}.highestTierAllowed", default=1, at_least=1)
-    return Within(max(len(LEVELS) - tier, 0), _VOLCANO_MODES.get(str(mode), False))
+    return TopologyConstraint(max(len(LEVELS) - tier, 0), _VOLCANO_MODES.get(str(mode), False))
 
 
 def _notes(target: Mapping[str, Any]) -> Mapping[str, Any]:

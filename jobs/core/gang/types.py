@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from jobs.core.division.replicas import Division
-from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.policies.propagation import PolicySpec
 from jobs.core.reasons import Amounts
 from quotas.core import amounts
@@ -42,7 +42,7 @@ class Gang:
     queued: bool = False
     """It waits in its queue; False: it fails over, and was admitted by its queue before."""
     uid: str = ""
-    needs: Demand | None = None
+    needs: GangRequirements | None = None
     """What its pods require of nodes beyond amounts; None: nothing."""
     division: Division | None = None
     """Set when it may be divided over clusters; ``roles`` and ``needs`` are then those of the pods that are not placed yet."""
@@ -54,11 +54,15 @@ class Gang:
     """Declared run time in seconds; None: none is declared."""
 
     @property
-    def demand(self) -> Demand:
+    def demand(self) -> GangRequirements:
         if self.needs is not None:
             return self.needs
-        return Demand(
-            tuple(Part(role, replicas, Ask.from_request(request)) for role, replicas, request in self.roles if replicas)
+        return GangRequirements(
+            tuple(
+                RoleRequirements(role, replicas, PodRequirements.from_request(request))
+                for role, replicas, request in self.roles
+                if replicas
+            )
         )
 
     @property

@@ -12,7 +12,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.core.gang.requirements import Demand
+from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement import filters, scoring
 from jobs.core.placement.capacity_index import GONE, Bucket, Fleet, Site
@@ -21,7 +21,7 @@ from jobs.core.placement.fragmentation_scorer import Expectation, Usual
 from jobs.core.placement.node_selection import Load
 from jobs.core.placement.node_states import Vector, minus, trimmed
 from jobs.core.placement.packing import Unsure
-from jobs.core.placement.scoring import Shares, Standing
+from jobs.core.placement.scoring import ClusterTraits, Shares
 from jobs.core.placement.types import Assignment, Member, Mode, NodeFacts
 from jobs.core.policies.propagation import Affinity
 from jobs.core.policies.weights import Weights
@@ -49,13 +49,13 @@ class Engine:
         self._waits: dict[Hashable, dict[tuple[str, str], Vector]] = {}
         """By node, what is held for a gang that waits until others leave the node: nothing is owed for that."""
         self._epoch = 0
-        self._prepared: dict[Demand, Prepared] = {}
+        self._prepared: dict[GangRequirements, Prepared] = {}
         self._masks: dict[tuple[int, str, str, frozenset[str], frozenset[str] | None], tuple[object, list[Mask]]] = {}
         self._data: dict[frozenset[tuple[str, str]], Shares] = {}
         self._cheapness: dict[frozenset[str], Shares | None] = {}
         """By the GPU models asked for."""
         self._failures: Mapping[str, float] = {}
-        self._standing: Standing | None = None
+        self._traits: ClusterTraits | None = None
         self._usual: Usual = ()
         self._expected: Expectation | None = None
 
@@ -71,11 +71,11 @@ class Engine:
         self._masks.clear()
         self._data.clear()
         self._cheapness.clear()
-        self._standing = None
+        self._traits = None
 
     def set_failures(self, failures: Mapping[str, float]) -> None:
         """Recent failures by cluster, faded by time; clusters that are not named had none."""
-        self._failures, self._standing = failures, None
+        self._failures, self._traits = failures, None
 
     def drop_cluster(self, name: str) -> None:
         """The cluster with its nodes and everything held there."""
@@ -179,7 +179,9 @@ class Engine:
 
     # decisions
 
-    def find(self, gang: Gang, demand: Demand, now: datetime, weights: Weights | None = None) -> Assignment | None:
+    def find(
+        self, gang: Gang, demand: GangRequirements, now: datetime, weights: Weights | None = None
+    ) -> Assignment | None:
         """The best place in the first affinity term that has one. None: `explaining.explain_clusters` says why."""
         prepared = self.prepared(demand)
         if not prepared.possible:
@@ -197,7 +199,7 @@ class Engine:
                     return assignment
         return None
 
-    def prepared(self, demand: Demand) -> Prepared:
+    def prepared(self, demand: GangRequirements) -> Prepared:
         if demand not in self._prepared:
             self.fleet.make_room(len(demand.parts))
         if self._usual and (self._expected is None or self._expected.epoch != self.fleet.states.epoch):
@@ -217,10 +219,10 @@ class Engine:
 
     def holding(self, gang: Prepared, fit: str = "") -> Mask:
         """Clusters that have enough, by the counts: exact for pods that ask alike, necessary for others."""
-        fleet, aggregate = self.fleet, self.standing.aggregate
+        fleet, aggregate = self.fleet, self.traits.aggregate
         if fit:
             aggregate = np.full(len(fleet.slots), fit == Mode.AGGREGATE)
-        mixed = fit == Mode.AGGREGATE if fit else self.standing.mixed
+        mixed = fit == Mode.AGGREGATE if fit else self.traits.mixed
         enough = np.ones(len(fleet.slots), dtype=np.bool_)
         for group in gang.groups:
             need = np.where(aggregate, 1, group.need) if mixed else group.need
@@ -251,7 +253,7 @@ class Engine:
         """The score by part."""
         demand = gang.demand
         cheapness, data = self._cheapness_of(demand.models), self._data_shares(demand)
-        return scoring.score_parts(self.fleet, gang, candidates, self.standing, cheapness=cheapness, data=data)
+        return scoring.score_parts(self.fleet, gang, candidates, self.traits, cheapness=cheapness, data=data)
 
     def weights_of(self, gang: Gang) -> Weights:
         """Those its policy states; the engine's for the other parts of the score."""
@@ -259,14 +261,14 @@ class Engine:
         return replace(self.weights, **dict(stated)) if stated else self.weights
 
     @property
-    def standing(self) -> Standing:
-        if self._standing is None:
-            self._standing = scores = Standing.empty(len(self.fleet.slots))
+    def traits(self) -> ClusterTraits:
+        if self._traits is None:
+            self._traits = traits = ClusterTraits.empty(len(self.fleet.slots))
             for name, member in self.members.items():
                 index = self.fleet.sites[name].index
                 failures = self._failures.get(name, 0.0)
-                scores.set(index, failures, aggregate=member.mode is Mode.AGGREGATE)
-        return self._standing
+                traits.set(index, failures, aggregate=member.mode is Mode.AGGREGATE)
+        return self._traits
 
     def _cheapness_of(self, models: frozenset[str]) -> Shares | None:
         if models not in self._cheapness:
@@ -276,7 +278,7 @@ class Engine:
             self._cheapness[models] = scoring.cheapness_of(costs)
         return self._cheapness[models]
 
-    def _data_shares(self, demand: Demand) -> Shares | None:
+    def _data_shares(self, demand: GangRequirements) -> Shares | None:
         if not demand.data:
             return None
         if demand.data not in self._data:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from jobs.core import reasons
-from jobs.core.gang.requirements import Demand, NodeClass
+from jobs.core.gang.requirements import GangRequirements, NodeClass
 from jobs.core.gang.types import Gang
 from jobs.core.placement import filters, scoring
 from jobs.core.placement.capacity_index import Bucket, Fleet, Site
@@ -74,7 +74,7 @@ class Look:
         return Verdict(self.cluster, self.code, self.message, self.short, self.score, detail)
 
 
-def explain_clusters(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
+def explain_clusters(engine: Engine, gang: Gang, demand: GangRequirements, now: datetime) -> tuple[Look, ...]:
     """Every cluster: those that hold it first, as they would be chosen; then the others by name."""
     prepared = engine.prepared(demand)
     enough = engine.holding(prepared, gang.fit)

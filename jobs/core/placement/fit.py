@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.core.gang.requirements import HOSTNAME, Demand
+from jobs.core.gang.requirements import HOSTNAME, GangRequirements
 from jobs.core.placement import packing, topology_split
 from jobs.core.placement.capacity_index import Bucket, Fleet, Site
 from jobs.core.placement.node_selection import Costing, Group, Load, Picker, by_worth
@@ -21,7 +21,7 @@ from jobs.core.placement.packing import Bin, Problem, Use
 class Prepared:
     """A demand in the fleet's own columns, good until the columns are forgotten."""
 
-    demand: Demand
+    demand: GangRequirements
     groups: tuple[Group, ...]
     total: Table
     """``[resource]``, as long as the axis was."""
@@ -37,7 +37,7 @@ class Prepared:
         return len(self.groups) == 1 and not self.zones
 
 
-def prepare_demand(fleet: Fleet, demand: Demand) -> Prepared:
+def prepare_demand(fleet: Fleet, demand: GangRequirements) -> Prepared:
     """Counts the demand's shapes if they are new."""
     states = fleet.states
     rules = {name for rule in demand.apart for name in (rule.one, rule.other)}

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.core.gang.requirements import Ask
+from jobs.core.gang.requirements import PodRequirements
 from jobs.core.placement.capacity_index import Fleet
 from jobs.core.placement.fragmentation import STEP, WHOLE
 from jobs.core.placement.node_selection import Group
 from jobs.core.placement.node_states import Shape, State, minus
 
-Usual = Sequence[tuple[Ask, float]]
+Usual = Sequence[tuple[PodRequirements, float]]
 """What a pod asks, and its share of all that come."""
 
 MOST_USUAL = 64
@@ -67,9 +67,9 @@ class Expectation:
         return prices
 
 
-def _devices(ask: Ask) -> int:
+def _devices(ask: PodRequirements) -> int:
     return sum(amount for name, amount in ask.request if "/" in name)
 
 
-def _picky(ask: Ask) -> bool:
+def _picky(ask: PodRequirements) -> bool:
     return bool(ask.selector or ask.terms)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.core.gang.requirements import Ask, NodeClass
+from jobs.core.gang.requirements import NodeClass, PodRequirements
 
 Vector = tuple[int, ...]
 """Whole units in the order of `States.names`, trailing zeros left out."""
@@ -31,7 +31,7 @@ _NOBODY = 0
 class Shape:
     """Pods that ask alike; ``lone``: never two of them on one node."""
 
-    ask: Ask
+    ask: PodRequirements
     lone: bool = False
 
 
@@ -81,7 +81,7 @@ class States:
         """``[column]`` → rule."""
         self._admits = np.zeros((8, 16), dtype=np.bool_)
         """``[rule, class]``; `_NOBODY` is the first rule."""
-        self._examples: list[Ask] = []
+        self._examples: list[PodRequirements] = []
         self._kind = np.zeros(64, dtype=np.int64)
         """``[row]`` → class."""
         self.forget_shapes()
@@ -121,7 +121,7 @@ class States:
                 self._admits[rule, number] = ask.refusal(node) is None
         return number
 
-    def _rule_of(self, ask: Ask) -> int:
+    def _rule_of(self, ask: PodRequirements) -> int:
         key = (ask.selector, ask.terms, ask.tolerations)
         number = self._rules.get(key)
         if number is None:

@@ -24,7 +24,7 @@ _weights = attrgetter(*PARTS)
 
 
 @dataclass(slots=True)
-class Standing:
+class ClusterTraits:
     """What is known of clusters besides what is free, one entry a cluster."""
 
     failures: Shares
@@ -53,7 +53,7 @@ def score_parts(
     fleet: Fleet,
     gang: Prepared,
     clusters: NDArray[np.int64],
-    standing: Standing,
+    traits: ClusterTraits,
     *,
     cheapness: Shares | None,
     data: Shares | None,
@@ -67,7 +67,7 @@ def score_parts(
         "spread": left,
         "topology": _topology(fleet, gang, clusters) if fleet.domains else 0.0,
         "cost": 1.0 if cheapness is None else cheapness[clusters],
-        "reliability": 1 / (1 + standing.failures[clusters]) if standing.failed else 1.0,
+        "reliability": 1 / (1 + traits.failures[clusters]) if traits.failed else 1.0,
         "data": 1.0 if data is None else data[clusters],
     }
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from fleet.core.prices import Prices
-from jobs.core.gang.requirements import ANY_NAME, HOSTNAME, NODE_NAME, Demand, NodeClass
+from jobs.core.gang.requirements import ANY_NAME, HOSTNAME, NODE_NAME, GangRequirements, NodeClass
 from jobs.core.placement.node_selection import Load
 from jobs.core.taints import Taint
 from jobs.core.topology import rank_assignment
@@ -72,7 +72,7 @@ class Assignment:
 
     cluster: str
     mode: Mode
-    demand: Demand
+    demand: GangRequirements
     loads: tuple[tuple[tuple[int, ...], Load], ...] = ()
     """(indices of the parts that ask so, load)."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)

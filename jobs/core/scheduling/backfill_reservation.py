@@ -16,7 +16,7 @@ from jobs.core.admission import backfill_policy
 from jobs.core.admission.backfill_policy import ReservedNodes, RuntimeEstimates
 from jobs.core.admission.placement_cache import PlacementCache, Reservation
 from jobs.core.admission.snapshot import Quota
-from jobs.core.gang.requirements import Demand, NodeClass
+from jobs.core.gang.requirements import GangRequirements, NodeClass
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.capacity_index import Site
 from jobs.core.placement.engine import Engine
@@ -134,14 +134,14 @@ def _under_one_quota(reservation: Reservation, gang: Gang, quota: Quota | None) 
     return quota if gang.asks_quota and reservation.gang.asks_quota else None
 
 
-def bigness_test(engine: Engine, big: int) -> tuple[Hashable, Callable[[Demand], bool]]:
+def bigness_test(engine: Engine, big: int) -> tuple[Hashable, Callable[[GangRequirements], bool]]:
     """A test for demands that need many whole nodes, and a token that changes when the test's answers may."""
     largest = max((len(site.base) for site in engine.fleet.sites.values()), default=0)
     token = (largest, len(engine.fleet.states.classes))
     return token, lambda demand: backfill_policy.is_big(_whole_nodes(engine, demand), largest, big)
 
 
-def _whole_nodes(engine: Engine, demand: Demand) -> float:
+def _whole_nodes(engine: Engine, demand: GangRequirements) -> float:
     """How many empty nodes the demand takes, of the classes that hold most of it; 0: no class can hold a pod."""
     taken = 0.0
     for group in engine.prepared(demand).groups:

@@ -1,6 +1,6 @@
 """The namespaces that Convoy makes in members carry the Pod Security labels of their policy, and follow it when it changes.
 
-A namespace that somebody else made keeps its own labels. What a member was last seen to have is remembered in this process
+A namespace of another origin keeps its own labels. What a member was last seen to have is remembered in this process
 alone: at worst it is looked at once more.
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 from fleet.member.client import MemberClient
 from fleet.models import Cluster, Node
 from jobs.core.gang import requirements
-from jobs.core.gang.requirements import HOSTNAME, Within
+from jobs.core.gang.requirements import HOSTNAME, TopologyConstraint
 from jobs.core.topology import network
 from jobs.kinds import ranks
 from jobs.kinds.base import Kind, Manifest
@@ -38,16 +38,18 @@ def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work
         ranks.write_gpus(kind, body, found["nodes"], sets)
 
 
-def within_of(roles: Sequence[Mapping[str, Any]]) -> Within:
+def within_of(roles: Sequence[Mapping[str, Any]]) -> TopologyConstraint:
     demand = requirements.of_stored(roles)
-    return demand.within if demand else Within()
+    return demand.within if demand else TopologyConstraint()
 
 
 def _names(found: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(node for runs in found["nodes"].values() for node, _ in runs))
 
 
-def _pin(cluster: Cluster, within: Within, shared: Mapping[str, str], nodes: Sequence[str]) -> tuple[str, list[str]]:
+def _pin(
+    cluster: Cluster, within: TopologyConstraint, shared: Mapping[str, str], nodes: Sequence[str]
+) -> tuple[str, list[str]]:
     """The label and its values that hold the domain: its own label where nodes have one, else the names of its nodes."""
     level = within.level if within.level is not None else max(map(network.LEVELS.index, shared), default=-1)
     name = network.LEVELS[level] if level >= 0 else ""

@@ -21,7 +21,7 @@ from jobs.core.division import shares as parts
 from jobs.core.explain.changes import Occupant
 from jobs.core.explain.remedies import Change
 from jobs.core.gang import requirements, topology_constraints
-from jobs.core.gang.requirements import Ask, Demand
+from jobs.core.gang.requirements import GangRequirements, PodRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.manifest_fields import Faults
 from jobs.core.placement.engine import Engine
@@ -34,7 +34,7 @@ from jobs.core.topology.speed import Speed
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services.inspect import remedies, speeds
-from jobs.services.inspect.remedies import Sees, Standing
+from jobs.services.inspect.remedies import Sees, WaitingJob
 from jobs.services.scheduling import runtimes
 from jobs.snapshot_topology import whereabouts
 
@@ -140,8 +140,8 @@ def _explain_waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, s
         lost = never_fits(looks)
         held_looks = tuple(_with_verdict(look, places.name_reservation(look.verdict, gang, (), now)) for look in looks)
         waits_for = {reservation.reserved.cluster: (reservation.gang.name, reservation.until)} if reservation else {}
-        standing = Standing(job, gang, demand, places.engine, held_looks, now, lost, _occupants, _nodes, waits_for)
-        changes = remedies.shown_to(remedies.find_remedies(standing), sees)
+        waiting = WaitingJob(job, gang, demand, places.engine, held_looks, now, lost, _occupants, _nodes, waits_for)
+        changes = remedies.shown_to(remedies.find_remedies(waiting), sees)
     looks = held_looks
     claims = _claims(sees)
     if reservation:
@@ -167,7 +167,7 @@ def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
     return reasons.no_cluster_fits([look.verdict for look in looks]).message
 
 
-def _explain_clusters(engine: Engine, gang: Gang, demand: Demand, now: datetime) -> tuple[Look, ...]:
+def _explain_clusters(engine: Engine, gang: Gang, demand: GangRequirements, now: datetime) -> tuple[Look, ...]:
     """Of a job that may be divided, what each cluster has room for."""
     if gang.division is None:
         return tuple(explain_clusters(engine, gang, demand, now))
@@ -237,11 +237,13 @@ def gang_of(job: Job) -> Gang:
     return gang
 
 
-def demand_of(job: Job) -> Demand:
+def demand_of(job: Job) -> GangRequirements:
     return demand(job.api_version, job.kind, job.manifest, job.roles)
 
 
-def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iterable[Mapping[str, Any]]) -> Demand:
+def demand(
+    api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iterable[Mapping[str, Any]]
+) -> GangRequirements:
     """What its pods ask of nodes. A role without a template of its own asks the amounts that its kind read."""
     known = registry.kind_of(api_version, kind)
     templates = dict(known.templates(dict(manifest)))
@@ -253,7 +255,7 @@ def demand(api_version: str, kind: str, manifest: Mapping[str, Any], roles: Iter
     )
     requests = {role["name"]: role["request"] for role in roles}
     parts = tuple(
-        replace(p, ask=replace(p.ask, request=Ask.from_request(requests[p.role]).request))
+        replace(p, ask=replace(p.ask, request=PodRequirements.from_request(requests[p.role]).request))
         for p in demand_of_roles.parts
     )
     return replace(demand_of_roles, parts=parts)

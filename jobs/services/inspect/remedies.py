@@ -19,7 +19,7 @@ from jobs.core.admission.snapshot import Quota
 from jobs.core.explain import changes, manifests, remedies
 from jobs.core.explain.changes import Occupant, describe_wait
 from jobs.core.explain.remedies import PLACEMENT, REMEDIES, Borrower, Change, JobRef, Kind
-from jobs.core.gang.requirements import Demand
+from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.explaining import Look
@@ -37,12 +37,12 @@ _HOLDERS_SHOWN = 8
 
 
 @dataclass
-class Standing:
-    """A job at its gate, with the fleet as it is now."""
+class WaitingJob:
+    """A job that waits, and what it waits for: the fleet and its quota as they are now."""
 
     job: Job
     gang: Gang
-    demand: Demand
+    demand: GangRequirements
     engine: Engine
     looks: Sequence[Look]
     now: datetime
@@ -50,7 +50,7 @@ class Standing:
     """No cluster could hold it even when empty."""
     occupants: Callable[[str], Sequence[Occupant]]
     nodes: Callable[[str], Sequence[NodeFacts]]
-    kept: Mapping[str, tuple[str, datetime]]
+    reserved: Mapping[str, tuple[str, datetime]]
     """Clusters that keep nodes for a big gang: its name, and when it is expected to start."""
 
     @cached_property
@@ -80,52 +80,50 @@ def code_of(job: Job) -> Code:
     return Code(code) if code in set(Code) else Code.WAITING_FOR_SCHEDULER
 
 
-def find_remedies(standing: Standing) -> list[Change]:
+def find_remedies(waiting: WaitingJob) -> list[Change]:
     """In the order of the table; placement's as `changes.nearest_changes` has them."""
-    kinds = REMEDIES[code_of(standing.job)]
+    kinds = REMEDIES[code_of(waiting.job)]
     if kinds == PLACEMENT:
-        return _placement(standing)
-    candidates = [change for kind in kinds for change in BUILDERS[kind](standing)]
-    return _with_room(standing, candidates) if kinds in _QUOTA else candidates
+        return _placement(waiting)
+    candidates = [change for kind in kinds for change in BUILDERS[kind](waiting)]
+    return _with_room(waiting, candidates) if kinds in _QUOTA else candidates
 
 
 _QUOTA = (REMEDIES[Code.QUOTA_EXCEEDED], REMEDIES[Code.MAX_JOBS_REACHED])
 
 
-def _with_room(standing: Standing, candidates: Sequence[Change]) -> list[Change]:
+def _with_room(waiting: WaitingJob, candidates: Sequence[Change]) -> list[Change]:
     """Advice about the quota, joined by what makes room on a cluster where the quota alone would not let the job start."""
-    if standing.gang.division is not None or any(look.code is Code.FITS for look in standing.looks):
+    if waiting.gang.division is not None or any(look.code is Code.FITS for look in waiting.looks):
         return list(candidates)
-    rooms = _placement(standing)
-    joined = [each for change in candidates for each in _joined(standing, change, rooms)]
+    rooms = _placement(waiting)
+    joined = [each for change in candidates for each in _joined(waiting, change, rooms)]
     return list({change.message: change for change in joined}.values())
 
 
-def _joined(standing: Standing, change: Change, rooms: Sequence[Change]) -> list[Change]:
-    if not rooms or (len(change.jobs) == change.count and _fits_without(standing, change.jobs)):
+def _joined(waiting: WaitingJob, change: Change, rooms: Sequence[Change]) -> list[Change]:
+    if not rooms or (len(change.jobs) == change.count and _fits_without(waiting, change.jobs)):
         return [change]
     if change.kind is Kind.WAIT_FOR_JOBS:
-        both = next(
-            (room for room in rooms if room.jobs and _given_back(standing, room.jobs) >= _short(standing)), None
-        )
+        both = next((room for room in rooms if room.jobs and _given_back(waiting, room.jobs) >= _short(waiting)), None)
         if both is not None:
             return [both]
     return remedies.all_of([change, rooms[0]])
 
 
-def _fits_without(standing: Standing, jobs: Iterable[JobRef]) -> bool:
+def _fits_without(waiting: WaitingJob, jobs: Iterable[JobRef]) -> bool:
     uids = {job.uid for job in jobs}
     rows = Hold.objects.filter(job_uid__in=uids, released_at__isnull=True).select_related("cluster")
     holds = [snapshot.capacity_hold_of(hold, hold.cluster.name) for hold in rows]
     places = {hold.cluster for hold in holds}
     places |= set(Job.objects.filter(uid__in=uids, cluster__isnull=False).values_list("cluster__name", flat=True))
-    ended = {name: [each for each in standing.occupants(name) if each.uid in uids] for name in sorted(places)}
-    return changes.fits_without(standing.engine, standing.gang, standing.demand, standing.now, ended, holds)
+    ended = {name: [each for each in waiting.occupants(name) if each.uid in uids] for name in sorted(places)}
+    return changes.fits_without(waiting.engine, waiting.gang, waiting.demand, waiting.now, ended, holds)
 
 
-def _given_back(standing: Standing, jobs: Iterable[JobRef]) -> int:
+def _given_back(waiting: WaitingJob, jobs: Iterable[JobRef]) -> int:
     """How much of what is short the jobs give back to the node that said no."""
-    path, resource = standing.facts["path"], standing.facts["resource"]
+    path, resource = waiting.facts["path"], waiting.facts["resource"]
     below = Q(leaf=path) | Q(leaf__startswith=f"{path}/")
     rows = snapshot.charged_jobs().filter(below, uid__in=[job.uid for job in jobs]).values_list("charge", flat=True)
     return sum((charge or {}).get(resource, 0) for charge in rows)
@@ -166,34 +164,34 @@ def _message_without_names(change: Change) -> str:
     return f"{message} on {change.cluster}" if change.cluster else message
 
 
-def _placement(standing: Standing) -> list[Change]:
-    if any(look.code is Code.FITS and look.cluster not in standing.kept for look in standing.looks):
+def _placement(waiting: WaitingJob) -> list[Change]:
+    if any(look.code is Code.FITS and look.cluster not in waiting.reserved for look in waiting.looks):
         return []
-    if standing.never:
-        return [*_enlarged(standing), *_lowered(standing)]
-    engine, gang, demand = standing.engine, standing.gang, standing.demand
-    nearest = changes.nearest_changes(engine, gang, demand, standing.now, standing.occupants)
-    return [_with_policy(standing, change) for change in [*_kept(standing), *nearest]]
+    if waiting.never:
+        return [*_enlarged(waiting), *_lowered(waiting)]
+    engine, gang, demand = waiting.engine, waiting.gang, waiting.demand
+    nearest = changes.nearest_changes(engine, gang, demand, waiting.now, waiting.occupants)
+    return [_with_policy(waiting, change) for change in [*_kept(waiting), *nearest]]
 
 
-def _with_policy(standing: Standing, change: Change) -> Change:
+def _with_policy(waiting: WaitingJob, change: Change) -> Change:
     """With the job's policy, changed as the advice says."""
-    policy = standing.job.policy
+    policy = waiting.job.policy
     if policy is None:
         return change
     if change.kind is Kind.SELECT:
         return replace(change, manifest=manifests.select_job(policy.manifest, change.cluster))
     if change.kind is Kind.TOLERATE:
-        tolerations = standing.gang.policy.tolerations if standing.gang.policy else ()
-        taints = [t for t in standing.engine.members[change.cluster].taints if untolerated([t], tolerations)]
+        tolerations = waiting.gang.policy.tolerations if waiting.gang.policy else ()
+        taints = [t for t in waiting.engine.members[change.cluster].taints if untolerated([t], tolerations)]
         return replace(change, manifest=manifests.tolerate_taints(policy.manifest, taints))
     return change
 
 
-def _kept(standing: Standing) -> list[Change]:
-    for look in standing.looks:
-        if look.code is Code.KEPT_FOR_GANG and look.cluster in standing.kept:
-            name, until = standing.kept[look.cluster]
+def _kept(waiting: WaitingJob) -> list[Change]:
+    for look in waiting.looks:
+        if look.code is Code.KEPT_FOR_GANG and look.cluster in waiting.reserved:
+            name, until = waiting.reserved[look.cluster]
             message = f"wait for {name} to start on {look.cluster}, expected at {until:%H:%M:%S} UTC"
             jobs = (JobRef(_uid_of(name), name),)
             return [Change(Kind.WAIT_FOR_GANG, message, look.cluster, jobs=jobs, count=1, at=until)]
@@ -207,18 +205,18 @@ def _uid_of(name: str) -> str:
     return str(uid) if uid else ""
 
 
-def _enlarged(standing: Standing) -> list[Change]:
-    now, nodes = standing.now, standing.nodes
-    change = changes.nodes_to_add(standing.engine, standing.gang, standing.demand, now, standing.looks, nodes)
+def _enlarged(waiting: WaitingJob) -> list[Change]:
+    now, nodes = waiting.now, waiting.nodes
+    change = changes.nodes_to_add(waiting.engine, waiting.gang, waiting.demand, now, waiting.looks, nodes)
     return [change] if change else []
 
 
-def _lowered(standing: Standing) -> list[Change]:
+def _lowered(waiting: WaitingJob) -> list[Change]:
     """The smaller of what the quota and the clusters could give."""
-    fitting = changes.largest_fitting(standing.engine, standing.demand, standing.looks) if standing.never else None
+    fitting = changes.largest_fitting(waiting.engine, waiting.demand, waiting.looks) if waiting.never else None
     role = fitting.role if fitting else ""
     limits = dict(fitting.amounts) if fitting else {}
-    facts = standing.facts
+    facts = waiting.facts
     if facts.get("code") == Code.NEVER_FITS and facts.get("bound") and not role:
         resource = facts["resource"]
         most = int(facts.get(facts["bound"]) or 0) - int(facts.get("kept") or 0)
@@ -229,46 +227,46 @@ def _lowered(standing: Standing) -> list[Change]:
     return [Change(Kind.LOWER_REQUEST, message, role=role, amounts=limits)]
 
 
-def _all_of(standing: Standing) -> list[Change]:
+def _all_of(waiting: WaitingJob) -> list[Change]:
     """Nodes and limits together, if it takes both; nothing where either cannot be had."""
-    nodes = _enlarged(standing) if standing.never else []
-    if standing.never and not nodes:
+    nodes = _enlarged(waiting) if waiting.never else []
+    if waiting.never and not nodes:
         return []
-    return remedies.all_of([*_raised(standing, nodes), *nodes])
+    return remedies.all_of([*_raised(waiting, nodes), *nodes])
 
 
-def _raised(standing: Standing, nodes: Sequence[Change] = ()) -> list[Change]:
-    quota, facts = standing.quota, standing.facts
-    if quota is None or standing.job.leaf not in quota.ledger.path_rows:
+def _raised(waiting: WaitingJob, nodes: Sequence[Change] = ()) -> list[Change]:
+    quota, facts = waiting.quota, waiting.facts
+    if quota is None or waiting.job.leaf not in quota.ledger.path_rows:
         return []
-    fleet = dict(standing.fleet)
+    fleet = dict(waiting.fleet)
     for change in nodes:
         for resource, amount in change.amounts.items():
             fleet[resource] = fleet.get(resource, 0) + amount * change.count
     reserved = {facts["path"]: int(facts.get("kept") or 0)} if facts.get("path") else {}
     empty = facts.get("code") == Code.NEVER_FITS
-    return remedies.limits_to_raise(quota.ledger, standing.charge, fleet, reserved, empty=empty)
+    return remedies.limits_to_raise(quota.ledger, waiting.charge, fleet, reserved, empty=empty)
 
 
-def _raise_quota(standing: Standing) -> list[Change]:
-    return remedies.all_of(_raised(standing))
+def _raise_quota(waiting: WaitingJob) -> list[Change]:
+    return remedies.all_of(_raised(waiting))
 
 
-def _borrowed(standing: Standing) -> list[Change]:
+def _borrowed(waiting: WaitingJob) -> list[Change]:
     """Queues that use more than their min of what is short, each with the jobs of its own that would make room."""
-    quota, facts = standing.quota, standing.facts
+    quota, facts = waiting.quota, waiting.facts
     if quota is None or facts.get("path") not in quota.ledger.row or facts.get("resource") not in quota.ledger.column:
         return []
     path, resource = facts["path"], facts["resource"]
     return [
-        _return(standing, borrower, resource)
+        _return(waiting, borrower, resource)
         for borrower in remedies.find_borrowers(quota.ledger, path, resource)
-        if borrower.path != standing.job.leaf
+        if borrower.path != waiting.job.leaf
     ]
 
 
-def _return(standing: Standing, borrower: Borrower, resource: str) -> Change:
-    enough = _enough(_charged([borrower.path], resource), resource, _short(standing)) or ((), 0)
+def _return(waiting: WaitingJob, borrower: Borrower, resource: str) -> Change:
+    enough = _enough(_charged([borrower.path], resource), resource, _short(waiting)) or ((), 0)
     message = f"{borrower.path} uses {reasons.amount(resource, borrower.amount)} more than its min"
     amounts = {resource: borrower.amount}
     return Change(
@@ -276,20 +274,20 @@ def _return(standing: Standing, borrower: Borrower, resource: str) -> Change:
     )
 
 
-def _holders(standing: Standing) -> list[Change]:
+def _holders(waiting: WaitingJob) -> list[Change]:
     """The jobs charged below the node that said no: of a number of jobs any, of an amount as few as suffice."""
-    quota, facts = standing.quota, standing.facts
+    quota, facts = waiting.quota, waiting.facts
     if quota is None or facts.get("path") not in quota.ledger.row or not facts.get("bound"):
         return []
     path, resource = facts["path"], facts["resource"]
     below = [leaf.path for leaf in quota.ledger.tree.leaves if leaf.path == path or leaf.path.startswith(f"{path}/")]
-    enough = _enough(_charged(below, resource), resource, _short(standing))
+    enough = _enough(_charged(below, resource), resource, _short(waiting))
     return _ends(*enough) if enough else []
 
 
-def _short(standing: Standing) -> int:
+def _short(waiting: WaitingJob) -> int:
     """How much has to come back before the node that said no lets the job start."""
-    quota, facts = standing.quota, standing.facts
+    quota, facts = waiting.quota, waiting.facts
     if quota is None or not facts.get("bound"):
         return 0
     row, column = quota.ledger.row[facts["path"]], quota.ledger.column[facts["resource"]]
@@ -332,18 +330,18 @@ def _ends(jobs: Sequence[JobRef], count: int) -> list[Change]:
     return [Change(Kind.WAIT_FOR_JOBS, describe_wait([job.name for job in jobs], count), jobs=tuple(jobs), count=count)]
 
 
-def _blocker(standing: Standing) -> list[Change]:
-    name = str(standing.facts.get("blocker") or "")
+def _blocker(waiting: WaitingJob) -> list[Change]:
+    name = str(waiting.facts.get("blocker") or "")
     uid = _uid_of(name)
     if not uid:
         return []
     message = f"see why {name} waits: it holds up the queue"
-    return [Change(Kind.LOOK_AT_JOB, message, path=standing.job.leaf, jobs=(JobRef(uid, name),), count=1)]
+    return [Change(Kind.LOOK_AT_JOB, message, path=waiting.job.leaf, jobs=(JobRef(uid, name),), count=1)]
 
 
-def _open_queue(standing: Standing) -> list[Change]:
-    quota = standing.quota
-    closed = quota.closed.get(standing.job.leaf) if quota else None
+def _open_queue(waiting: WaitingJob) -> list[Change]:
+    quota = waiting.quota
+    closed = quota.closed.get(waiting.job.leaf) if quota else None
     queue = Queue.objects.filter(name=closed.name).first() if closed else None
     if queue is None:
         return []
@@ -360,26 +358,26 @@ def _open_queue(standing: Standing) -> list[Change]:
     ]
 
 
-def _make_policy(standing: Standing) -> list[Change]:
-    job = standing.job
+def _make_policy(waiting: WaitingJob) -> list[Change]:
+    job = waiting.job
     message = f"make a PropagationPolicy in {job.namespace} that selects {job.kind}"
     return [Change(Kind.MAKE_POLICY, message, manifest=manifests.policy_for(job.namespace, job.api_version, job.kind))]
 
 
-def _make_tree(standing: Standing) -> list[Change]:
-    tree = manifests.first_tree(standing.job.namespace, standing.fleet)
+def _make_tree(waiting: WaitingJob) -> list[Change]:
+    tree = manifests.first_tree(waiting.job.namespace, waiting.fleet)
     return [Change(Kind.MAKE_QUOTA_TREE, "make a quota tree with a queue for the job", manifest=tree)]
 
 
-def _plain(kind: Kind, message: Callable[[Job], str]) -> Callable[[Standing], list[Change]]:
-    return lambda standing: [Change(kind, message(standing.job), path=standing.job.leaf)]
+def _plain(kind: Kind, message: Callable[[Job], str]) -> Callable[[WaitingJob], list[Change]]:
+    return lambda waiting: [Change(kind, message(waiting.job), path=waiting.job.leaf)]
 
 
-def _look_at_cluster(standing: Standing) -> list[Change]:
-    return of_placed(standing.job)
+def _look_at_cluster(waiting: WaitingJob) -> list[Change]:
+    return of_placed(waiting.job)
 
 
-BUILDERS: Mapping[Kind, Callable[[Standing], list[Change]]] = {
+BUILDERS: Mapping[Kind, Callable[[WaitingJob], list[Change]]] = {
     Kind.MAKE_POLICY: _make_policy,
     Kind.MAKE_QUOTA_TREE: _make_tree,
     Kind.ADD_NAMESPACE: _plain(

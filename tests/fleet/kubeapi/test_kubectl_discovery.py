@@ -37,7 +37,7 @@ def test_it_shows_a_status_and_lets_nobody_write_it(kubectl):
     ada = kubectl.as_user("ada")
     assert "llama" in ada.says("get", "pytorchjob", "llama", "--subresource=status")
     told = ada.refused("patch", "pytorchjob", "llama", "--subresource=status", "--type=merge", "-p", '{"status":{}}')
-    assert "nobody writes it" in told
+    assert "written by the fleet alone" in told
 
 
 def test_it_answers_what_one_may_with_subresources(kubectl):

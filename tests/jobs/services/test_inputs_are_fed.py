@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from jobs import snapshot
-from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.models import Attempt, ClaimLocation, Job
@@ -137,9 +137,9 @@ def test_every_field_of_a_gang_and_what_its_pods_ask_is_fed(rows):
     demands = [gang.demand for gang in gangs]
     parts = [part for demand in demands for part in demand.parts]
     assert unfed(Gang, gangs) == set()
-    assert unfed(Demand, demands) == set()
-    assert unfed(Part, parts) == set()
-    assert unfed(Ask, [part.ask for part in parts]) == set()
+    assert unfed(GangRequirements, demands) == set()
+    assert unfed(RoleRequirements, parts) == set()
+    assert unfed(PodRequirements, [part.ask for part in parts]) == set()
 
 
 def test_failures_of_the_snapshot_are_fed(rows):

@@ -1546,7 +1546,7 @@ export interface components {
             preview: boolean;
             done: number;
             refused: number;
-            results: components["schemas"]["Told"][];
+            results: components["schemas"]["BulkResult"][];
         };
         BulkRequest: {
             action: components["schemas"]["JobActionEnum"];
@@ -1556,6 +1556,18 @@ export interface components {
              * @default false
              */
             preview: boolean;
+        };
+        BulkResult: {
+            /** Format: uuid */
+            id: string;
+            namespace: string;
+            /** @description empty: there is no such job any more */
+            name: string;
+            /** @description in a preview: that it would be */
+            done: boolean;
+            /** @description why not; empty when it is */
+            message: string;
+            gpus: number;
         };
         /**
          * @description * `job` - job
@@ -3475,18 +3487,6 @@ export interface components {
             readonly last_used_at: string | null;
             /** @description null: everything its user may do */
             readonly scope: components["schemas"]["Scope"] | null;
-        };
-        Told: {
-            /** Format: uuid */
-            id: string;
-            namespace: string;
-            /** @description empty: there is no such job any more */
-            name: string;
-            /** @description in a preview: that it would be */
-            done: boolean;
-            /** @description why not; empty when it is */
-            message: string;
-            gpus: number;
         };
         /**
          * @description * `Normal` - Normal

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from jobs.core.gang.requirements import Apart, Ask, Demand, Part, Within
+from jobs.core.gang.requirements import (
+    AntiAffinity,
+    GangRequirements,
+    PodRequirements,
+    RoleRequirements,
+    TopologyConstraint,
+)
 from jobs.core.gang.types import Gang
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.types import Assignment, Member, NodeFacts
@@ -13,15 +19,19 @@ APIS = {"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}
 GPU = "nvidia.com/gpu"
 
 
-def ask(gpus: int = 1, cpu: int = 0, **fields) -> Ask:
-    return Ask.from_request({GPU: gpus, "cpu": cpu, "pods": 1}, **fields)
+def ask(gpus: int = 1, cpu: int = 0, **fields) -> PodRequirements:
+    return PodRequirements.from_request({GPU: gpus, "cpu": cpu, "pods": 1}, **fields)
 
 
-def demand(*parts: tuple[str, int, Ask], apart: tuple[Apart, ...] = (), within: Within | None = None) -> Demand:
-    return Demand(tuple(Part(*part) for part in parts), apart, within or Within())
+def demand(
+    *parts: tuple[str, int, PodRequirements],
+    apart: tuple[AntiAffinity, ...] = (),
+    within: TopologyConstraint | None = None,
+) -> GangRequirements:
+    return GangRequirements(tuple(RoleRequirements(*part) for part in parts), apart, within or TopologyConstraint())
 
 
-def workers(pods: int, gpus: int = 1, **fields) -> Demand:
+def workers(pods: int, gpus: int = 1, **fields) -> GangRequirements:
     return demand(("worker", pods, ask(gpus)), **fields)
 
 
@@ -45,5 +55,5 @@ def fleet(clusters: Mapping[str, list[NodeFacts]], **members: Member) -> Engine:
     return engine
 
 
-def find(engine: Engine, wanted: Demand, **fields) -> Assignment | None:
+def find(engine: Engine, wanted: GangRequirements, **fields) -> Assignment | None:
     return engine.find(gang(**fields), wanted, NOON)

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from jobs.core.gang.requirements import HOSTNAME, Apart, Ask, Demand, Part
+from jobs.core.gang.requirements import HOSTNAME, AntiAffinity, GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.placement.types import NodeFacts
 from jobs.core.taints import Taint, Toleration
 from tests.jobs.core.placement.cast import GPU
@@ -14,7 +14,7 @@ RACK = "rack"
 Fleet = dict[str, list[NodeFacts]]
 
 asks = st.builds(
-    lambda gpus, cpu, picky, tolerant: Ask.from_request(
+    lambda gpus, cpu, picky, tolerant: PodRequirements.from_request(
         {GPU: gpus, "cpu": cpu, "pods": 1},
         selector=(("model", "a100"),) if picky else (),
         tolerations=(Toleration("spot", "Exists"),) if tolerant else (),
@@ -27,16 +27,18 @@ asks = st.builds(
 
 
 @st.composite
-def demands(draw: st.DrawFn) -> Demand:
+def demands(draw: st.DrawFn) -> GangRequirements:
     replicas = [draw(st.integers(1, 4)), *([draw(st.integers(1, 2))] if draw(st.booleans()) else [])]
     roles = ["worker", "ps"][: len(replicas)]
     pairs = [(a, b) for a in roles for b in roles if a <= b]
     apart = tuple(
-        Apart(key, *draw(st.sampled_from(pairs)))
+        AntiAffinity(key, *draw(st.sampled_from(pairs)))
         for key in (HOSTNAME, RACK)
         if draw(st.sampled_from([False, False, True]))
     )
-    return Demand(tuple(Part(r, n, draw(asks)) for r, n in zip(roles, replicas, strict=True)), apart)
+    return GangRequirements(
+        tuple(RoleRequirements(r, n, draw(asks)) for r, n in zip(roles, replicas, strict=True)), apart
+    )
 
 
 @st.composite
@@ -57,13 +59,18 @@ fleets = st.dictionaries(
 )
 
 
-def brute(wanted: Demand, found: list[NodeFacts]) -> bool:
+def brute(wanted: GangRequirements, found: list[NodeFacts]) -> bool:
     """Pod by pod on every node, all ways."""
     pods = [part for part in wanted.parts for _ in range(part.replicas)]
     return search(wanted, pods, found, [])
 
 
-def search(wanted: Demand, pods: list[Part], found: list[NodeFacts], placed: list[tuple[Part, NodeFacts]]) -> bool:
+def search(
+    wanted: GangRequirements,
+    pods: list[RoleRequirements],
+    found: list[NodeFacts],
+    placed: list[tuple[RoleRequirements, NodeFacts]],
+) -> bool:
     if not pods:
         return True
     return any(
@@ -72,7 +79,9 @@ def search(wanted: Demand, pods: list[Part], found: list[NodeFacts], placed: lis
     )
 
 
-def may(wanted: Demand, pod: Part, node: NodeFacts, placed: list[tuple[Part, NodeFacts]]) -> bool:
+def may(
+    wanted: GangRequirements, pod: RoleRequirements, node: NodeFacts, placed: list[tuple[RoleRequirements, NodeFacts]]
+) -> bool:
     if pod.ask.refusal(node.kind(by_name=True)) is not None:
         return False
     here = [part for part, place in placed if place.name == node.name]

@@ -7,7 +7,15 @@ import pytest
 from fleet.core.prices import Prices
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.snapshot import ClusterState
-from jobs.core.gang.requirements import HOSTNAME, NODE_NAME, Apart, Ask, Match, Within, parse_pod_requirements
+from jobs.core.gang.requirements import (
+    HOSTNAME,
+    NODE_NAME,
+    AntiAffinity,
+    Match,
+    PodRequirements,
+    TopologyConstraint,
+    parse_pod_requirements,
+)
 from jobs.core.gang.types import CapacityHold
 from jobs.core.placement import capacity_index as placing_fleet
 from jobs.core.placement.explaining import explain_clusters
@@ -159,7 +167,7 @@ def test_aggregate_looks_at_the_sum_and_one_pod_and_promises_the_sum() -> None:
 
 def test_a_resource_nobody_offers_fits_nowhere_until_a_node_offers_it() -> None:
     engine = fleet({"north": [node("n1")]})
-    wanted = demand(("worker", 1, Ask.from_request({"rdma/hca": 1, "pods": 1})))
+    wanted = demand(("worker", 1, PodRequirements.from_request({"rdma/hca": 1, "pods": 1})))
     assert find(engine, wanted) is None
     plain = node("n2")
     engine.set_node("north", type(plain)("n2", {**plain.allocatable, "rdma/hca": 1}))
@@ -177,7 +185,7 @@ def test_a_node_asked_for_by_name_is_the_one_taken(key: str) -> None:
 
 def test_roles_that_stay_apart_never_share_a_node() -> None:
     engine = fleet({"north": [node("n1"), node("n2", used=7)]})
-    pair = demand(("ps", 1, ask(0, 1000)), ("worker", 4, ask(1)), apart=(Apart(HOSTNAME, "ps", "worker"),))
+    pair = demand(("ps", 1, ask(0, 1000)), ("worker", 4, ask(1)), apart=(AntiAffinity(HOSTNAME, "ps", "worker"),))
     assert used(find(engine, pair)) == {"ps": ["n2"], "worker": ["n1"] * 4}
 
 
@@ -193,7 +201,7 @@ def test_it_reads_what_pod_templates_ask() -> None:
         },
     }
     wanted = parse_pod_requirements([("worker", 2, template), ("ps", 0, template)])
-    assert wanted.apart == (Apart(HOSTNAME, "worker", "worker"),)
+    assert wanted.apart == (AntiAffinity(HOSTNAME, "worker", "worker"),)
     assert wanted.total == {GPU: 4, "pods": 2}
     one, two = (node(f"n{i}", labels={"model": "a100"}, taints=(Taint("spot", "NoSchedule"),)) for i in (1, 2))
     assert find(fleet({"north": [one]}), wanted) is None
@@ -239,11 +247,16 @@ def test_it_keeps_a_gang_in_the_smallest_domain_that_holds_it(pods: int, nodes: 
 
 def test_a_required_domain_is_kept_or_the_gang_waits() -> None:
     engine = fleet({"north": racked(r1a=8, r2a=8, r3a=8)})
-    assert find(engine, workers(16, within=Within(level=1, required=True))) is None
-    assert set(used(find(engine, workers(16, within=Within(level=0, required=True))))["worker"]) == {"r1a", "r2a"}
-    assert find(engine, workers(24, within=Within(level=0, required=True))) is None
-    assert find(engine, workers(24, within=Within(level=0))) is not None
-    assert find(fleet({"flat": [node("n1"), node("n2")]}), workers(16, within=Within(required=True))) is None
+    assert find(engine, workers(16, within=TopologyConstraint(level=1, required=True))) is None
+    assert set(used(find(engine, workers(16, within=TopologyConstraint(level=0, required=True))))["worker"]) == {
+        "r1a",
+        "r2a",
+    }
+    assert find(engine, workers(24, within=TopologyConstraint(level=0, required=True))) is None
+    assert find(engine, workers(24, within=TopologyConstraint(level=0))) is not None
+    assert (
+        find(fleet({"flat": [node("n1"), node("n2")]}), workers(16, within=TopologyConstraint(required=True))) is None
+    )
 
 
 def test_a_cluster_with_a_fitting_domain_is_preferred() -> None:

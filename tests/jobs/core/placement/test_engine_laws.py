@@ -4,7 +4,7 @@ split, the same input the same plan; and however the fleet came about, equal fle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.core.gang.requirements import Demand, Part
+from jobs.core.gang.requirements import GangRequirements, RoleRequirements
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.types import Assignment, Mode, NodeFacts
 from tests.jobs.core.placement.cast import find, fleet
@@ -12,10 +12,10 @@ from tests.jobs.core.placement.strategies import Fleet, asks, brute, demands, fl
 from tests.support.examples import examples
 
 
-def legal(wanted: Demand, found: Assignment, world: Fleet) -> bool:
+def legal(wanted: GangRequirements, found: Assignment, world: Fleet) -> bool:
     """Every pod on a node that may hold it, beside all others."""
     by_name = {node.name: node for node in world[found.cluster]}
-    placed: list[tuple[Part, NodeFacts]] = []
+    placed: list[tuple[RoleRequirements, NodeFacts]] = []
     for part in wanted.parts:
         names = found.nodes()[part.role]
         if len(names) != part.replicas:
@@ -29,7 +29,9 @@ def legal(wanted: Demand, found: Assignment, world: Fleet) -> bool:
 
 @settings(max_examples=examples(500), deadline=None)
 @given(fleets, demands(), st.lists(st.tuples(asks, st.just(1.0)), max_size=2))
-def test_a_gang_is_placed_exactly_when_some_cluster_holds_it_whole(world: Fleet, wanted: Demand, usual: list) -> None:
+def test_a_gang_is_placed_exactly_when_some_cluster_holds_it_whole(
+    world: Fleet, wanted: GangRequirements, usual: list
+) -> None:
     engine = fleet(world)
     engine.expect(usual)
     found = find(engine, wanted)
@@ -40,7 +42,7 @@ def test_a_gang_is_placed_exactly_when_some_cluster_holds_it_whole(world: Fleet,
 @settings(max_examples=examples(150), deadline=None)
 @given(fleets, st.lists(demands(), max_size=6), st.data())
 def test_equal_fleets_answer_equally_and_no_node_is_above_capacity(
-    world: Fleet, gangs: list[Demand], data: st.DataObject
+    world: Fleet, gangs: list[GangRequirements], data: st.DataObject
 ) -> None:
     engine = fleet(world)
     bound: dict[int, Assignment] = {}
@@ -72,7 +74,7 @@ def over(engine: Engine, bound: dict[int, Assignment]) -> list[str]:
 
 @settings(max_examples=examples(150), deadline=None)
 @given(fleets, st.lists(st.tuples(st.sampled_from(["east", "north", "south", "west"]), nodes()), max_size=6), demands())
-def test_a_changed_fleet_is_as_if_it_had_always_been_so(world: Fleet, changes: list, wanted: Demand) -> None:
+def test_a_changed_fleet_is_as_if_it_had_always_been_so(world: Fleet, changes: list, wanted: GangRequirements) -> None:
     engine = fleet(world)
     find(engine, wanted)
     now = {name: {node.name: node for node in nodes} for name, nodes in world.items()}

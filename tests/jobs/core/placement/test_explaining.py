@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 
-from jobs.core.gang.requirements import HOSTNAME, Apart, Within
+from jobs.core.gang.requirements import HOSTNAME, AntiAffinity, TopologyConstraint
 from jobs.core.placement.explaining import Cause, Look, explain_clusters, nearest_to_fit, never_fits
 from jobs.core.placement.types import Member, Mode
 from jobs.core.policies.propagation import Affinity, PolicySpec
@@ -68,10 +68,12 @@ def test_it_tells_the_score_by_part_of_those_that_hold_it() -> None:
 
 def test_it_tells_when_roles_fit_alone_but_not_together() -> None:
     engine = fleet({"north": [node("n1", used=4)]})
-    wanted = demand(("master", 1, ask(3, 1)), ("worker", 1, ask(1)), apart=(Apart(HOSTNAME, "master", "worker"),))
+    wanted = demand(
+        ("master", 1, ask(3, 1)), ("worker", 1, ask(1)), apart=(AntiAffinity(HOSTNAME, "master", "worker"),)
+    )
     assert look(engine, wanted).cause is Cause.NOT_TOGETHER
     engine = fleet({"north": [node("n1", domain=("p1",)), node("n2", domain=("p2",))]})
-    assert look(engine, workers(16, within=Within(required=True))).cause is Cause.NO_DOMAIN
+    assert look(engine, workers(16, within=TopologyConstraint(required=True))).cause is Cause.NO_DOMAIN
 
 
 def test_it_tells_aggregate_clusters_by_their_sum() -> None:

@@ -1,6 +1,6 @@
 """Where two clusters hold a gang alike, the smaller one is used, and the larger one stays free for who needs it."""
 
-from jobs.core.gang.requirements import Ask, Demand, Part
+from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.types import Member, NodeFacts
 from tests.jobs.core.placement.cast import APIS, GPU, NOON, gang
@@ -16,7 +16,9 @@ def fleet(**nodes: int) -> Engine:
 
 
 def lands(engine: Engine, workers: int) -> str:
-    found = engine.find(gang(), Demand((Part("worker", workers, Ask.from_request({GPU: 8})),)), NOON)
+    found = engine.find(
+        gang(), GangRequirements((RoleRequirements("worker", workers, PodRequirements.from_request({GPU: 8})),)), NOON
+    )
     return found.cluster if found else ""
 
 
@@ -27,7 +29,7 @@ def test_it_keeps_the_large_cluster_for_the_gang_that_only_it_can_hold() -> None
 
 def test_it_fills_the_fuller_of_two_clusters_of_one_size() -> None:
     engine = fleet(east=3, west=3)
-    demand = Demand((Part("worker", 1, Ask.from_request({GPU: 8})),))
+    demand = GangRequirements((RoleRequirements("worker", 1, PodRequirements.from_request({GPU: 8})),))
     first = engine.find(gang(), demand, NOON)
     assert first is not None and first.cluster == "east"
     engine.bind("first", first)

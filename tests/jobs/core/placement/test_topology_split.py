@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.core.gang.requirements import Within
+from jobs.core.gang.requirements import TopologyConstraint
 from jobs.core.placement.explaining import Cause, explain_clusters
 from jobs.core.topology import rank_assignment
 from tests.jobs.core.placement.cast import GPU, NOON, ask, demand, find, fleet, gang, node, workers
@@ -52,15 +52,15 @@ def test_a_launcher_without_gpus_does_not_keep_the_workers_apart():
 
 def test_nodes_that_know_their_rack_only_are_in_a_block_without_a_name():
     engine = fleet({"north": [node(name, domain=("", "", name[0])) for name in ("a1", "a2", "b1")]})
-    assert find(engine, workers(24, within=Within(1, True))) is None
-    assert find(engine, workers(16, within=Within(2, True))).nodes()["worker"][::8] == ["a1", "a2"]
+    assert find(engine, workers(24, within=TopologyConstraint(1, True))) is None
+    assert find(engine, workers(16, within=TopologyConstraint(2, True))).nodes()["worker"][::8] == ["a1", "a2"]
     assert find(engine, workers(24)) is not None
 
 
 @pytest.mark.parametrize(("level", "word"), [(2, "asw"), (None, "network domain")])
 def test_a_required_domain_that_lacks_room_says_how_much(level: int | None, word: str):
     engine = fleet({"north": [node("a", domain=("z1", "p", "r1")), node("b", domain=("z2", "q", "r2"), used=2)]})
-    [look] = explain_clusters(engine, gang(), workers(10, within=Within(level, True)), NOON)
+    [look] = explain_clusters(engine, gang(), workers(10, within=TopologyConstraint(level, True)), NOON)
     assert look.cause is Cause.NO_DOMAIN and look.short == {GPU: 2}
     assert f"no {word} alone: 10 worker pods of 1 {GPU} are asked, the best one," in look.message
     assert "holds 8" in look.message

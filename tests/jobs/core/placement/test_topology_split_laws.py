@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.core.gang.requirements import Demand, Within
+from jobs.core.gang.requirements import GangRequirements, TopologyConstraint
 from jobs.core.placement.types import NodeFacts
 from tests.jobs.core.placement.cast import find, fleet
 from tests.jobs.core.placement.strategies import Fleet, brute, demands, fleets
@@ -15,7 +15,7 @@ from tests.support.examples import examples
 places = st.sampled_from(
     [(), ("z",), ("z", "p"), ("z", "p", "a"), ("z", "p", "b"), ("z", "q", "a"), ("", "", "a"), ("y", "", "b")]
 )
-wishes = st.builds(Within, st.sampled_from([None, 0, 1, 2]), st.booleans())
+wishes = st.builds(TopologyConstraint, st.sampled_from([None, 0, 1, 2]), st.booleans())
 
 
 @st.composite
@@ -23,7 +23,7 @@ def wired(draw: st.DrawFn) -> Fleet:
     return {name: [replace(node, domain=draw(places)) for node in nodes] for name, nodes in draw(fleets).items()}
 
 
-def holds(wanted: Demand, nodes: list[NodeFacts]) -> bool:
+def holds(wanted: GangRequirements, nodes: list[NodeFacts]) -> bool:
     """On one node, or inside one domain that is narrow enough and has a name."""
     if not wanted.within.required:
         return brute(wanted, nodes)
@@ -37,7 +37,7 @@ def holds(wanted: Demand, nodes: list[NodeFacts]) -> bool:
 @settings(max_examples=examples(150), deadline=None)
 @given(wired(), demands(), wishes)
 def test_a_gang_is_placed_exactly_when_a_domain_it_may_be_in_holds_it(
-    world: Fleet, asked: Demand, within: Within
+    world: Fleet, asked: GangRequirements, within: TopologyConstraint
 ) -> None:
     wanted = replace(asked, within=within)
     found = find(fleet(world), wanted)
@@ -49,7 +49,7 @@ def test_a_gang_is_placed_exactly_when_a_domain_it_may_be_in_holds_it(
 
 @settings(max_examples=examples(60), deadline=None)
 @given(wired(), demands(), wishes)
-def test_equal_fleets_seat_a_gang_equally(world: Fleet, asked: Demand, within: Within) -> None:
+def test_equal_fleets_seat_a_gang_equally(world: Fleet, asked: GangRequirements, within: TopologyConstraint) -> None:
     wanted = replace(asked, within=within)
     one, other = find(fleet(world), wanted), find(fleet({name: nodes[::-1] for name, nodes in world.items()}), wanted)
     assert (one and (one.cluster, one.nodes())) == (other and (other.cluster, other.nodes()))
