@@ -115,12 +115,12 @@ def max_admissible(ledger: Ledger, leaf: str, amounts: Amounts) -> int:
 
 
 def find_short(ledger: Ledger, request: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
-    """The levels and resources where max has no room for ``asked``; what idle siblings keep back counts as used."""
+    """The levels and resources where max has no room for ``request``; what idle siblings keep back counts as used."""
     return np.asarray(find_missing(ledger, request, path_rows) > 0)
 
 
 def find_missing(ledger: Ledger, request: Units, path_rows: Units) -> Units:  # [level, resource]
-    """How much room max lacks for ``asked`` on each level; what idle siblings keep back counts as used."""
+    """How much room max lacks for ``request`` on each level; what idle siblings keep back counts as used."""
     lack = np.where(request > 0, request - (ledger.max[path_rows] - ledger.held.used[path_rows]), 0)
     if not ledger.lends_all:
         grows = growth(ledger, ledger.held, request, path_rows)
@@ -129,7 +129,7 @@ def find_missing(ledger: Ledger, request: Units, path_rows: Units) -> Units:  # 
 
 
 def within_min(ledger: Ledger, request: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
-    """The levels and resources where ``asked`` stays within min; what idle children keep back counts as used."""
+    """The levels and resources where ``request`` stays within min; what idle children keep back counts as used."""
     grows = request if ledger.lends_all else growth(ledger, ledger.held, request, path_rows)
     return np.asarray(grows <= ledger.min[path_rows] - ledger.held.claims[path_rows])
 

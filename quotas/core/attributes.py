@@ -1,4 +1,4 @@
-"""A node's name and its attributes, which are text by the manifest's rules and mean something only once read."""
+"""Parses the name of a node and its attributes, which a manifest holds as text."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 """The running jobs that reclaim may choose from, as arrays: read once for all searches of a cycle.
 
-Their order here is the order of their going where nothing else decides. Which of them a claimant may take, and how many, is for
-`quotas.core.reclaim`.
+They stand in the order in which they are evicted where nothing else decides. `quotas.core.reclaim` chooses which of them, and
+how many, a preemptor may take.
 """
 
 from collections.abc import Iterable
@@ -79,5 +79,5 @@ class Candidates:
         return {job.key: i for i, job in enumerate(self.jobs)}
 
     def take(self, key: str) -> None:
-        """The job leaves: no later search takes it again."""
+        """Remove the job: no later search chooses it again."""
         self.stays[self.position[key]] = False

@@ -16,7 +16,7 @@ _FEWER = 1e-6
 
 
 def cheapest(sizes: Units, costs: NDArray[np.float64], need: int) -> list[int]:
-    """Positions whose sizes make up ``need`` at the least cost, ascending; empty if all do not. Of equal ones the first."""
+    """The cheapest positions, ascending, whose sizes sum up to ``need`` or more; empty when all together do not suffice."""
     grain = max(-(-need // BUCKETS), 1)
     need = -(-need // grain)
     units = np.minimum(sizes // grain, need)
@@ -42,7 +42,7 @@ def cheapest(sizes: Units, costs: NDArray[np.float64], need: int) -> list[int]:
 
 
 def _useful(units: Units, costs: NDArray[np.float64], need: int) -> list[int]:
-    """Of each size the cheapest, as many as make up all of the need by themselves."""
+    """Positions that a cheapest choice can contain: of each size the cheapest ones, no more than cover the need alone."""
     useful: list[int] = []
     for size in np.unique(units[units > 0]).tolist():
         alike = (units == size).nonzero()[0]

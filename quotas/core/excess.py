@@ -157,7 +157,7 @@ class _Evictions:
             yield from among[alike].tolist()
 
     def _drop_unnecessary(self) -> None:
-        """Keeps those without which no node that they are charged to would be above its max, the most valuable first."""
+        """Spares, the most valuable first, each chosen job whose nodes stay within their max although it runs on."""
         for position in list(self._chosen)[::-1]:
             charge = self._candidates.jobs[position].charge
             self._ledger.charge(charge)

@@ -98,7 +98,7 @@ class _Order:
                 self._used[row] += used[leaf]
 
     def below(self, units: Iterable[Unit], depth: int) -> Iterator[Unit]:
-        """The units of one node, ``depth`` steps below the root, in order."""
+        """The units below one node, which stands ``depth`` levels below the root, in order."""
         sides: dict[int, list[Unit]] = defaultdict(list)
         for unit in units:
             path = self._ledger.path_rows[unit.leaf]

@@ -1,7 +1,7 @@
 """The OpenAPI schema of a quota tree: shown by `kubectl explain`, and used to report unknown fields.
 
-Dropped is no field of a quota, whatever the client says of validation: ``maxx``, dropped, would lift a limit. The reader of
-trees refuses it. What stands elsewhere is dropped as it is of any kind.
+An unknown field of a node is never dropped, whatever validation the client asks for: to drop a misspelt ``maxx`` would lift
+a limit. `quotas.core.parsing` refuses it. Unknown fields outside of nodes are dropped, as they are of any kind.
 """
 
 from typing import Any

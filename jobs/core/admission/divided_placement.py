@@ -19,14 +19,14 @@ _FOR_EVER = datetime.max.replace(tzinfo=UTC)
 
 
 def demand_of(gang: Gang, pods: int) -> GangRequirements:
-    """The demand of ``pods`` of its pods; a divided job has one role."""
+    """The requirements of ``pods`` pods of a divided job, which has one role."""
     whole = gang.demand
     return replace(whole, parts=tuple(replace(part, replicas=pods) for part in whole.parts))
 
 
 @dataclass(slots=True)
 class _Asking:
-    """Questions about one job at one moment."""
+    """The room that clusters have for one divided job, asked of the engine at one moment."""
 
     engine: Engine
     gang: Gang

@@ -173,7 +173,7 @@ class EquivalenceClasses:
     def waiting_since(
         self, since: datetime, most: int, token: Hashable, big: Callable[[GangRequirements], bool]
     ) -> list[int]:
-        """Of each class of big gangs the first of its ``most`` first members that has waited since then; by their place."""
+        """For each class of big gangs the first of its ``most`` first members that has waited since then, in queue order."""
         first_members: list[tuple[Place, int]] = []
         for group in self.by_key.values():
             if not group.is_big(token, big):

@@ -111,7 +111,7 @@ class Nominations:
 
 
 def _unfulfilled(evictions: Iterable[AdmittedGang], evicted: Iterable[AdmittedGang]) -> list[AdmittedGang]:
-    """Without the evictions whose preemptor was placed since, and was itself preempted after that."""
+    """Evictions that still count for their preemptor: not those ordered before it was placed and then preempted itself."""
     since = {gang.job_id: gang.ordered_at for gang in evicted if gang.ordered_at}
     return [
         gang

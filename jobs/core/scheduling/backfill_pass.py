@@ -75,7 +75,7 @@ class BackfillPass:
         return self._places.find_backfill(group.key[1], gang, group.only, now)
 
     def comes_before(self, gang: Gang) -> bool:
-        """Whether it may have the reserved nodes, by the quota or since running gangs are preempted for it."""
+        """Whether the gang may take the reserved nodes: by the quota's order, or because running gangs are preempted for it."""
         reservation = self._places.reservation
         if reservation is None or gang.job_id in self._waiting.nominees or reservation.gang.job_id == gang.job_id:
             return reservation is not None
@@ -104,7 +104,7 @@ class BackfillPass:
         return group.refusal is None and admission_pass.check_quota(ledger, self._waiting.unit(job)) is None
 
     def _in_fair_order(self, starving: list[Gang], now: datetime) -> list[Gang]:
-        """Those of several leaves by what each leaf has used lately; those under no quota by priority and time."""
+        """Gangs in order of what their leaf has used lately; gangs under no quota by priority and time."""
         quota, at = self._waiting.quota, now.timestamp()
         if quota is None or len({gang.leaf for gang in starving if gang.asks_quota}) < 2:
             return starving

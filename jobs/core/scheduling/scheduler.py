@@ -68,7 +68,7 @@ class Scheduler:
     # inputs
 
     def put(self, gang: Gang) -> None:
-        """The gang waits; replaces what was known of it."""
+        """Add a waiting gang, or replace the one with the same job."""
         self.drop(gang.job_id)
         self.gangs[gang.job_id] = gang
         reason = find_inadmissible_reason(gang, self.quota)
@@ -78,14 +78,14 @@ class Scheduler:
             self._enqueue(gang, unit_of(gang))
 
     def drop(self, job: int) -> None:
-        """The gang no longer waits."""
+        """Remove a gang that no longer waits."""
         if self.gangs.pop(job, None) is None:
             return
         self._reasons.inadmissible.pop(job, None)
         self._dequeue(job)
 
     def charge(self, job: int, charge: Charge) -> None:
-        """Replaces what the job's leaf is charged for it."""
+        """Charge the job's leaf for it, in place of an earlier charge."""
         if self.charges.get(job) == charge or self.quota is None:
             return
         self.release(job)
@@ -93,7 +93,7 @@ class Scheduler:
         self.quota.ledger.charge(charge)
 
     def release(self, job: int) -> None:
-        """Its leaf is not charged for the job any more."""
+        """Release what the job's leaf is charged for it."""
         charge = self.charges.pop(job, None)
         if charge is None or self.quota is None:
             return
@@ -140,7 +140,7 @@ class Scheduler:
     # the run
 
     def run(self, now: datetime, runs: Callable[[], Runs] = no_runs) -> Plan:
-        """The gangs that start now, and where: they count as charged and held from here on. And reasons that are new.
+        """Run a cycle: the gangs that start now, which count as charged and held from now on, and the new reasons.
 
         ``runs`` is called only when a big gang has waited long.
         """
@@ -292,7 +292,7 @@ class Scheduler:
         )
 
     def _offered(self) -> Iterator[int]:
-        """Of every queue the jobs that may be next: of each class no more than one too many for the quota."""
+        """Jobs of every queue to consider: of each class as many as the quota may admit, and one more to be refused."""
         for leaf in [*dict.fromkeys(group.leaf for group in self._refusals.undecided if group.leaf), ""]:
             yield from self._offered_of(leaf)
 

@@ -35,7 +35,7 @@ def share_of(job: Job, attempt: int) -> Share | None:
 
 
 def has_share(job: Job, attempt: int) -> bool:
-    """Whether a copy of that attempt is one of the job's shares, or was and may be it again."""
+    """Whether that attempt is a share of the job, or was one that may come back."""
     share = next((each for each in parts.of_stored(job.shares) if each.attempt == attempt), None)
     if share is None:
         return False
@@ -78,7 +78,7 @@ def report(job: Job, attempt: int, status: Manifest | None, running: int, now: d
 
 
 def report_pods(job: Job, running: Mapping[int, int], now: datetime) -> None:
-    """Other pods run than before, of these attempts so many."""
+    """Records how many pods of each of these attempts run now."""
     for attempt, count in running.items():
         report(job, attempt, None, count, now)
 
@@ -120,7 +120,7 @@ def _with_cause(job: Job, share: Share, message: str) -> str:
 def leave(
     job: Job, attempt: int, outcome: Outcome, reason: Reason, now: datetime, *, purge: PurgeMode = PurgeMode.GRACEFULLY
 ) -> bool:
-    """One share leaves its cluster, and waits for another; the others stay. False when it had left already."""
+    """Takes one share off its cluster, to wait for another one; the others stay. False when it had left already."""
     fresh = _locked(job)
     share = share_of(fresh, attempt) if fresh else None
     if fresh is None or share is None or fresh.state not in _MAY_LEAVE or fresh.suspended or fresh.deleting_at:

@@ -94,7 +94,7 @@ def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
 
 
 def budget_spent(job: Job) -> str:
-    """What the job did too often to be tried again; empty: it may be."""
+    """Which of its budgets the job has used up, in words; empty while it may be tried again."""
     rows = Attempt.objects.filter(job=job, ended_at__isnull=False)
     known = rows.values_list("cluster_name", "outcome", "ended_at", "cause")
     past = [Past(cluster, outcome, at, cause) for cluster, outcome, at, cause in known if at]

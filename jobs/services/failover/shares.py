@@ -23,7 +23,7 @@ SAVED = (
 
 
 def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
-    """Notes the shares that were just placed beside those that stand."""
+    """Adds the newly placed shares to those the job has."""
     division = placed.gang.division
     if division is None:
         if job.shares:
@@ -62,7 +62,7 @@ def _largest(standing: Sequence[Share]) -> Cluster | None:
 
 
 def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
-    """The state of a job of which no share is missing."""
+    """The state of a job all of whose shares are placed."""
     states = {share.state for share in standing}
     summary = parts.summary(standing)
     if states <= {ShareState.SUCCEEDED}:

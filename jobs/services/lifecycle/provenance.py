@@ -53,7 +53,7 @@ def put_marks(kind: Kind, body: Manifest, work: Work) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What one batch of objects of one member is judged by."""
+    """Judges one batch of objects of one member: which of them are copies that Convoy sent."""
 
     cluster: Cluster
     works: dict[Key, Work]
@@ -94,7 +94,7 @@ def load_provenance(cluster_id: int, keys: Iterable[Key]) -> Provenance:
 
 
 def unmarked(cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
-    """Of pods by (whose, namespace) those of works that were sent before there were marks."""
+    """The (owner, namespace) pairs of pods whose work was sent before marks existed."""
     rows = Work.objects.filter(cluster_id=cluster_id, job_uid__in={mark.job_uid for mark, _ in claims}, marked=False)
     return claims & {
         (Mark(uid, attempt), space) for uid, attempt, space in rows.values_list("job_uid", "attempt", "namespace")

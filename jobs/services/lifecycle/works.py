@@ -209,6 +209,6 @@ def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None
 
 
 def correct_outcome(job: Job, attempt: int, outcome: Outcome, message: str, now: datetime) -> None:
-    """The attempt was closed before its end was known."""
+    """Gives a closed attempt the outcome that became known later."""
     attempts = Attempt.objects.filter(job=job, number=attempt)
     attempts.update(ended_at=now, outcome=outcome, message=message[:500], cause="", evidence=None)

@@ -94,7 +94,7 @@ def _is_tree_in_force(plan: Plan) -> bool:
 
 
 def changed_reasons(waits: Sequence[Waits], orders: PreemptionPlan, now: datetime) -> list[Waits]:
-    """Waits whose reason code changed, or that preemption updates. A changed amount alone is written now and then."""
+    """Waits whose reason code changed, or that preemption updates. A changed amount alone is written only when it is old."""
     preempting = {*orders.awaiting, *(taken.preemptor.job_id for taken in orders.evictions)}
     stale = _stale_before(now)
     pks = [wait.gang.job_id for wait in waits]
