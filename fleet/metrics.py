@@ -17,5 +17,15 @@ MEMBER_REQUEST_SECONDS = Histogram(
 WATCH_RESTARTS = Counter(
     "convoy_watch_restarts_total", "Watches of a member that ended with an error and were opened again", ["cluster"]
 )
+ISOLATED_FAILURES = Counter(
+    "convoy_isolated_failures_total",
+    "Objects that a pass left out because handling them raised an exception; they are tried again",
+    ["step"],
+)
+CIRCUITS_OPENED = Counter(
+    "convoy_member_circuit_opened_total",
+    "Times that a member left so many dispatches unanswered that it got only probes",
+    ["cluster"],
+)
 TASK_SECONDS = Histogram("convoy_task_duration_seconds", "Run time of a background task", ["task"], buckets=_TASK_S)
 RECONCILE_ERRORS = Counter("convoy_reconcile_errors_total", "Background tasks that ended with an exception", ["task"])

@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import shared_task
 from django.utils import timezone
 
-from jobs.services.dispatch import dispatcher
+from jobs.services.dispatch import pushing
 from jobs.services.follow import health
 from jobs.services.follow import sweep as sweeping
 from jobs.services.scheduling import loop
@@ -18,10 +18,10 @@ def schedule() -> None:
     loop.run(timezone.now)
 
 
-@shared_task(name="jobs.push")
+# A try lasts as long as its member takes for each of its requests, every one of which has a time limit.
+@shared_task(name="jobs.push", time_limit=1800)
 def push(*work_ids: int) -> None:
-    for work_id in work_ids:
-        dispatcher.push(work_id, timezone.now)
+    pushing.push(work_ids, timezone.now)
 
 
 @shared_task(name="jobs.check_health")

@@ -4,7 +4,7 @@ import os
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from celery import Celery, Task
+from celery import Celery, Task, bootsteps
 from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
 from django.db import connection
 from kombu.transport import TRANSPORT_ALIASES
@@ -23,11 +23,24 @@ if TYPE_CHECKING:
 else:
     AnyTask = Task
 
+
+class DispatchLanes(bootsteps.StartStopStep):
+    """Keeps half of the worker's threads out of the lanes to slow members."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def start(self, consumer: Any) -> None:
+        from jobs.services.dispatch import pushing  # its models are known only once Django is set up
+
+        pushing.LANES.limit(consumer.controller.concurrency // 2)
+
+
 app = Celery("convoy")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["fleet", "jobs"])
 app.steps["consumer"].add(WorkerHeartbeat)
 app.steps["consumer"].add(TaskLimits)
+app.steps["consumer"].add(DispatchLanes)
 
 
 @beat_init.connect

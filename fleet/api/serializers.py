@@ -64,8 +64,9 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         model = Cluster
         fields: tuple[str, ...] = (
             "name", "uid", "state", "reason", "message", "raw", "state_since", "cordoned", "drained", "version", "provider",
-            "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since", "joined_at", "nodes",
-            "capacity", "jobs", "apis", "scheduler", "reservations", "simulated", "resource_version",
+            "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since", "circuit_opened_at",
+            "circuit_probe_at", "joined_at", "nodes", "capacity", "jobs", "apis", "scheduler", "reservations", "simulated",
+            "resource_version",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
 

@@ -65,6 +65,34 @@ class MemberSettings:
         "seconds that members may have stopped answering apart and still count as together",
         most=86400,
     )
+    circuit_failures: int = setting(
+        3,
+        "CONVOY_CIRCUIT_FAILURES",
+        "dispatches in a row that a member leaves unanswered before its circuit opens: then only probes are sent to it",
+        least=1,
+        most=1000,
+    )
+    circuit_probe_s: float = setting(
+        10.0,
+        "CONVOY_CIRCUIT_PROBE_S",
+        "seconds between two probes of a member whose circuit is open; the first that is answered closes it",
+        least=1,
+        most=300,
+    )
+    qps: float = setting(
+        200.0,
+        "CONVOY_MEMBER_QPS",
+        "requests a second that one process sends to one member's API in the long run, besides watches and health checks",
+        least=0.1,
+        most=100_000,
+    )
+    burst: int = setting(
+        400,
+        "CONVOY_MEMBER_BURST",
+        "requests that one process may send to one member's API at once, after as many seconds of rest as it needs for them",
+        least=1,
+        most=100_000,
+    )
     discovery_interval_s: float = setting(
         600.0,
         "CONVOY_DISCOVERY_INTERVAL_S",

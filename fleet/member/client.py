@@ -89,6 +89,8 @@ class MemberClient:
         self._streams: weakref.WeakSet[urllib3.BaseHTTPResponse] = weakref.WeakSet()
         self._closed = False
         self._before_write: Callable[[], None] | None = None
+        self._after_answer: Callable[[], None] | None = None
+        self._pace: Callable[[], None] | None = None
         self._pool.connection_pool_kw["ssl_context"] = _ssl_context(access)
         if access.tls_server_name:
             self._pool.connection_pool_kw["server_hostname"] = access.tls_server_name
@@ -97,11 +99,18 @@ class MemberClient:
         if access.token:
             self._headers["Authorization"] = f"Bearer {access.token}"
 
-    def fenced(self, check: Callable[[], None]) -> "MemberClient":
-        """The same connections; ``check`` is called before each write, and prevents it by raising."""
+    def fenced(self, check: Callable[[], None], answered: Callable[[], None]) -> "MemberClient":
+        """The same connections; ``check`` is called before each write, and prevents it by raising, ``answered`` after each
+        answer."""
         fenced = copy.copy(self)
-        fenced._before_write = check
+        fenced._before_write, fenced._after_answer = check, answered
         return fenced
+
+    def paced(self, wait: Callable[[], None]) -> "MemberClient":
+        """The same connections; ``wait`` is called before each request for objects, and returns when it may be sent."""
+        paced = copy.copy(self)
+        paced._pace = wait
+        return paced
 
     def get(self, path: str, params: Params | None = None, *, accept: str = "") -> Object:
         return self._json("GET", path, params, accept=accept)
@@ -222,6 +231,9 @@ class MemberClient:
         content_type: str = "",
         accept: str = "",
     ) -> Object:
+        # In this order: a claim may run out while the request waits for its turn.
+        if self._pace is not None:
+            self._pace()
         if method != "GET" and self._before_write is not None:
             self._before_write()
         response = self._call(
@@ -279,6 +291,8 @@ class MemberClient:
                 retries=False,
             )
             code = str(response.status)
+            if self._after_answer is not None:
+                self._after_answer()
             return response
         except (urllib3.exceptions.HTTPError, OSError) as e:
             words = f"{self._base} cannot be reached: {causes.in_words(e)}"

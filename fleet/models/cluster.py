@@ -49,6 +49,12 @@ class Cluster(models.Model):
     """When the member last answered."""
     failing_since = models.DateTimeField(null=True, blank=True)
     """The first failed look of an unbroken row of them; null while the member is well."""
+    unanswered = models.PositiveIntegerField(default=0, db_default=0)
+    """Dispatches in a row that the member left without an answer."""
+    circuit_opened_at = models.DateTimeField(null=True, blank=True)
+    """Since when nothing but probes is dispatched to it, because it answers none; null: the circuit is closed."""
+    circuit_probe_at = models.DateTimeField(null=True, blank=True)
+    """When one dispatch is tried as the next probe. A worker that makes it moves it, and so claims the probe."""
     synced_at = models.DateTimeField(null=True, blank=True)
     """When nodes and pods were last listed whole; null: capacity not known yet, nothing is placed here."""
 
@@ -93,6 +99,16 @@ class Cluster(models.Model):
     def is_looked_at(self, now: datetime) -> bool:
         """Whether its state and health taints are of now, and not of before a pause of the heartbeat."""
         return self.looked_at is None or abs(now - self.looked_at) <= LOOKS_PAUSE
+
+    @property
+    def circuit_message(self) -> str:
+        """The same for as long as the circuit is open: it becomes the reason of each job that waits for it."""
+        if self.circuit_opened_at is None:
+            return "Jobs are sent to the cluster."
+        every = settings.CONVOY_MEMBERS.circuit_probe_s
+        return (
+            f"it left dispatches unanswered since {self.circuit_opened_at:%H:%M:%S} UTC; one is tried every {every:g} s"
+        )
 
     @property
     def picture_message(self) -> str:

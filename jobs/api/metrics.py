@@ -92,6 +92,11 @@ def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
     gpus = GaugeMetricFamily("convoy_gpus", "GPUs of a member", labels=["cluster", "kind"])
     nodes = GaugeMetricFamily("convoy_nodes", "Nodes of a member", labels=["cluster", "kind"])
     silence = GaugeMetricFamily("convoy_cluster_silence_seconds", "Time since a member answered", labels=["cluster"])
+    circuits = GaugeMetricFamily(
+        "convoy_member_circuit_open",
+        "1 while a member leaves dispatches unanswered and gets only probes",
+        labels=["cluster"],
+    )
     for cluster in clusters:
         amounts: supply.Supply = cluster.supply  # type: ignore[attr-defined]  # set by fleet.api.supply
         for kind in ("allocatable", "requested", "held", "free"):
@@ -99,9 +104,10 @@ def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
             gpus.add_metric([cluster.name, kind], total)
         for kind, count in amounts.nodes.items():
             nodes.add_metric([cluster.name, kind], count)
+        circuits.add_metric([cluster.name], cluster.circuit_opened_at is not None)
         if cluster.last_heartbeat:
             silence.add_metric([cluster.name], (now - cluster.last_heartbeat).total_seconds())
-    yield from (gpus, nodes, silence)
+    yield from (gpus, nodes, silence, circuits)
 
 
 def _is_local(request: HttpRequest) -> bool:

@@ -157,6 +157,14 @@ class DispatchSettings:
         least=1,
         most=300,
     )
+    member_threads: int = setting(
+        4,
+        "CONVOY_MEMBER_THREADS",
+        "threads of a worker that dispatches to one member hold at most, and those to all slow members together; never more "
+        "than half of the worker's",
+        least=1,
+        most=1000,
+    )
     reservation_wait_s: float = setting(
         60.0,
         "CONVOY_RESERVATION_WAIT_S",

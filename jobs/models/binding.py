@@ -64,6 +64,9 @@ class Work(models.Model):
     applied_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
 
+    is_answered = False
+    """Not stored: whether the member has answered the claimant who holds this instance."""
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["job_uid", "attempt", "cluster"], name="work_once_per_attempt"),

@@ -26,8 +26,9 @@ CLAIM = timedelta(seconds=40)
 class PassiveMember:
     def __init__(self, server: ApiServer, name: str) -> None:
         self.client = MemberClient(server.access())
+        self.kubeconfig = server.kubeconfig()
         now = timezone.now()
-        self.cluster = clusters.join(name, yaml.safe_dump(server.kubeconfig()), by="test", now=now)
+        self.cluster = clusters.join(name, yaml.safe_dump(self.kubeconfig), by="test", now=now)
         offered = {"cpu": 10**6, "memory": 2**50, "nvidia.com/gpu": 8, "pods": 10**4}
         self.cluster.nodes.create(name="node", ready=True, allocatable=offered)
         Cluster.objects.filter(pk=self.cluster.pk).update(synced_at=now)

@@ -16,7 +16,8 @@ from tests.support import postgres, valkey
 
 PACKAGES = ("tests/jobs", "tests/fleet", "tests/quotas", "tests/faults")
 _STORIES = (
-    "division", "drain", "failover", "main_job", "out_of_sight", "policies", "quota_races", "quota_reclaim", "reservations",
+    "dispatch_isolation", "division", "drain", "failover", "main_job", "out_of_sight", "policies", "quota_races",
+    "quota_reclaim", "reservations",
 )  # fmt: skip
 FLOWS = tuple(f"tests/flows/test_{story}.py" for story in _STORIES)
 """The flows with many writers. The others spend their time in clients, or measure it, and run on SQLite and on request."""

@@ -117,7 +117,7 @@ class Clusters(RowKind):
                 "kubernetesVersion": row.version,
                 **_capabilities(row),
                 "apiEnablements": enablements,
-                "conditions": [_readiness(row), _picture(row)],
+                "conditions": [_readiness(row), _picture(row), _dispatch(row)],
             },
         }
 
@@ -214,6 +214,18 @@ def _picture(row: Cluster) -> Object:
         "reason": "PictureStale" if row.stale_since else "PictureCurrent" if row.watched_until else "NotWatchedYet",
         "message": row.picture_message if row.watched_until else "No watcher has shown the cluster yet.",
         "lastTransitionTime": stamp(row.stale_since or row.watched_since or row.joined_at),
+    }
+
+
+def _dispatch(row: Cluster) -> Object:
+    """Whether jobs are sent there, or only probes because it leaves them unanswered."""
+    is_open = row.circuit_opened_at is not None
+    return {
+        "type": "DispatchAnswered",
+        "status": "False" if is_open else "True",
+        "reason": "CircuitOpen" if is_open else "CircuitClosed",
+        "message": row.circuit_message,
+        "lastTransitionTime": stamp(row.circuit_opened_at or row.joined_at),
     }
 
 

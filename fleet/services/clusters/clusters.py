@@ -59,7 +59,10 @@ def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str,
         row.access, row.server = member_clients.stored(access), access.server
         row.member_uid = findings.member_uid or row.member_uid
         take(row, findings, now)
-        _changed(row, "CredentialsRenewed", f"{by} renewed the credentials", now, "access", "server", "member_uid")
+        # What went unanswered was sent to the former address: what waits for it is tried at once.
+        row.unanswered, row.circuit_opened_at, row.circuit_probe_at = 0, None, None
+        fields = ("access", "server", "member_uid", "unanswered", "circuit_opened_at", "circuit_probe_at")
+        _changed(row, "CredentialsRenewed", f"{by} renewed the credentials", now, *fields)
     return row
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 
 from fleet.member.client import Access, MemberClient
+from fleet.member.pacing import TokenBucket
 from fleet.models import Cluster
 
 _clients: dict[tuple[UUID, float], tuple[str, MemberClient]] = {}
@@ -23,7 +24,8 @@ def client(cluster: Cluster, *, timeout_s: float = 10.0) -> MemberClient:
         known = _clients.get(key)
         if known and known[0] == fresh:
             return known[1]
-        made = connect(access, timeout_s=timeout_s, cluster=cluster.name)
+        pace = TokenBucket(settings.CONVOY_MEMBERS.qps, settings.CONVOY_MEMBERS.burst)
+        made = connect(access, timeout_s=timeout_s, cluster=cluster.name).paced(pace.wait)
         _clients[key] = (fresh, made)
         return made
 

@@ -20,7 +20,7 @@ from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
 from fleet.services.authorization import namespace_policies
-from fleet.services.clusters import pictures
+from fleet.services.clusters import circuits, pictures
 from fleet.services.members import event_handlers, member_clients
 from jobs import metrics, tracing
 from jobs.core.division import shares as parts
@@ -44,6 +44,7 @@ from jobs.services.dispatch import (
     service_accounts,
     stopping,
     topology,
+    unreached,
 )
 from jobs.services.dispatch.member_objects import NotYet, Observer, Superseded
 from jobs.services.dispatch.member_queues import QueueClosed
@@ -74,11 +75,11 @@ _NO_FAULT = ("done", "NotYet")
 Clock = Callable[[], datetime]
 
 
-def push(pk: int, clock: Clock) -> None:
-    """One try at one work; returns whether or not it worked out, for what is left will be tried again."""
+def push(pk: int, clock: Clock) -> bool:
+    """One try at one work, which need not work out, for what is left will be tried again; False when there was none to make."""
     work = works.claim(pk, clock())
     if work is None:
-        return
+        return False
     job = Job.objects.select_related("policy").filter(uid=work.job_uid).first()
     began = perf_counter()
     with ExitStack() as broken:
@@ -89,6 +90,7 @@ def push(pk: int, clock: Clock) -> None:
         broken.pop_all()
     span.end("" if result in _NO_FAULT else result, result=result)
     metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
+    return True
 
 
 def _dispatch_one(work: Work, job: Job | None, clock: Clock) -> str:
@@ -106,8 +108,21 @@ def _dispatch_one(work: Work, job: Job | None, clock: Clock) -> str:
         _wait(work, str(e), clock())
         if job is not None and work.state in (State.PENDING, State.SENDING):
             _record_event(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
+        if isinstance(e, MemberAway) and not e.status:
+            unreached.record(work, e, clock())
+        else:
+            _after_contact(work, clock())
         return type(e).__name__
+    _after_contact(work, clock())
     return "done"
+
+
+def _after_contact(work: Work, now: datetime) -> None:
+    """A dispatch that waits for something else has asked nothing of the member, and says nothing about it."""
+    if work.is_answered:
+        circuits.answered(work.cluster, now)
+    elif work.cluster.circuit_opened_at is not None:
+        circuits.no_contact(work.cluster, now)
 
 
 def _named(work: Work) -> str:
@@ -123,7 +138,11 @@ def _wait(work: Work, message: str, now: datetime) -> None:
 
 def _client(work: Work, clock: Clock) -> MemberClient:
     """The member's API, to which nothing is written once the claim is lost."""
-    return member_clients.client(work.cluster).fenced(lambda: works.renew(work, clock()))
+
+    def answered() -> None:
+        work.is_answered = True
+
+    return member_clients.client(work.cluster).fenced(lambda: works.renew(work, clock()), answered)
 
 
 def _act_on_state(work: Work, job: Job | None, clock: Clock) -> None:

@@ -10,10 +10,12 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q, Window
+from django.db.models.functions import RowNumber
 
 from fleet.changes import events, journal
 from fleet.models import Cluster
+from fleet.services.clusters import circuits
 from fleet.services.operations.exclusive import exclusive
 from jobs import snapshot
 from jobs.models import DeletedJob, Job, Work
@@ -24,6 +26,8 @@ from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
 from quotas import queries
 
+_PER_MEMBER = 16
+"""Works of one member that a pass enqueues: more would only wait for their lane (`jobs.services.dispatch.lanes`)."""
 TERM = timedelta(seconds=10)
 """How long passes stay away after the process that made one was killed in it."""
 
@@ -32,6 +36,7 @@ def run(now: datetime) -> None:
     returns.adopt(now)  # first: a copy that runs again is adopted before its job is moved or placed anew
     health.check(now)
     _push_due(now)
+    _close_idle_circuits(now)
     expiry.run(now)
     _finish_deletions(now)
     DeletedJob.objects.filter(at__lt=now - timedelta(seconds=settings.CONVOY_RETENTION.deleted_jobs_s)).delete()
@@ -98,7 +103,7 @@ def _waits_for_the_clock() -> bool:
         snapshot.waiting_jobs().exists()
         or cycle_requests.is_waiting()
         or works.actionable().exists()
-        or Cluster.objects.exclude(taints=[]).exists()
+        or Cluster.objects.filter(~Q(taints=[]) | Q(circuit_opened_at__isnull=False)).exists()
         or Job.objects.filter(deleting_at__isnull=False).exists()
         or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()
         or live.exclude(calm).exists()
@@ -107,8 +112,17 @@ def _waits_for_the_clock() -> bool:
 
 def _push_due(now: datetime) -> None:
     """Enqueues works that are due and claimed by no live worker."""
-    for pk in works.due(now).order_by("due_at").values_list("pk", flat=True)[:1000]:
+    turn = Window(RowNumber(), partition_by=F("cluster_id"), order_by=[F("due_at"), F("pk")])
+    rows = works.due(now).annotate(turn=turn).filter(turn__lte=_PER_MEMBER)
+    # The first of each member before the second of any: one with thousands of them keeps no other's from being found.
+    for pk in rows.order_by("turn", "due_at").values_list("pk", flat=True)[:1000]:
         events.enqueue("jobs.push", pk)
+
+
+def _close_idle_circuits(now: datetime) -> None:
+    waiting = Exists(works.actionable().filter(cluster_id=OuterRef("pk")))
+    for cluster in Cluster.objects.filter(~waiting, circuit_opened_at__isnull=False):
+        circuits.close_idle(cluster, now)
 
 
 def _finish_deletions(now: datetime) -> None:
@@ -124,7 +138,7 @@ def cluster_changed(cluster_id: int, now: datetime) -> None:
     Copies that run on there are adopted before anything is placed anew.
     """
     returns.adopt(now)
-    for pk in works.make_due(Work.objects.filter(cluster_id=cluster_id), now)[:1000]:
-        events.enqueue("jobs.push", pk)
+    works.make_due(Work.objects.filter(cluster_id=cluster_id), now)
+    _push_due(now)
     health.check(now)
     cycle_requests.request()

@@ -15,6 +15,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from fleet.changes import events
 from fleet.models import Cluster, Hold
+from fleet.services.clusters import circuits
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.works import ACTIONABLE, WORK, WorkEvent
@@ -36,13 +37,15 @@ def due(now: datetime) -> QuerySet[Work]:
     """Works that are due and that no live worker has claimed. A time beyond any wait is a clock that jumped back.
 
     Nothing is ended in a member that does not answer: in a lost cluster that would be tried for each job again and again, at
-    the expense of moving them. What waits so is pushed by `jobs.services.follow.sweep` once it answers.
+    the expense of moving them. What waits so is pushed by `jobs.services.follow.sweep` once it answers. Nothing at all is
+    done in one whose circuit is open, until its next probe is due.
     """
     claim_ends = timedelta(seconds=settings.CONVOY_DISPATCH.claim_s)
     free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
     ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=settings.CONVOY_DISPATCH.longest_retry_s))
     silent = Exists(Cluster.objects.filter(pk=OuterRef("cluster_id"), state=Cluster.State.UNKNOWN))
-    return actionable().filter(free, ripe, ~Q(state__in=ENDING) | ~silent)
+    blocked = Exists(Cluster.objects.filter(circuits.blocked(now), pk=OuterRef("cluster_id")))
+    return actionable().filter(free, ripe, ~Q(state__in=ENDING) | ~silent, ~blocked)
 
 
 @transaction.atomic
@@ -59,7 +62,11 @@ def claim(pk: int, now: datetime) -> Work | None:
     token = uuid.uuid4().hex
     if not due(now).filter(pk=pk).update(claim=token, claimed_at=now, tries=F("tries") + 1):
         return None
-    return Work.objects.select_related("cluster").filter(pk=pk, claim=token).first()
+    work = Work.objects.select_related("cluster").filter(pk=pk, claim=token).first()
+    if work is not None and not circuits.may_dispatch(work.cluster, now):
+        Work.objects.filter(pk=pk, claim=token).update(claim="", claimed_at=None, tries=F("tries") - 1)
+        return None
+    return work
 
 
 class ClaimLost(Exception):

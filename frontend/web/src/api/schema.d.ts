@@ -1681,6 +1681,10 @@ export interface components {
             /** Format: date-time */
             readonly stale_since: string | null;
             /** Format: date-time */
+            readonly circuit_opened_at: string | null;
+            /** Format: date-time */
+            readonly circuit_probe_at: string | null;
+            /** Format: date-time */
             readonly joined_at: string;
             readonly nodes: components["schemas"]["Count"];
             readonly capacity: {
@@ -1728,6 +1732,10 @@ export interface components {
             readonly synced_at: string | null;
             /** Format: date-time */
             readonly stale_since: string | null;
+            /** Format: date-time */
+            readonly circuit_opened_at: string | null;
+            /** Format: date-time */
+            readonly circuit_probe_at: string | null;
             /** Format: date-time */
             readonly joined_at: string;
             readonly nodes: components["schemas"]["Count"];
