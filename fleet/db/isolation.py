@@ -3,12 +3,16 @@
 What fails is undone, logged with its ids, counted, and left out of later passes of this process for a while that doubles with
 each failure. Only a database that is away ends a pass: then nothing in it can succeed. The memory of failures is this process's
 own: what it forgets is tried once too often, no more.
+
+- `each`: objects that are handled one by one.
+- `together`: objects that are handled in one transaction; a batch that fails is taken apart, down to those it fails for.
+- `run`: whatever else must not end its caller; without a memory, as are `apart` and the steps of a pass.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, models, transaction
 from structlog import get_logger
@@ -26,58 +30,75 @@ _failures: dict[tuple[str, Hashable], tuple[int, datetime]] = {}
 """How often each object failed in a step, and until when it is left out of it."""
 
 
-def run(step: str, ids: Sequence[Hashable], action: Callable[[], R]) -> tuple[R] | None:
-    """What the action returns; None when it failed, which ``ids`` tell about in the log."""
+class Ends(Exception):  # noqa: N818 - the base of exceptions that are no errors
+    """Ends a pass on purpose: the process must not go on with it."""
+
+
+def run(step: str, ids: Sequence[Hashable], action: Callable[[], R], *, is_pure: bool = False) -> tuple[R] | None:
+    """What the action returns; None when it failed, which the log tells with ``ids``. A pure one needs no savepoint."""
     try:
-        with transaction.atomic() if connection.in_atomic_block else nullcontext():
+        with transaction.atomic() if connection.in_atomic_block and not is_pure else nullcontext():
             return (action(),)
     except Exception as e:  # the one place where a failure that is not foreseen is kept from what it is not about
-        if _is_database_away(e):
+        if not is_contained(e):
             raise
         metrics.ISOLATED_FAILURES.labels(step).inc()
         log.exception("isolated failure", step=step, ids=[str(each) for each in ids], error=f"{type(e).__name__}: {e}")
         return None
 
 
-def whole(step: str, action: Callable[[], object], now: datetime) -> None:
-    """A step of a pass that is about no object in particular."""
-    each(step, [step], lambda _: action(), now)
-
-
-def each(step: str, items: Iterable[T], action: Callable[[T], R], now: datetime) -> list[R]:
+def each(step: str, items: Iterable[T], action: Callable[[T], R], now: datetime, *, is_pure: bool = False) -> list[R]:
     """The results of the action for each item that does not fail."""
     results: list[R] = []
     for item in items:
         if _is_left_out(step, item, now):
             continue
-        result = run(step, [_id(item)], lambda item=item: action(item))  # type: ignore[misc]
+        result = run(step, [_id(item)], lambda item=item: action(item), is_pure=is_pure)  # type: ignore[misc]
         _remember(step, item, failed=result is None, now=now)
         results += result or ()
     return results
 
 
 def together(step: str, items: Sequence[T], action: Callable[[Sequence[T]], R], now: datetime) -> list[R]:
-    """The results for all items at once; a batch that fails is taken apart, down to the items it fails for."""
-    return _halved(step, [item for item in items if not _is_left_out(step, item, now)], action, now)
+    """The results of the parts of the batch that could be handled at once: of one part when nothing fails."""
+
+    def settle(item: T, *, failed: bool) -> None:
+        _remember(step, item, failed=failed, now=now)
+
+    return apart(step, [item for item in items if not _is_left_out(step, item, now)], action, settle)
 
 
-def _halved(step: str, items: Sequence[T], action: Callable[[Sequence[T]], R], now: datetime) -> list[R]:
+class Settle(Protocol):
+    """Called for each item of a batch once it is known whether it fails."""
+
+    def __call__(self, item: Any, *, failed: bool) -> None: ...
+
+
+def _forget(item: Any, *, failed: bool) -> None:
+    """For what is not left out the next time: it may have changed meanwhile."""
+
+
+def apart(step: str, items: Sequence[T], action: Callable[[Sequence[T]], R], settle: Settle = _forget) -> list[R]:
+    """The results of the parts of the batch; what fails in a part of one item is left out of them."""
     if not items:
         return []
     result = run(step, [_id(item) for item in items], lambda: action(items))
     if result is not None or len(items) == 1:
         for item in items:
-            _remember(step, item, failed=result is None, now=now)
+            settle(item, failed=result is None)
         return list(result or ())
     half = len(items) // 2
-    return _halved(step, items[:half], action, now) + _halved(step, items[half:], action, now)
+    return apart(step, items[:half], action, settle) + apart(step, items[half:], action, settle)
 
 
-def _is_database_away(error: Exception) -> bool:
-    """Some errors of a sound connection have the same type: of a row that is too large for an index, for example."""
-    if isinstance(error, InterfaceError):
-        return True
-    return isinstance(error, OperationalError) and (connection.connection is None or not _is_usable())
+def is_contained(error: Exception) -> bool:
+    """Whether a failure says nothing about what else is to be done.
+
+    Some errors of a sound connection have the type of one that is lost: of a row that is too large for an index, for example.
+    """
+    if isinstance(error, (Ends, InterfaceError)):
+        return False
+    return not isinstance(error, OperationalError) or (connection.connection is not None and _is_usable())
 
 
 def _is_usable() -> bool:

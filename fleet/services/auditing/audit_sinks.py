@@ -10,6 +10,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ import urllib3
 from django.conf import settings
 
 from fleet.core.audit_sinks import Sinks
+from fleet.db import isolation
 from fleet.models import AuditEntry, AuditSink
 from fleet.services.auditing import audit_chain
 
@@ -45,14 +47,18 @@ def line(row: AuditEntry) -> str:
 def hand_on(now: datetime) -> None:
     """Takes every sink as far as it lets itself be taken; what it refuses is kept for the next time."""
     for name, write in _writers(settings.CONVOY_AUDIT_SINKS).items():
-        sink, _ = AuditSink.objects.get_or_create(name=name)
-        try:
-            _hand_on(sink, write)
-        except (OSError, urllib3.exceptions.HTTPError, SinkFailed) as e:
-            log.warning("audit sink %s: %s", name, e)
-            _failed(sink, str(e), now)
-        else:
-            AuditSink.objects.filter(pk=sink.pk).exclude(error="").update(error="", failing_since=None)
+        isolation.run("audit_sinks.hand_on", [name], partial(_hand_on_to, name, write, now))
+
+
+def _hand_on_to(name: str, write: Write, now: datetime) -> None:
+    sink, _ = AuditSink.objects.get_or_create(name=name)
+    try:
+        _hand_on(sink, write)
+    except (OSError, urllib3.exceptions.HTTPError, SinkFailed) as e:
+        log.warning("audit sink %s: %s", name, e)
+        _failed(sink, str(e), now)
+    else:
+        AuditSink.objects.filter(pk=sink.pk).exclude(error="").update(error="", failing_since=None)
 
 
 def delivered() -> int | None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from structlog import get_logger
 from fleet.changes import events
 from fleet.core.members import disruption, health
 from fleet.core.members.health import Health, Look, State
+from fleet.db import isolation
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberDenied, MemberError, MemberMissing
 from fleet.models import Cluster
@@ -38,16 +40,14 @@ _served_paths: dict[str, str] = {}
 def check_all(now: datetime) -> None:
     """Asks every member once. A cluster whose state is different is announced, with taints to match."""
     pictures.resume(now)
-    rows = list(Cluster.objects.all())
-    looks = _looks(rows)
+    rows, looks = _seen(list(Cluster.objects.all()))
     unchanged: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
     for row, look, is_now in zip(rows, looks, _judge(rows, looks, now), strict=True):
         times = _times(look, is_now, now)
         if _is_unchanged(row, is_now, now):
             unchanged[tuple(times.items())].append(row.pk)
         else:
-            with transaction.atomic():
-                _move(row, is_now, times, now)
+            isolation.run("clusters.move", [row.name], partial(_move, row, is_now, times, now))
     for times_of_all, pks in unchanged.items():
         _write_times(pks, dict(times_of_all))
     pictures.review(now)
@@ -83,7 +83,13 @@ def _is_served(client: MemberClient, path: str) -> bool:
     return True
 
 
-def _looks(rows: list[Cluster]) -> list[Look]:
+def _seen(rows: list[Cluster]) -> tuple[list[Cluster], list[Look]]:
+    """The members, each with what a look at it found. One whose look failed by an error of ours is left as it was."""
+    pairs = [(row, look) for row, look in zip(rows, _looks(rows), strict=True) if look is not None]
+    return [row for row, _ in pairs], [look for _, look in pairs]
+
+
+def _looks(rows: list[Cluster]) -> list[Look | None]:
     """One look each. A member that has not answered when the time is up does not answer."""
     if not rows:
         return []
@@ -91,7 +97,7 @@ def _looks(rows: list[Cluster]) -> list[Look]:
     futures = [pool.submit(_look_at, row) for row in rows]
     wait(futures, timeout=settings.CONVOY_MEMBERS.probe_timeout_s * (1 + (len(rows) - 1) // _AT_ONCE) + 0.5)
     pool.shutdown(wait=False, cancel_futures=True)
-    return [_outcome(future) for future in futures]
+    return [_outcome(row, future) for row, future in zip(rows, futures, strict=True)]
 
 
 def _look_at(row: Cluster) -> Look:
@@ -102,9 +108,10 @@ def _look_at(row: Cluster) -> Look:
     return probe_member(client)
 
 
-def _outcome(future: Future[Look]) -> Look:
+def _outcome(row: Cluster, future: Future[Look]) -> Look | None:
     if future.done() and not future.cancelled():
-        return future.result()
+        result = isolation.run("clusters.look", [row.name], future.result, is_pure=True)
+        return result[0] if result else None
     return Look(
         False, False, "ClusterNotReachable", f"no complete answer within {settings.CONVOY_MEMBERS.probe_timeout_s:g} s"
     )
@@ -154,6 +161,7 @@ def _write_times(pks: Sequence[int], times: dict[str, Any]) -> None:
     Cluster.objects.filter(pk__in=list(rows.values_list("pk", flat=True))).update(**times)
 
 
+@transaction.atomic
 def _move(seen: Cluster, is_now: Health, times: dict[str, Any], now: datetime) -> None:
     same = Cluster.objects.filter(pk=seen.pk, state=seen.state, state_reason=seen.state_reason)
     row = same.select_for_update(no_key=True).first()

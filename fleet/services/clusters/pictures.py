@@ -13,6 +13,7 @@ from django.db.models import Case, F, Q, When
 from fleet.changes import events
 from fleet.core.members import health
 from fleet.core.members.sight import LOOKS_PAUSE
+from fleet.db import isolation
 from fleet.models import Cluster
 from fleet.services.clusters import clusters
 
@@ -31,8 +32,8 @@ def confirm(cluster_ids: Collection[int], now: datetime) -> None:
 
 def resume(now: datetime) -> None:
     """After a pause of our own, a member that was lost before counts as lost from now on: it was not observed meanwhile."""
-    for row in Cluster.objects.exclude(taints=[]).filter(looked_at__lt=now - LOOKS_PAUSE).defer("access"):
-        _renew_taints(row.pk, now)
+    unseen = Cluster.objects.exclude(taints=[]).filter(looked_at__lt=now - LOOKS_PAUSE)
+    isolation.each("pictures.resume", unseen.values_list("pk", flat=True), lambda pk: _renew_taints(pk, now), now)
 
 
 @transaction.atomic
@@ -49,8 +50,7 @@ def review(now: datetime) -> None:
     """Marks members whose picture has become stale, or is current again."""
     old = Q(watched_until__lt=now - _most())
     rows = Cluster.objects.filter((old & Q(stale_since=None)) | (~old & Q(stale_since__isnull=False)))
-    for pk in rows.values_list("pk", flat=True):
-        _mark(pk, now)
+    isolation.each("pictures.review", rows.values_list("pk", flat=True), lambda pk: _mark(pk, now), now)
 
 
 @transaction.atomic

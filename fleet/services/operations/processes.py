@@ -3,11 +3,13 @@
 import os
 import platform
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 from django.db.models import Q
 
 from fleet.changes import events, journal
+from fleet.db import isolation
 from fleet.models import FieldOwners, Heartbeat, SigninLink
 from fleet.services.auditing import audit_chain, audit_sinks
 
@@ -29,10 +31,30 @@ def beat_from_worker(now: datetime) -> None:
 
 
 def tidy(now: datetime) -> None:
-    """Deletes history beyond its retention, used links and dead processes."""
+    """Deletes history beyond its retention, used links and dead processes. What cannot be deleted keeps nothing else."""
+    for step in (_forget_fields, _forget_journal, _forget_events, _forget_audit, _forget_links, _forget_dead):
+        isolation.run(f"retention.{step.__name__}", [], partial(step, now))
+
+
+def _forget_fields(now: datetime) -> None:
     FieldOwners.objects.filter(object_uid__in=journal.gone()).delete()
+
+
+def _forget_journal(now: datetime) -> None:
     journal.compact(settings.CONVOY_RETENTION.journal_lines)
+
+
+def _forget_events(now: datetime) -> None:
     events.forget_old(now - timedelta(seconds=settings.CONVOY_RETENTION.events_s), now)
+
+
+def _forget_audit(now: datetime) -> None:
     audit_chain.forget(now - timedelta(seconds=settings.CONVOY_RETENTION.audit_s), audit_sinks.delivered())
+
+
+def _forget_links(now: datetime) -> None:
     SigninLink.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=now)).delete()
+
+
+def _forget_dead(now: datetime) -> None:
     Heartbeat.objects.filter(at__lt=now - SILENT).delete()

@@ -21,6 +21,7 @@ from django.db import connection, transaction
 from structlog import get_logger
 
 from fleet.core.members import sharding
+from fleet.db import isolation
 from fleet.models import Cluster, Heartbeat, Lease
 
 log = get_logger(__name__)
@@ -32,7 +33,7 @@ Epochs = dict[int, int]
 """The epoch of the lease by the primary key of its cluster."""
 
 
-class LeaseLost(Exception):
+class LeaseLost(isolation.Ends):
     """Another watcher has taken the member over: stop watching it, and write nothing."""
 
 

@@ -21,6 +21,7 @@ from fleet.core.members import capacity
 from fleet.core.members.capacity import Difference, Ledger, Stand
 from fleet.core.members.hub_names import hub_name
 from fleet.core.members.observed import Key, Mark, ObservedNode, ObservedPod, OwnPod
+from fleet.db import isolation
 from fleet.models import Cluster, Hold, Node, Pod
 from fleet.services.clusters import clusters
 
@@ -37,7 +38,7 @@ UNWRITABLE = (DataError, ArithmeticError, AttributeError, LookupError, TypeError
 """What data raise that are not as they should be, here or in the database."""
 
 
-class ClusterGone(Exception):
+class ClusterGone(isolation.Ends):
     """The cluster was detached: stop watching it."""
 
 

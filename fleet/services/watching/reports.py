@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
+from fleet import metrics
 from fleet.changes import events
 from fleet.core.members import observed
-from fleet.core.members.observed import Key, ObservedPod
+from fleet.core.members.observed import Key, ObservedPod, ObservedRefusal
+from fleet.db import isolation
 from fleet.kube.resources import EVENTS, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed
 from fleet.models import Cluster
@@ -67,10 +70,24 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
                 requested = now - timedelta(seconds=time.monotonic() - batch.began)
                 handler.on_resync(cluster_id, resource, _keys(batch.present.values()), requested, now)
         if refusals and refusals.present:
-            handler.on_refusals(cluster_id, list(refusals.present.values()), now)
+            isolation.apart(
+                "follow.refusals", list(refusals.present.values()), partial(_on_refusals, handler, cluster_id, now)
+            )
             followed.clear()  # pods that were made since may have overtaken a refusal
         if rest := pod_keys - followed:
-            handler.on_pods_changed(cluster_id, rest, now)
+            isolation.apart("follow.pods", sorted(rest), partial(_on_pods_changed, handler, cluster_id, now))
+
+
+def _on_refusals(
+    handler: event_handlers.EventHandler, cluster_id: int, now: datetime, refusals: Sequence[ObservedRefusal]
+) -> None:
+    handler.on_refusals(cluster_id, refusals, now)
+
+
+def _on_pods_changed(
+    handler: event_handlers.EventHandler, cluster_id: int, now: datetime, keys: Sequence[event_handlers.Key]
+) -> None:
+    handler.on_pods_changed(cluster_id, set(keys), now)
 
 
 def is_urgent(delivery: Delivery) -> bool:
@@ -104,13 +121,16 @@ def _hand_over(
     """All at once; if that fails, in halves, until the one object is left that cannot be written. What the handler returns."""
     try:
         return set(report(cluster_id, resource, objects, now) or ())
-    except UNWRITABLE as e:
+    except Exception as e:  # an object that nobody foresaw must not stop what the member says of all others
+        if not isolation.is_contained(e):
+            raise
         half = len(objects) // 2
         if half:
             first = _hand_over(report, cluster_id, resource, objects[:half], now)
             return first | _hand_over(report, cluster_id, resource, objects[half:], now)
         metadata = objects[0]["metadata"]
         name = f"{resource.kind} {metadata.get('namespace', '')}/{metadata['name']}"
+        metrics.ISOLATED_FAILURES.labels("follow.objects").inc()
         record_unwritable(cluster_id, [name], e, now)
         return set()
 

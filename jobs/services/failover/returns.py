@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from fleet.db import isolation
 from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome, leaves_cluster_at
 from jobs.core.life.jobs import JobEvent
@@ -46,7 +47,8 @@ def adopt(now: datetime, pks: Iterable[int] | None = None) -> list[Job]:
     rows = _left_behind()
     if pks is not None:
         rows = rows.filter(pk__in=list(pks))
-    return [job for job in rows if _goes_on(job, now)]
+    adopted = isolation.each("returns.adopt", rows, lambda job: job if _goes_on(job, now) else None, now)
+    return [job for job in adopted if job is not None]
 
 
 @transaction.atomic

@@ -1,10 +1,11 @@
 """Failover by the clock for divided jobs: the rules of `jobs.services.follow.health`, applied to each share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from fleet.db import isolation
 from fleet.models import Cluster
 from jobs.core.division import shares as parts
 from jobs.core.division.shares import Share, ShareState
@@ -23,14 +24,17 @@ def check(now: datetime) -> int:
     rows = Job.objects.exclude(shares=[]).filter(state__in=(*Job.ON_MEMBER, Job.State.MOVING))
     jobs = list(rows.filter(suspended=False, deleting_at__isnull=True).select_related("policy"))
     clusters = {row.name: row for row in Cluster.objects.defer("access")} if jobs else {}
+    return sum(isolation.each("failover.shares", jobs, lambda job: _check_job(job, clusters, now), now))
+
+
+def _check_job(job: Job, clusters: Mapping[str, Cluster], now: datetime) -> int:
     moved = 0
-    for job in jobs:
-        for share in parts.of_stored(job.shares):
-            cluster = clusters.get(share.cluster)
-            verdict = next(_reasons_to_leave(job, share, cluster, now), None) if share.is_live else None
-            if verdict is not None and _may_leave(cluster, verdict[0], now):
-                outcome, reason, purge = verdict
-                moved += division.leave(job, share.attempt, outcome, reason, now, purge=purge)
+    for share in parts.of_stored(job.shares):
+        cluster = clusters.get(share.cluster)
+        verdict = next(_reasons_to_leave(job, share, cluster, now), None) if share.is_live else None
+        if verdict is not None and _may_leave(cluster, verdict[0], now):
+            outcome, reason, purge = verdict
+            moved += division.leave(job, share.attempt, outcome, reason, now, purge=purge)
     return moved
 
 

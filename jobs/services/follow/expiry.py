@@ -5,7 +5,9 @@ would delete the report of its end as well, and the job would be run again.
 """
 
 from datetime import datetime, timedelta
+from functools import partial
 
+from fleet.db import isolation
 from fleet.errors import Conflict
 from jobs.models import Job
 from jobs.services.submission import actions
@@ -22,8 +24,8 @@ def run(now: datetime) -> int:
         if ttl_s is None:
             continue
         due = finished.filter(ttl_s=ttl_s, finished_at__lte=now - timedelta(seconds=ttl_s))
-        for job in due[:_DELETED_PER_PASS]:
-            deleted += _delete(job, ttl_s, now)
+        deletions = isolation.each("expiry", due[:_DELETED_PER_PASS], partial(_delete, ttl_s=ttl_s, now=now), now)
+        deleted += sum(deletions)
     return deleted
 
 

@@ -5,12 +5,14 @@ Called by a countdown when a job is due, and by the sweep in case the countdown 
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
 
 from fleet.changes import events
 from fleet.core.members.sight import Sight
+from fleet.db import isolation
 from fleet.models import Cluster, Pod
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
@@ -56,28 +58,26 @@ def seen_for(cluster: Cluster | None, event: datetime, now: datetime) -> float:
 
 def check(now: datetime) -> int:
     """Moves every job that is due; returns how many."""
-    return (
-        division_health.check(now)
-        + _move_unhealthy(now)
-        + _move_from_lost_clusters(now)
-        + _move_never_started(now)
-        + _move_detached(now)
-    )
+    checked = (isolation.run(step.__name__, [], partial(step, now)) for step in CHECKS)
+    return sum(moved for result in checked for moved in result or ())
 
 
 def _move_unhealthy(now: datetime) -> int:
     rows = Job.objects.filter(
         shares=[], state__in=Job.ON_MEMBER, unhealthy_since__isnull=False, suspended=False, deleting_at__isnull=True
     )
-    moved = 0
-    for job in rows.select_related("policy", "cluster"):
-        loop, since = crash_loops.find(job, crash_loops.rows([job.uid]), now), job.unhealthy_since
-        wait = crash_loops.tolerated_s(job) if loop else tolerance(job)
-        if loop is None and _keeps_running(job):
-            _clear_unhealthy(job, now)
-        elif wait is not None and since and seen_for(job.cluster, since, now) >= wait:
-            moved += _end_unhealthy(job, f"unhealthy on {job.cluster} since {since:%H:%M:%S} UTC", loop, now)
-    return moved
+    rows = rows.select_related("policy", "cluster")
+    return sum(isolation.each("failover.unhealthy", rows, lambda job: _check_unhealthy(job, now), now))
+
+
+def _check_unhealthy(job: Job, now: datetime) -> bool:
+    loop, since = crash_loops.find(job, crash_loops.rows([job.uid]), now), job.unhealthy_since
+    wait = crash_loops.tolerated_s(job) if loop else tolerance(job)
+    if loop is None and _keeps_running(job):
+        _clear_unhealthy(job, now)
+    elif wait is not None and since and seen_for(job.cluster, since, now) >= wait:
+        return _end_unhealthy(job, f"unhealthy on {job.cluster} since {since:%H:%M:%S} UTC", loop, now)
+    return False
 
 
 def _end_unhealthy(job: Job, message: str, loop: CrashLoop | None, now: datetime) -> bool:
@@ -113,19 +113,28 @@ def _purge_mode(job: Job) -> PurgeMode:
 
 
 def _move_from_lost_clusters(now: datetime) -> int:
-    moved = 0
-    for cluster in Cluster.objects.exclude(taints=[]).defer("access"):
-        if not cluster.is_looked_at(now) or not any(t.effect == "NoExecute" for t in taints_of(cluster.taints)):
-            continue
-        rows = Job.objects.filter(
-            shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
-        ).select_related("policy")
-        due = [job for job in rows.order_by("-priority", "pk") if not returns.may_stay(job, cluster, now)]
-        for start in range(0, len(due), _LEAVE_TOGETHER):
-            left, may_go_on = _leave_lost(cluster, due[start : start + _LEAVE_TOGETHER], now)
-            moved += left
-            if not may_go_on:
-                break
+    tainted = Cluster.objects.exclude(taints=[]).defer("access")
+    return sum(isolation.each("failover.lost_clusters", tainted, lambda cluster: _move_from(cluster, now), now))
+
+
+def _move_from(cluster: Cluster, now: datetime) -> int:
+    if not cluster.is_looked_at(now) or not any(t.effect == "NoExecute" for t in taints_of(cluster.taints)):
+        return 0
+    rows = Job.objects.filter(
+        shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
+    ).select_related("policy")
+
+    def leaves(job: Job) -> Job | None:
+        return None if returns.may_stay(job, cluster, now) else job
+
+    jobs = isolation.each("failover.may_stay", rows.order_by("-priority", "pk"), leaves, now)
+    due, moved = [job for job in jobs if job is not None], 0
+    for start in range(0, len(due), _LEAVE_TOGETHER):
+        batch = due[start : start + _LEAVE_TOGETHER]
+        results = isolation.together("failover.leave", batch, lambda jobs: _leave_lost(cluster, jobs, now), now)
+        moved += sum(left for left, _ in results)
+        if not all(may_go_on for _, may_go_on in results):
+            break
     return moved
 
 
@@ -158,26 +167,34 @@ def _move_never_started(now: datetime) -> int:
         suspended=False,
         deleting_at__isnull=True,
     ).select_related("cluster", "binding")
-    moved = 0
-    for job in rows:
-        placed = job.binding.scheduled_at
-        since = works.asked_since(job, job.attempt, placed) if placed else None
-        if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_FAILOVER.start_timeout_s:
-            continue
-        message = f"{job.cluster} did not run all pods within {settings.CONVOY_FAILOVER.start_timeout_s:g} s"
-        refused = "refused" in (job.reason or {})
-        message = f"{message}: {(job.reason or {})['message']}" if refused else message
-        outcome = Outcome.REFUSED if refused else Outcome.FAILED
-        moved += failover.leave(job, outcome, Reason(Code.WAITING_FOR_PODS, message), now)
-    return moved
+    return sum(isolation.each("failover.never_started", rows, lambda job: _check_started(job, now), now))
+
+
+def _check_started(job: Job, now: datetime) -> bool:
+    placed = job.binding.scheduled_at
+    since = works.asked_since(job, job.attempt, placed) if placed else None
+    if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_FAILOVER.start_timeout_s:
+        return False
+    message = f"{job.cluster} did not run all pods within {settings.CONVOY_FAILOVER.start_timeout_s:g} s"
+    refused = "refused" in (job.reason or {})
+    message = f"{message}: {(job.reason or {})['message']}" if refused else message
+    outcome = Outcome.REFUSED if refused else Outcome.FAILED
+    return failover.leave(job, outcome, Reason(Code.WAITING_FOR_PODS, message), now)
 
 
 def _move_detached(now: datetime) -> int:
     """Moves jobs whose cluster was detached from the fleet."""
     rows = Job.objects.filter(shares=[], state__in=Job.ON_MEMBER, cluster__isnull=True, deleting_at__isnull=True)
-    moved = 0
-    for job in rows:
-        if not Work.objects.filter(job_uid=job.uid, attempt=job.attempt).exists():
-            reason = Reason(Code.CLUSTER_LOST, "its cluster was detached from the fleet")
-            moved += failover.leave(job, Outcome.LOST, reason, now)
-    return moved
+    reason = Reason(Code.CLUSTER_LOST, "its cluster was detached from the fleet")
+
+    def leave(job: Job) -> bool:
+        has_copy = Work.objects.filter(job_uid=job.uid, attempt=job.attempt).exists()
+        return not has_copy and failover.leave(job, Outcome.LOST, reason, now)
+
+    return sum(isolation.each("failover.detached", rows, leave, now))
+
+
+CHECKS = (
+    division_health.check, _move_unhealthy, _move_from_lost_clusters, _move_never_started, _move_detached,
+)  # fmt: skip
+"""What a pass looks for; each is independent of the others."""

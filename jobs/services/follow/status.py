@@ -16,6 +16,7 @@ from django.db.models import Count, Max, Prefetch, Q, QuerySet, prefetch_related
 
 from fleet.changes import events
 from fleet.core.members.observed import Mark, ObservedRefusal
+from fleet.db import isolation
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Pod
 from fleet.services.members import event_handlers
@@ -112,9 +113,8 @@ class JobEventHandler:
             state__in=[Work.State.APPLIED, Work.State.WITHDRAWING],
             applied_at__lt=requested_at - _CLOCKS_APART,
         )
-        for uid, attempt in matching.values_list("job_uid", "attempt"):
-            if (uid, attempt) not in present:
-                _handle_missing_copy(cluster_id, (uid, attempt), now)
+        missing = [key for key in matching.values_list("job_uid", "attempt") if key not in present]
+        isolation.each("follow.resync", missing, lambda key: _handle_missing_copy(cluster_id, key, now), now)
 
     def on_refusals(self, cluster_id: int, refusals_: Sequence[ObservedRefusal], now: datetime) -> None:
         refusals.record(cluster_id, refusals_, now)

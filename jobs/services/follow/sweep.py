@@ -4,16 +4,17 @@ It calls the same services as the events do, so finding something twice does not
 before found that nothing can become due by the clock alone, and the journal has not grown since.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, Window
 from django.db.models.functions import RowNumber
 
 from fleet.changes import events, journal
+from fleet.db import isolation
 from fleet.models import Cluster
 from fleet.services.clusters import circuits
 from fleet.services.operations.exclusive import exclusive
@@ -33,16 +34,31 @@ TERM = timedelta(seconds=10)
 
 
 def run(now: datetime) -> None:
-    returns.adopt(now)  # first: a copy that runs again is adopted before its job is moved or placed anew
-    health.check(now)
-    _push_due(now)
-    _close_idle_circuits(now)
-    expiry.run(now)
-    _finish_deletions(now)
+    for step in _steps():
+        isolation.run(f"{step.__module__}.{step.__name__}", [], partial(step, now))
+
+
+def _steps() -> Sequence[Callable[[datetime], object]]:
+    return (
+        returns.adopt,  # first: a copy that runs again is adopted before its job is moved or placed anew
+        *health.CHECKS,
+        _push_due,
+        _close_idle_circuits,
+        expiry.run,
+        _finish_deletions,
+        _forget_deleted,
+        policy_claims.claim_unclaimed,
+        charges.release,
+        loop.advance_evictions,
+        _request_cycle,
+    )
+
+
+def _forget_deleted(now: datetime) -> None:
     DeletedJob.objects.filter(at__lt=now - timedelta(seconds=settings.CONVOY_RETENTION.deleted_jobs_s)).delete()
-    policy_claims.claim_unclaimed(now)
-    charges.release(now)
-    loop.advance_evictions(now)
+
+
+def _request_cycle(now: datetime) -> None:
     # Without waiting jobs too: a cycle evicts what a stopped queue or a changed tree asks for.
     if snapshot.waiting_jobs().exists() or cycle_requests.is_waiting():
         cycle_requests.request()
@@ -121,15 +137,14 @@ def _push_due(now: datetime) -> None:
 
 def _close_idle_circuits(now: datetime) -> None:
     waiting = Exists(works.actionable().filter(cluster_id=OuterRef("pk")))
-    for cluster in Cluster.objects.filter(~waiting, circuit_opened_at__isnull=False):
-        circuits.close_idle(cluster, now)
+    idle = Cluster.objects.filter(~waiting, circuit_opened_at__isnull=False)
+    isolation.each("circuits.close_idle", idle, lambda cluster: circuits.close_idle(cluster, now), now)
 
 
 def _finish_deletions(now: datetime) -> None:
     """A job's last copy went, and the process died before it could forget the job."""
-    for job in Job.objects.filter(deleting_at__isnull=False):
-        with transaction.atomic():
-            failover.finish_deletion(job, now)
+    deleted = Job.objects.filter(deleting_at__isnull=False)
+    isolation.each("failover.finish_deletion", deleted, lambda job: failover.finish_deletion(job, now), now)
 
 
 def cluster_changed(cluster_id: int, now: datetime) -> None:
@@ -137,7 +152,7 @@ def cluster_changed(cluster_id: int, now: datetime) -> None:
 
     Copies that run on there are adopted before anything is placed anew.
     """
-    returns.adopt(now)
+    isolation.run("returns.adopt", [cluster_id], lambda: returns.adopt(now))
     works.make_due(Work.objects.filter(cluster_id=cluster_id), now)
     _push_due(now)
     health.check(now)

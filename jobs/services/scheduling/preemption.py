@@ -19,6 +19,7 @@ from django.db import transaction
 from structlog import get_logger
 
 from fleet.changes import events
+from fleet.db import isolation
 from fleet.models import Cluster, Pod
 from jobs import metrics, snapshot
 from jobs.core.admission.plans import Waits
@@ -209,13 +210,12 @@ def _begin_eviction(job: Job, reclaim: dict[str, Any], now: datetime) -> datetim
 
 def advance(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     """Takes all evictions, or those of these jobs, one step further; returns how many have ended with the job requeued."""
-    evicting, ended = snapshot.leaving_jobs(), 0
-    for job in evicting if uids is None else evicting.filter(uid__in=list(uids)):
-        with transaction.atomic():
-            ended += _advance(job, now)
-    return ended
+    evicting = snapshot.leaving_jobs()
+    rows = evicting if uids is None else evicting.filter(uid__in=list(uids))
+    return sum(isolation.each("preemption.advance", rows, lambda job: _advance(job, now), now))
 
 
+@transaction.atomic
 def _advance(job: Job, now: datetime) -> bool:
     late = datetime.fromisoformat((job.reclaim or {})["until"]) <= now
     remaining = Work.objects.filter(job_uid=job.uid).exclude(state__in=[State.GONE, State.KEPT])

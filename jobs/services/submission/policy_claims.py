@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 
+from fleet.db import isolation
 from jobs import snapshot
 from jobs.core.policies import propagation as policies
 from jobs.events import announce_jobs
@@ -24,7 +26,9 @@ def claim_unclaimed(now: datetime) -> None:
     unclaimed = live.filter(policy__isnull=True).order_by("pk")
     claimed = []
     for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
-        job.policy = select_policy(known, job)
+        [job.policy] = isolation.each("policy_claims", [job], partial(select_policy, known), now, is_pure=True) or [
+            None
+        ]
         if job.policy is not None:
             claimed.append(job)
     announce_jobs(claimed, now, ["policy"])
