@@ -13,12 +13,4 @@ class Migration(migrations.Migration):
             name='details',
             field=models.TextField(blank=True, db_default='', default=''),
         ),
-        migrations.AddIndex(
-            model_name='pod',
-            index=models.Index(fields=['namespace', 'name', 'cluster'], name='pod_in_order_of_lists'),
-        ),
-        migrations.AddIndex(
-            model_name='pod',
-            index=models.Index(fields=['uid'], name='pod_by_uid'),
-        ),
     ]
