@@ -14,10 +14,12 @@ from deploy.bootstrap.progress import Steps
 
 SERVERS = "--postgres"
 ORDER = (
-    *("-p", "tests.support.durations", "-p", "tests.support.late_collection"),
+    *("-p", "tests.support.durations", "-p", "tests.support.late_collection", "-p", "tests.support.together"),
     *("--dist", "loadfile", "--no-loadscope-reorder", "-o", "console_output_style=classic"),
 )
-"""A file stays on one process, which alone imports it and starts what its tests share once; the longest files first.
+"""A file stays on one process, which alone imports it and starts what its tests share once; what takes longest first.
+
+So do the files of a folder that share a server (`tests.support.together`).
 
 Without a percentage: how many tests there are is known at the end.
 """

@@ -1,8 +1,10 @@
 """Budgets of tests: a test that became slow is named on any machine, a busy machine names none."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from tests.support.durations import merged, over_budget, slowdown, summed
+from tests.support.durations import by_seconds, merged, over_budget, slowdown, summed
 
 BUDGETS = {f"tests/test_x.py::test_{n}": 5.0 for n in range(12)}
 FIRST = "tests/test_x.py::test_0"
@@ -44,3 +46,12 @@ def test_a_file_that_was_skipped_keeps_what_was_known_of_it() -> None:
     spent = {"tests/a.py::one": 2.0, "tests/b.py::slow": 0.0}
     new = merged(kept, spent, skipped={"tests/b.py::slow"})
     assert new == {"files": {"tests/a.py": 2.0, "tests/b.py": 8.0}, "tests": {"tests/b.py::slow": 6.0}}
+
+
+def test_a_folder_that_runs_as_one_begins_as_early_as_all_its_files_ask_for() -> None:
+    seconds = {"tests/contract/test_a.py": 2.0, "tests/contract/test_b.py": 3.0, "tests/flows/test_c.py": 4.0}
+    nodeids = [f"{file}::tests" for file in ("tests/flows/test_d.py", *sorted(seconds, reverse=True))]
+    items = [SimpleNamespace(nodeid=nodeid) for nodeid in nodeids]
+    items.sort(key=by_seconds(nodeids, seconds))  # type: ignore[arg-type]  # only the name of a test is asked for
+    assert [item.nodeid.split("/")[1] for item in items] == ["contract", "contract", "flows", "flows"]
+    assert items[-1].nodeid == "tests/flows/test_d.py::tests"

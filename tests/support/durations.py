@@ -8,11 +8,14 @@ median over the slow tests. A busy or an old machine makes all of them slower, a
 
 import json
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
+
+from tests.support.together import scope_of
 
 FILE = Path(__file__).resolve().parent.parent / "durations.json"
 SHOWN = 30
@@ -84,6 +87,14 @@ def merged(
     return new
 
 
+def by_seconds(nodeids: Iterable[str], seconds: dict[str, float]) -> Callable[[pytest.Item], float]:
+    """Sorts tests by what is run whole with them, a file or a folder."""
+    total: dict[str, float] = defaultdict(float)
+    for file in {nodeid.partition("::")[0] for nodeid in nodeids}:
+        total[scope_of(file)] += seconds.get(file, UNKNOWN_S)
+    return lambda item: -total[scope_of(item.nodeid)]
+
+
 class Durations:
     def __init__(self, config: pytest.Config, kept: dict[str, dict[str, float]]) -> None:
         self.config, self.kept = config, kept
@@ -92,9 +103,8 @@ class Durations:
         self.skipped: set[str] = set()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """The longest files first, so that no process is left with one at the end; within a file nothing changes."""
-        files = self.kept["files"]
-        items.sort(key=lambda item: -files.get(item.nodeid.partition("::")[0], UNKNOWN_S))
+        """What takes longest first, so that no process is left with it at the end; within a file nothing changes."""
+        items.sort(key=by_seconds([item.nodeid for item in items], self.kept["files"]))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped:
