@@ -27,8 +27,11 @@ def home(tmp_path: Path) -> Home:
     return home
 
 
-@pytest.fixture
-def preloaded(home: Home) -> Iterator[Home]:
+@pytest.fixture(scope="module")
+def preloaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """One process that has imported the product, for all tests of this file."""
+    home = Home(tmp_path_factory.mktemp("preloaded") / "home")
+    home.make()
     door = product.preload_door(home.path)
     assert door is not None
     env = {**os.environ, "CONVOY_HOME": str(home.path), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}

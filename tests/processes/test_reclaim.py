@@ -8,6 +8,7 @@ import httpx
 import pytest
 import yaml
 
+from tests.support import template
 from tests.support.product import Product, wait
 
 pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("up")]
@@ -42,6 +43,7 @@ spec:
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     product = Product(tmp_path_factory.mktemp("reclaim") / "home")
+    template.home_at(product.home.path)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("CONVOY_DEMO_LIFE", "off")
         started = product.manage("up", "--detach")
