@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -43,11 +44,14 @@ class RealMember:
         self._pools = tuple(Pool(f"pool{i}", 1, gpus=count) for i, count in enumerate(gpus))
         self.plane = RealControlPlane(self._home, etcd, "--kubelet-preferred-address-types=InternalIP")
         self.line = Line(self.plane.port)
+        self._started = ExitStack()
 
     def start(self) -> None:
         """Returns when the API server answers, the kinds are served and every controller works."""
+        self._started.callback(self.plane.stop)  # Before it starts: what has begun is ended also where the rest fails.
         self.plane.start()
         self.client = MemberClient(self.plane.access(), pool=_CONNECTIONS)
+        self._started.callback(self.client.close)
         for definition in _released_definitions():
             self.client.create(CRDS.path(), definition)
         define(self.client)
@@ -58,22 +62,21 @@ class RealMember:
         self._life = ControllerManager(
             self.name, self.client, self._home, shape, clock=clock, start_delay_s=1, version=VERSION
         )
+        self._started.callback(self._life.stop)
         self._life.start()
         self._kubelet = KubeletDoor(self._life.logs, self._home)
         self._kubelet.start()
+        self._started.callback(self._kubelet.stop)
         self._show_kubelet()
         self.line.start()
+        self._started.callback(self.line.stop)
 
     def stop(self) -> None:
         """At the end of a test: the fleet reaches it again; the servers stay for the next one."""
         self.line.mend()
 
     def close(self) -> None:
-        self.line.stop()
-        self._kubelet.stop()
-        self._life.stop()
-        self.client.close()
-        self.plane.stop()
+        self._started.close()
 
     def clear(self) -> None:
         """Removes the jobs and runtimes that the test before left, and waits until the pods are gone."""
