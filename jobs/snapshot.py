@@ -21,6 +21,7 @@ from jobs.core.failover.rules import BLAMED, NOT_THE_CLUSTERS, Past, excluded_un
 from jobs.core.gang import requirements
 from jobs.core.gang.requirements import PodRequirements
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
+from jobs.core.life.shares import ShareState
 from jobs.core.placement.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, Mode, NodeFacts
 from jobs.core.policies import propagation as policies
@@ -329,7 +330,8 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
     division, roles = _division(job, spec)
     claims = tuple(f"{job['namespace']}/{name}" for name in mounted(job["roles"]))
     # A share that is placed again goes to a cluster that has none, and has its own copy of the claim there.
-    free = (spec is not None and spec.data_anywhere) or (division is not None and not division.fresh)
+    moves = division is not None and job["state"] == Job.State.MOVING
+    free = (spec is not None and spec.data_anywhere) or moves
     return Gang(
         job_id=job["pk"],
         name=f"{job['namespace']}/{job['name']}",
@@ -362,16 +364,24 @@ def declared_runtime(roles: Iterable[Mapping[str, Any]]) -> float | None:
     return max((role["lasts"] for role in roles if "lasts" in role), default=None)
 
 
+def division_of(job: Job, spec: PolicySpec | None) -> Division | None:
+    """How the job would be divided now."""
+    return _division({"roles": job.roles, "shares": job.shares, "state": job.state}, spec)[0]
+
+
 def _division(job: Mapping[str, Any], spec: PolicySpec | None) -> tuple[Division | None, list[dict[str, Any]]]:
     """How it is divided, and its roles with as many replicas as have no place yet."""
-    roles, stands = job["roles"], job["shares"] if job["state"] == Job.State.MOVING else []
+    roles, known = job["roles"], shares.of_stored(job["shares"])
+    is_moving = job["state"] == Job.State.MOVING
+    if not is_moving and not any(map(shares.is_done_in_part, known)):
+        known = []
     completions = shares.divisible(roles)
-    if completions is None or not (stands or (spec and spec.division)):
+    if completions is None or not (known or (spec and spec.division)):
         return None, roles
-    known = shares.of_stored(stands)
     pods, left = shares.missing(roles[0]["replicas"], completions, known)
-    standing = tuple(sorted(share.cluster for share in known if share.state is not shares.ShareState.LOST))
-    return Division(pods, left, standing, fresh=not stands), [{**roles[0], "replicas": pods}]
+    # A job that was stopped whole has no copy left anywhere: what it has completed counts, wherever that was.
+    standing = (share.cluster for share in known if is_moving and share.state is not ShareState.LOST)
+    return Division(pods, left, tuple(sorted(standing)), fresh=not known), [{**roles[0], "replicas": pods}]
 
 
 def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]]) -> AdmittedGang:

@@ -11,7 +11,7 @@ import os
 import socket
 import ssl
 import tempfile
-import weakref
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -86,7 +86,9 @@ class MemberClient:
         self._pool.pool_classes_by_scheme = {
             "https": partial(_GuardedPool, private_ok=private_ok)  # type: ignore[dict-item]  # only ever called
         }
-        self._streams: weakref.WeakSet[urllib3.BaseHTTPResponse] = weakref.WeakSet()
+        self._streams: set[urllib3.BaseHTTPResponse] = set()
+        self._streams_lock = threading.Lock()
+        """Streams are opened and ended by threads of their own, while another one closes the client."""
         self._closed = False
         self._before_write: Callable[[], None] | None = None
         self._after_answer: Callable[[], None] | None = None
@@ -196,7 +198,8 @@ class MemberClient:
         """The answer line by line as it arrives (watches, followed logs), without the line ends."""
         timeout = urllib3.Timeout(connect=self._timeout_s, read=read_timeout_s)
         response = self._call("GET", path, params, timeout=timeout, stream=True)
-        self._streams.add(response)
+        with self._streams_lock:
+            self._streams.add(response)
         try:
             if not self._closed:
                 opened()
@@ -204,6 +207,8 @@ class MemberClient:
         except (urllib3.exceptions.HTTPError, OSError) as e:
             raise errors.MemberAway(f"{self._base}: the stream broke: {type(e).__name__}") from e
         finally:
+            with self._streams_lock:
+                self._streams.discard(response)
             response.close()
 
     def passing(self, method: str, target: str, headers: dict[str, str], body: bytes, *, idle_s: float) -> Passing:
@@ -216,7 +221,9 @@ class MemberClient:
     def close(self) -> None:
         """Ends every open stream, whichever thread reads it, and drops the connections."""
         self._closed = True
-        for response in list(self._streams):
+        with self._streams_lock:
+            streams = list(self._streams)
+        for response in streams:
             with contextlib.suppress(OSError, ValueError, RuntimeError):
                 response.shutdown()
         self._pool.clear()

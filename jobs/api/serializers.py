@@ -7,9 +7,9 @@ from rest_framework import serializers
 
 from fleet.models import Pod
 from jobs.api.placement import PlacementSerializer, placement_of
-from jobs.core.division.shares import ShareState
 from jobs.core.failover.causes import Cause
 from jobs.core.failover.lifecycle import Action
+from jobs.core.life.shares import ShareState
 from jobs.kinds import registry
 from jobs.kinds.base import without_resolved
 from jobs.models import Attempt, Binding, Dependent, Job, Policy

@@ -20,7 +20,7 @@ from fleet.kube.tables import AGE, Column
 from fleet.kubeapi.objects.kinds import Change, RowKind, stamp
 from fleet.models import Cluster
 from jobs.core.division import shares as parts
-from jobs.core.division.shares import ShareState
+from jobs.core.life.shares import ShareState
 from jobs.events import WORK, work_name
 from jobs.kinds import registry
 from jobs.models import Binding, Job, Work

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.models import Hold
+from fleet.models import Cluster, Hold
 from jobs.models import Attempt, Job, Work
 from tests.support.division import BY_ROOM, DIVIDED, copies, sweep_job
 from tests.support.world import World
@@ -87,3 +87,60 @@ def test_it_suspends_every_share_and_starts_afresh(world: World):
     world.resume("sweep")
     world.until(lambda: world.job("sweep").state == "Running", "both shares run again")
     assert [share["attempt"] for share in world.job("sweep").shares] == [3, 4]
+
+
+def two_shares(world: World, duration: str = "600s", **fields) -> None:
+    """4 pods on north and 2 on south, all running; time passes slowly on south."""
+    world.member("north", 5)
+    world.member("south", 2, time_scale=1.0)
+    world.apply(BY_ROOM, sweep_job(pods=6, duration=duration, **fields))
+    world.until(lambda: world.job("sweep").state == "Running", "both shares run")
+
+
+def away(world: World, name: str) -> None:
+    world.members[name].faults.away = True
+    world.until(lambda: Cluster.objects.get(name=name).state == Cluster.State.UNKNOWN, f"{name} is unknown")
+
+
+def back(world: World, name: str) -> None:
+    world.members[name].faults.away = False
+
+
+def test_it_deletes_a_job_of_which_one_member_does_not_answer_once_that_is_back(world: World):
+    two_shares(world)
+    away(world, "south")
+    world.delete("sweep")
+    world.until(lambda: copies(world, "north") == {"north": []}, "the share that can be removed is")
+    assert Job.objects.get().deleting_at and Work.objects.get(cluster__name="south").state == "Withdrawing"
+    back(world, "south")
+    world.until(lambda: not Job.objects.exists(), "the job is gone")
+    assert copies(world, "south") == {"south": []}
+    assert not Hold.objects.filter(released_at__isnull=True).exists()
+
+
+def test_it_runs_once_after_a_suspension_that_one_member_did_not_hear_of(world: World):
+    two_shares(world)
+    away(world, "south")
+    world.suspend("sweep")
+    world.until(lambda: Work.objects.get(cluster__name="north").state == "Suspended", "north is suspended")
+    world.member("east", 2)
+    world.resume("sweep")
+    world.until(lambda: world.job("sweep").state == "Running", "it runs without south")
+    assert shares() == {"north": 4, "east": 2}
+    back(world, "south")
+    world.until(lambda: copies(world, "south") == {"south": []}, "the copy that south had kept is removed")
+    assert shares() == {"north": 4, "east": 2} and world.job("sweep").state == "Running"
+    assert copies(world, "north", "east") == {"north": [(4, None)], "east": [(2, None)]}
+
+
+def test_it_does_not_run_a_share_again_that_succeeded_where_a_suspension_was_not_heard_of(world: World):
+    two_shares(world, duration="15s", completions=6)
+    away(world, "south")
+    world.until(lambda: world.job("sweep").shares[0]["state"] == "Succeeded", "the share of north has succeeded")
+    world.suspend("sweep")
+    world.until(
+        lambda: all(pod["status"]["phase"] == "Succeeded" for pod in world.stored_pods("south")), "south is done"
+    )
+    back(world, "south")
+    assert world.expect("sweep", "Succeeded").status["succeeded"] == 6
+    assert set(Attempt.objects.values_list("outcome", flat=True)) == {"Succeeded"}

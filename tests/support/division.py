@@ -1,8 +1,15 @@
 """A job whose workers are divided over members by the room each has."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import yaml
+from django.utils import timezone
 
 from jobs.core.reasons import Code, Reason
+from jobs.models import Job
+from jobs.services.follow import division_status
+from jobs.services.follow.division_status import PodsSeen
 from tests.support.world import World
 
 DIVIDED = """
@@ -26,6 +33,13 @@ def sweep_job(name: str = "sweep", *, pods: int, completions: int = 0, duration:
     counted = {"completions": completions} if completions else {}
     body = {"parallelism": pods, **counted, "template": template, **spec}
     return yaml.safe_dump({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": body})
+
+
+def report_share(attempt: int, status: Mapping[str, Any], running: int = 0, **pods: Any) -> Job:
+    """The member reports this of the share, and so many of its pods run."""
+    job = Job.objects.select_related("policy").get()
+    division_status.report(job, attempt, dict(status), PodsSeen(running, **pods), timezone.now())
+    return Job.objects.get()
 
 
 def copies(world: World, *names: str) -> dict[str, list[tuple[int, int | None]]]:

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Hold
 from jobs.core.division import shares
-from jobs.core.division.shares import ShareState
+from jobs.core.life.shares import ShareState
 from jobs.kinds import registry
 from jobs.kinds.base import Phase
 from jobs.models import Job, Work

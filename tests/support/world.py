@@ -3,6 +3,7 @@
 `World` speaks in verbs; waiting is always for a condition, with a deadline.
 """
 
+import asyncio
 import random
 import threading
 import time
@@ -150,6 +151,15 @@ class World:
     def pods(self, member: str) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = self.clients[member].list("/api/v1/pods")["items"]
         return items
+
+    def stored_pods(self, member: str) -> list[dict[str, Any]]:
+        """The member's pods, read behind its API, which may be away."""
+        server = self.members[member]._server
+
+        async def read() -> list[dict[str, Any]]:
+            return list(server.store.of_kind(("", "pods")))
+
+        return asyncio.run_coroutine_threadsafe(read(), server._loop).result(20)
 
     def events(self, name: str) -> list[tuple[str, str]]:
         uid = str(self.job(name).uid)

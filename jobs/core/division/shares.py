@@ -5,24 +5,10 @@ A share is an attempt: its number is the fencing token of its copy. Kept as a li
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 from jobs.core.division.replicas import webster
-
-
-class ShareState(StrEnum):
-    PLACED = "Placed"
-    DISPATCHED = "Dispatched"
-    RUNNING = "Running"
-    BACKOFF = "Backoff"
-    """Its copy has failed, and the policy's toleration runs."""
-    SUCCEEDED = "Succeeded"
-    LOST = "Lost"
-    """It has left its cluster; what it had done is not done again."""
-
-
-LIVE = (ShareState.PLACED, ShareState.DISPATCHED, ShareState.RUNNING, ShareState.BACKOFF)
+from jobs.core.life.shares import SHARE, SHARE_LIVE, ShareEvent, ShareState
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +26,7 @@ class Share:
 
     @property
     def is_live(self) -> bool:
-        return self.state in LIVE
+        return self.state in SHARE_LIVE
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "state": self.state.value}
@@ -54,6 +40,11 @@ def stored(shares: Iterable[Share]) -> list[dict[str, Any]]:
     return [share.as_json() for share in shares]
 
 
+def after(share: Share, event: ShareEvent, **fields: Any) -> Share:
+    """The share after the event; raises `IllegalTransition` where it cannot happen."""
+    return replace(share, state=ShareState(SHARE.after(share.state, event)), **fields)
+
+
 def missing(replicas: int, completions: int, shares: Sequence[Share]) -> tuple[int, int]:
     """Pods and completions that no share has; (0, 0) when nothing is missing."""
     holding = [share for share in shares if share.state is not ShareState.LOST]
@@ -64,27 +55,38 @@ def missing(replicas: int, completions: int, shares: Sequence[Share]) -> tuple[i
     return min(pods, left), left
 
 
-def deal_shares(pods: Mapping[str, int], completions: int, first_attempt: int) -> list[Share]:
+def may_return(replicas: int, completions: int, shares: Sequence[Share], lost: Share) -> bool:
+    """Whether no other shares have taken over what the lost one had."""
+    others = [share for share in shares if share.attempt != lost.attempt]
+    return missing(replicas, completions, others)[0] >= lost.had[0] > 0
+
+
+def deal_shares(pods: Mapping[str, int], completions: int, first_attempt: int, event: ShareEvent) -> list[Share]:
     """New shares: completions are divided as the pods are, none less than its pods; the largest share comes first."""
     order = sorted(pods, key=lambda name: (-pods[name], name))
     done = webster(completions, pods, pods) if completions else dict.fromkeys(pods, 0)
-    return [Share(first_attempt + i, name, pods[name], done[name]) for i, name in enumerate(order)]
+    new = ShareState(SHARE.target(event))
+    return [Share(first_attempt + i, name, pods[name], done[name], new) for i, name in enumerate(order)]
 
 
-def as_lost(share: Share) -> Share:
-    """The share after it has left: it keeps what it had completed, and nothing else."""
+def as_lost(share: Share, event: ShareEvent) -> Share:
+    """The share after it has left or was stopped: it keeps what it had completed, and nothing else."""
     succeeded = int(share.status.get("succeeded") or 0)
     counts = {"succeeded": succeeded} if succeeded else {}
     done = min(succeeded, share.completions)
     had = (share.replicas, share.completions)
-    gone = replace(share, state=ShareState.LOST, status=counts, unhealthy_since="", had=had)
-    return replace(gone, replicas=0, completions=done)
+    return after(share, event, status=counts, unhealthy_since="", had=had, replicas=0, completions=done)
 
 
-def regained(share: Share) -> Share:
-    """A lost share whose copy runs on, and that nothing has replaced yet."""
+def regained(share: Share, event: ShareEvent) -> Share:
+    """A lost share whose copy runs on or has succeeded, and that nothing has replaced yet."""
     replicas, completions = share.had
-    return replace(share, state=ShareState.DISPATCHED, replicas=replicas, completions=completions, had=(0, 0))
+    return after(share, event, replicas=replicas, completions=completions, had=(0, 0))
+
+
+def is_done_in_part(share: Share) -> bool:
+    """Whether the share has completed something that is not to be done again."""
+    return share.state is ShareState.SUCCEEDED or bool(share.state is ShareState.LOST and share.completions)
 
 
 def counting(entries: Iterable[Mapping[str, Any]], latest: int) -> list[int]:
@@ -106,6 +108,11 @@ def divisible(roles: Sequence[Mapping[str, Any]]) -> int | None:
 def standing(entries: Iterable[Mapping[str, Any]]) -> list[Share]:
     """The shares that are not lost, of stored ones."""
     return [share for share in of_stored(entries) if share.state is not ShareState.LOST]
+
+
+def find(entries: Iterable[Mapping[str, Any]], attempt: int) -> Share | None:
+    """The share of that attempt, in whatever state it is."""
+    return next((share for share in of_stored(entries) if share.attempt == attempt), None)
 
 
 def find_live_share(shares: Iterable[Share], attempt: int) -> Share | None:

@@ -60,7 +60,7 @@ ON_MEMBER = frozenset({_S.PLACED, _S.DISPATCHED, _S.RUNNING, _S.BACKOFF})
 """States with a current attempt that counts; in Backoff its copy has failed and the toleration runs."""
 FINISHED = frozenset({_S.SUCCEEDED, _S.FAILED})
 LIVE = frozenset(_S) - FINISHED
-_DIVIDED = ON_MEMBER | {_S.MOVING}
+DIVIDED = ON_MEMBER | {_S.MOVING}
 """States of a job that is divided while its shares are followed: in Moving some of them are missing."""
 _LEFT_BEHIND = frozenset({*WAITING, _S.SUSPENDED, _S.RECLAIMING})
 """States of a job whose latest attempt is closed, while its copy may still be there."""
@@ -85,7 +85,7 @@ JOB = Machine(
         JobEvent.FAILED: _rule(_S.FAILED, ON_MEMBER, "follow.status"),
         JobEvent.LEFT: _rule(_S.MOVING, ON_MEMBER, "failover.failover"),
         JobEvent.REQUEUED: _rule(_S.QUEUED, frozenset({_S.MOVING}), "failover.failover"),
-        JobEvent.GAVE_UP: _rule(_S.FAILED, _DIVIDED, "failover.failover"),
+        JobEvent.GAVE_UP: _rule(_S.FAILED, DIVIDED, "failover.failover"),
         JobEvent.RETURNED_RUNNING: _rule(_S.RUNNING, _LEFT_BEHIND, "failover.returns"),
         JobEvent.RETURNED: _rule(_S.DISPATCHED, _LEFT_BEHIND, "failover.returns"),
         JobEvent.ADOPTED: _rule(
@@ -96,12 +96,12 @@ JOB = Machine(
         JobEvent.MADE_ROOM: _rule(_S.QUEUED, frozenset({_S.RECLAIMING}), "scheduling.preemption"),
         JobEvent.SUSPENDED: _rule(_S.SUSPENDED, LIVE - {_S.SUSPENDED}, "submission.actions"),
         JobEvent.RESUMED: _rule(_S.QUEUED, frozenset({_S.SUSPENDED}), "submission.actions"),
-        JobEvent.SHARE_LEFT: _rule(_S.MOVING, _DIVIDED, "failover.division"),
-        JobEvent.SHARES_PLACED: _rule(_S.PLACED, _DIVIDED, "failover.shares"),
-        JobEvent.SHARES_SENT: _rule(_S.DISPATCHED, _DIVIDED, "failover.shares"),
-        JobEvent.SHARES_RUN: _rule(_S.RUNNING, _DIVIDED, "failover.shares"),
-        JobEvent.SHARE_FAILED_IN_MEMBER: _rule(_S.BACKOFF, _DIVIDED, "failover.shares"),
-        JobEvent.SHARES_SUCCEEDED: _rule(_S.SUCCEEDED, _DIVIDED | {_S.RECLAIMING}, "failover.shares"),
-        JobEvent.SHARE_FAILED: _rule(_S.FAILED, _DIVIDED, "failover.division"),
+        JobEvent.SHARE_LEFT: _rule(_S.MOVING, DIVIDED, "failover.division"),
+        JobEvent.SHARES_PLACED: _rule(_S.PLACED, DIVIDED, "failover.shares"),
+        JobEvent.SHARES_SENT: _rule(_S.DISPATCHED, DIVIDED, "failover.shares"),
+        JobEvent.SHARES_RUN: _rule(_S.RUNNING, DIVIDED, "failover.shares"),
+        JobEvent.SHARE_FAILED_IN_MEMBER: _rule(_S.BACKOFF, DIVIDED, "failover.shares"),
+        JobEvent.SHARES_SUCCEEDED: _rule(_S.SUCCEEDED, LIVE, "failover.shares"),
+        JobEvent.SHARE_FAILED: _rule(_S.FAILED, DIVIDED, "failover.division"),
     },
 )  # fmt: skip

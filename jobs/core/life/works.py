@@ -86,8 +86,10 @@ WORK = Machine(
         WorkEvent.STRAY: _rule(
             _S.WITHDRAWING, frozenset({_S.GONE, _S.APPLIED, _S.SENDING, _S.SUSPENDED}), "follow.member_copies"
         ),
-        WorkEvent.VANISHED: _rule(_S.WITHDRAWING, frozenset({_S.APPLIED}), "follow.status"),
-        WorkEvent.SUCCEEDED: _rule(_S.APPLIED, frozenset({_S.SUSPENDING, _S.SUSPENDED}), "failover.returns"),
+        WorkEvent.VANISHED: _rule(_S.WITHDRAWING, frozenset({_S.APPLIED}), "follow.status", "failover.division"),
+        WorkEvent.SUCCEEDED: _rule(
+            _S.APPLIED, frozenset({_S.SUSPENDING, _S.SUSPENDED}), "failover.returns", "failover.division"
+        ),
         WorkEvent.KEPT: _rule(_S.KEPT, frozenset({_S.APPLIED}), "failover.failover", "failover.division"),
         WorkEvent.REMOVED: _rule(_S.GONE, frozenset({_S.WITHDRAWING}), "dispatch.dispatcher"),
         WorkEvent.JOB_FORGOTTEN: _rule(_S.GONE, frozenset(_S) - {_S.GONE}, "dispatch.dispatcher"),

@@ -39,9 +39,10 @@ def rows(uids: Iterable[object]) -> list[Pod]:
     return list(pods.exclude(phase__in=["Succeeded", "Failed"]).order_by("-restarts", "name"))
 
 
-def find(job: Job, pods: Iterable[Pod], now: datetime) -> CrashLoop | None:
-    """The worst crash loop of the job's current attempt among ``pods``."""
-    current = [pod for pod in pods if pod.job_uid == job.uid and pod.attempt == job.attempt]
+def find(job: Job, pods: Iterable[Pod], now: datetime, *, attempt: int | None = None) -> CrashLoop | None:
+    """The worst crash loop of the job's current attempt among ``pods``, or of the given one: that of a share."""
+    number = job.attempt if attempt is None else attempt
+    current = [pod for pod in pods if pod.job_uid == job.uid and pod.attempt == number]
     # The policy is read for jobs with such pods only: this is asked at every report of every job.
     settled = timedelta(seconds=tolerated_s(job) / 2) if current else timedelta()
     for pod in current:

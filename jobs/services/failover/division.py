@@ -1,47 +1,34 @@
-"""The shares of a divided job as they are placed, sent, reported, lost and regained; and what the whole job is by them.
+"""The shares of a divided job as they are sent, ended, lost and regained; and what the whole job is by them.
 
 The job's row holds its shares, so a change of one locks the row. Works carry out what is decided here; no member is
-touched. A share is an attempt: the rules of attempts (holds, works, history, fencing) apply to each share.
+touched. A share is an attempt: the rules of attempts (holds, works, history, fencing) apply to each share. What members
+report of shares is applied by `jobs.services.follow.division_status`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
-from fleet.changes import events
+from fleet.models import Pod
 from jobs.core.division import shares as parts
-from jobs.core.division.shares import Share, ShareState
+from jobs.core.division.shares import Share
 from jobs.core.failover.rules import Outcome, PurgeMode
-from jobs.core.life.jobs import JobEvent
+from jobs.core.life.jobs import DIVIDED, JobEvent
+from jobs.core.life.shares import ShareEvent, ShareState
 from jobs.core.life.works import WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
-from jobs.kinds import registry
-from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job, Work
 from jobs.services.failover import evidence, failover, returns, shares
 from jobs.services.lifecycle import charges, cycle_requests, transitions, works
-from jobs.snapshot import spec_of
-
-_MAY_LEAVE = (*Job.ON_MEMBER, Job.State.MOVING)
-_FOLLOWED = (*_MAY_LEAVE, Job.State.RECLAIMING)
 
 
 def share_of(job: Job, attempt: int) -> Share | None:
     """The share that an attempt of the job is to run."""
     return parts.find_live_share(parts.of_stored(job.shares), attempt)
-
-
-def has_share(job: Job, attempt: int) -> bool:
-    """Whether that attempt is a share of the job, or was one that may come back."""
-    share = next((each for each in parts.of_stored(job.shares) if each.attempt == attempt), None)
-    if share is None:
-        return False
-    return share.state is not ShareState.LOST or (
-        job.state == Job.State.MOVING and shares.missing(job)[0] >= share.had[0] > 0
-    )
 
 
 @transaction.atomic
@@ -51,69 +38,35 @@ def sent(job: Job, attempt: int, now: datetime) -> bool:
     share = share_of(fresh, attempt) if fresh else None
     if fresh is None or share is None or share.state is not ShareState.PLACED:
         return False
-    _write(fresh, replace(share, state=ShareState.DISPATCHED), now)
+    write(fresh, parts.after(share, ShareEvent.SENT), now)
     return True
 
 
-def report(job: Job, attempt: int, status: Manifest | None, running: int, now: datetime) -> None:
-    """Takes over a member's report of one share; the job is locked by the caller. No status: only its pods changed."""
-    share = next(each for each in parts.of_stored(job.shares) if each.attempt == attempt)
-    if job.state not in _FOLLOWED or job.suspended or share.state is ShareState.SUCCEEDED:
-        return
-    status = dict(share.status) if status is None else status
-    state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
-    if job.state == Job.State.RECLAIMING and state.phase is not Phase.SUCCEEDED:
-        return
+def regain(job: Job, share: Share, now: datetime) -> Share | None:
+    """The lost share, whose copy runs on, as one that stands; None when it was not left for its cluster's sake."""
+    work = returns.copy_of(job, share.attempt)
+    if work is None or not returns.may_stay(job, work.cluster, now):
+        return None
+    ended = Attempt.objects.filter(job=job, number=share.attempt, outcome=Outcome.LOST)
+    if not ended.update(ended_at=None, outcome="", message="", cause="", evidence=None):
+        return None
+    record_event(job, "StaysOnCluster", f"{share.cluster} is back before another place was found", now)
+    return parts.regained(share, ShareEvent.REGAINED)
+
+
+def succeed(job: Job, share: Share, status: Mapping[str, Any], message: str, now: datetime) -> None:
+    """A share has succeeded: believed whatever it was left or its job was stopped for, for work that is done is not done again.
+
+    What it held is free. Once the job has ended, copies that were to be suspended have nothing left to stop.
+    """
     if share.state is ShareState.LOST:
-        if state.phase not in (Phase.RUNNING, Phase.SUCCEEDED) or not _reopened(job, attempt, state.phase, now):
-            return
-        share = parts.regained(share)
-        record_event(job, "StaysOnCluster", f"{share.cluster} is back before another place was found", now)
-    if state.phase is Phase.FAILED and spec_of(job).application_toleration_s is None:
-        message = _with_cause(job, share, state.message or f"its share on {share.cluster} failed")
-        reason = Reason(Code.FAILED, message)
-        _fail(job, replace(share, status=status), reason, now, copy_ended=True)
-        return
-    _write(job, replace(_advanced(job, share, state, now), status=status), now)
-
-
-def report_pods(job: Job, running: Mapping[int, int], now: datetime) -> None:
-    """Records how many pods of each of these attempts run now."""
-    for attempt, count in running.items():
-        report(job, attempt, None, count, now)
-
-
-def _reopened(job: Job, attempt: int, phase: Phase, now: datetime) -> bool:
-    work = returns.copy_of(job, attempt, succeeded=phase is Phase.SUCCEEDED)
-    if work is None or not (phase is Phase.SUCCEEDED or returns.may_stay(job, work.cluster, now)):
-        return False
-    ended = Attempt.objects.filter(job=job, number=attempt, outcome=Outcome.LOST)
-    return ended.update(ended_at=None, outcome="", message="", cause="", evidence=None) > 0
-
-
-def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
-    if state.phase is Phase.SUCCEEDED:
-        _end(job, [share.attempt], Outcome.SUCCEEDED, state.message, now)
-        return replace(share, state=ShareState.SUCCEEDED, unhealthy_since="")
-    if state.phase is Phase.FAILED:
-        if share.state is not ShareState.BACKOFF:
-            failure = _with_cause(job, share, state.message or "no message")
-            message = f"failed on {share.cluster}: {failure}; its share moves when the policy says"
-            record_event(job, "InterpretHealth", message, now, warning=True)
-            wait = spec_of(job).application_toleration_s or 0.0
-            events.enqueue("jobs.check_health", countdown_s=wait + 0.05)
-        return replace(share, state=ShareState.BACKOFF, unhealthy_since=share.unhealthy_since or now.isoformat())
-    if state.phase is Phase.RUNNING:
-        Attempt.objects.filter(job=job, number=share.attempt, started_at__isnull=True).update(started_at=now)
-        return replace(share, state=ShareState.RUNNING, unhealthy_since="")
-    return replace(share, state=ShareState.DISPATCHED) if share.state is ShareState.PLACED else share
-
-
-def _with_cause(job: Job, share: Share, message: str) -> str:
-    """The member's message with the cause of the share's failure, which is recorded while its pods are there."""
-    failure = evidence.failures([(job.uid, share.attempt)])[job.uid, share.attempt]
-    evidence.record(job, share.attempt, failure)
-    return "; ".join(part for part in (message, failure.summary) if part)
+        share = parts.regained(share, ShareEvent.REGAINED)
+    works.correct_outcome(job, share.attempt, Outcome.SUCCEEDED, message, now)
+    works.release_hold(job.uid, share.attempt, now)
+    write(job, parts.after(share, ShareEvent.SUCCEEDED, status=dict(status), unhealthy_since=""), now)
+    if job.finished:
+        mine = Work.objects.filter(job_uid=job.uid)
+        transitions.move_works(mine, WorkEvent.SUCCEEDED, **works.UNCLAIMED)
 
 
 @transaction.atomic
@@ -123,19 +76,19 @@ def leave(
     """Takes one share off its cluster, to wait for another one; the others stay. False when it had left already."""
     fresh = _locked(job)
     share = share_of(fresh, attempt) if fresh else None
-    if fresh is None or share is None or fresh.state not in _MAY_LEAVE or fresh.suspended or fresh.deleting_at:
+    if fresh is None or share is None or fresh.state not in DIVIDED or fresh.suspended or fresh.deleting_at:
         return False
     reason = replace(reason, cause=evidence.note(fresh, attempt, outcome))
-    _end(fresh, [attempt], outcome, reason.message, now, holds=False)
+    _end(fresh, [attempt], outcome, reason.message, now)
     if spent := failover.budget_spent(fresh):
-        _fail(fresh, share, failover.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
+        fail(fresh, share, failover.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
         return True
     record_event(
         fresh, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True
     )
     transitions.enter(fresh, JobEvent.SHARE_LEFT)
     fresh.reason = reason.as_json()
-    _write(fresh, parts.as_lost(share), now)
+    write(fresh, parts.as_lost(share, ShareEvent.LEFT), now)
     if fresh.state == Job.State.MOVING:
         _purge(fresh, attempt, purge, now)
     else:
@@ -144,7 +97,7 @@ def leave(
     return True
 
 
-def _write(job: Job, share: Share, now: datetime) -> None:
+def write(job: Job, share: Share, now: datetime) -> None:
     """Stores the share and what the job is by it; nothing when both are as they were."""
     before = [getattr(job, name) for name in shares.SAVED]
     shares.update_job_state(job, parts.replace_share(parts.of_stored(job.shares), share), now)
@@ -156,15 +109,15 @@ def _write(job: Job, share: Share, now: datetime) -> None:
         cycle_requests.request()
 
 
-def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: bool) -> None:
+def fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: bool) -> None:
     """One share has failed for good, and with it the job: the others are stopped, and then its quota is free."""
     stored = parts.replace_share(parts.of_stored(job.shares), share)
     others = [n for n in parts.counting(job.shares, job.attempt) if n != share.attempt]
     ended = [each.attempt for each in stored if each.state in (ShareState.SUCCEEDED, ShareState.BACKOFF)]
     ended = [n for n in ended if n != share.attempt] + ([share.attempt] if copy_ended else [])
     reason = replace(reason, cause=evidence.note(job, share.attempt, Outcome.FAILED))
-    _end(job, [share.attempt], Outcome.FAILED, reason.message, now, holds=False)
-    _end(job, others, Outcome.FAILED, f"the share on {share.cluster} failed", now, holds=False)
+    _end(job, [share.attempt], Outcome.FAILED, reason.message, now)
+    _end(job, others, Outcome.FAILED, f"the share on {share.cluster} failed", now)
     works.withdraw_live(job, now, ended=ended)
     job.shares = parts.stored(stored)
     shares.finish(job, JobEvent.SHARE_FAILED, reason, now)
@@ -175,14 +128,30 @@ def _fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: 
     cycle_requests.request()
 
 
-def _end(
-    job: Job, numbers: Sequence[int], outcome: Outcome, message: str, now: datetime, *, holds: bool = True
-) -> None:
-    """Closes attempts; with ``holds``, what they held is given back, for their pods have ended."""
+def _end(job: Job, numbers: Sequence[int], outcome: Outcome, message: str, now: datetime) -> None:
+    """Closes attempts. What they held stays held until their copies are gone."""
     rows = Attempt.objects.filter(job=job, number__in=numbers, ended_at__isnull=True)
     rows.update(ended_at=now, outcome=outcome, message=message[:500])
-    for number in numbers if holds else ():
-        works.release_hold(job.uid, number, now)
+
+
+@transaction.atomic
+def end_unhealthy(job: Job, attempt: int, reason: Reason, now: datetime) -> bool:
+    """The job fails by a share that runs and cannot succeed, for its policy knows no failover; False when that has left."""
+    fresh = _locked(job)
+    share = share_of(fresh, attempt) if fresh else None
+    if fresh is None or share is None or fresh.state not in DIVIDED or fresh.suspended or fresh.deleting_at:
+        return False
+    fail(fresh, share, reason, now, copy_ended=False)
+    return True
+
+
+@transaction.atomic
+def recover(job: Job, attempt: int, now: datetime) -> None:
+    """The pods of a share that restarted again and again keep running: no report of its member comes to say so."""
+    fresh = _locked(job)
+    share = share_of(fresh, attempt) if fresh else None
+    if fresh is not None and share is not None and share.state is not ShareState.BACKOFF and fresh.state in DIVIDED:
+        write(fresh, replace(share, unhealthy_since=""), now)
 
 
 def _locked(job: Job) -> Job | None:
@@ -200,9 +169,21 @@ def _purge(job: Job, attempt: int, mode: PurgeMode, now: datetime) -> None:
 
 @transaction.atomic
 def copy_vanished(job: Job, attempt: int, now: datetime) -> None:
-    """A share's copy was deleted in its member, and not by Convoy."""
-    share = share_of(job, attempt)
-    if share is None or job.state not in _MAY_LEAVE:
+    """A share's copy was deleted in its member, and not by Convoy: its work ends, and it moves unless its end is known."""
+    fresh = _locked(job)
+    share = parts.find(fresh.shares, attempt) if fresh else None
+    if fresh is None or share is None:
         return
-    reason = Reason(Code.COPY_VANISHED, f"the copy on {share.cluster} was deleted there, not by Convoy")
-    leave(job, attempt, Outcome.VANISHED, reason, now, purge=PurgeMode.DIRECTLY)
+    if share.is_live and not fresh.finished and _pods_succeeded(fresh, share):
+        message = "its copy was deleted after all of its pods had succeeded"
+        succeed(fresh, share, share.status, message, now)
+    elif share.is_live and share.state is not ShareState.BACKOFF and fresh.state in DIVIDED:
+        reason = Reason(Code.COPY_VANISHED, f"the copy on {share.cluster} was deleted there, not by Convoy")
+        leave(fresh, attempt, Outcome.VANISHED, reason, now, purge=PurgeMode.DIRECTLY)
+    works.order(Work.objects.filter(job_uid=job.uid, attempt=attempt), WorkEvent.VANISHED, now)
+
+
+def _pods_succeeded(job: Job, share: Share) -> bool:
+    """Whether every pod the share has to run was last seen to have succeeded."""
+    phases = list(Pod.objects.filter(job_uid=job.uid, attempt=share.attempt).values_list("phase", flat=True))
+    return len(phases) >= max(share.replicas, share.completions) and set(phases) == {"Succeeded"}

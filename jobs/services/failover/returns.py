@@ -102,7 +102,7 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     job.refresh_from_db()
     if succeeded:
         # There is nothing left to stop; the copy stays for its logs.
-        transitions.move_works(Work.objects.filter(pk=work.pk), WorkEvent.SUCCEEDED)
+        transitions.move_works(Work.objects.filter(pk=work.pk), WorkEvent.SUCCEEDED, **works.UNCLAIMED)
         return True
     record_event(job, "StaysOnCluster", f"{work.cluster.name} is back before another place was found", now)
     return True
@@ -120,7 +120,9 @@ def retract_later(job: Job, attempt: int, cluster_id: int, now: datetime) -> boo
     if job.state not in _UNSENT or any(state not in unsent for _, state in numbers):
         return False
     Job.objects.filter(pk=job.pk).update(cluster_id=cluster_id)
-    transitions.move_works(Work.objects.filter(job_uid=job.uid, attempt__gt=attempt), WorkEvent.DROPPED)
+    transitions.move_works(
+        Work.objects.filter(job_uid=job.uid, attempt__gt=attempt), WorkEvent.DROPPED, **works.UNCLAIMED
+    )
     for number, _ in numbers:
         works.release_hold(job.uid, number, now)
     return True

@@ -3,14 +3,17 @@
 The caller has locked the row and journals the change. A share is an attempt: see `jobs.services.failover.division`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from fleet.models import Cluster
 from jobs.core.admission.plans import Placed
 from jobs.core.division import shares as parts
-from jobs.core.division.shares import Share, ShareState
-from jobs.core.life.jobs import JobEvent
+from jobs.core.division.shares import Share
+from jobs.core.failover.causes import Cause
+from jobs.core.life.jobs import DIVIDED, JobEvent
+from jobs.core.life.shares import ShareEvent, ShareState
 from jobs.core.reasons import Code, Reason
 from jobs.events import record_event
 from jobs.kinds import registry
@@ -31,9 +34,26 @@ def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
             job.save(update_fields=["shares"])
         return
     pods = {share.cluster: share.pods for share in placed.placement.shares}
-    shares = parts.deal_shares(pods, division.completions, placed.gang.attempt + 1)
-    update_job_state(job, [*([] if division.fresh else parts.of_stored(job.shares)), *shares], now)
+    new = parts.deal_shares(pods, division.completions, placed.gang.attempt + 1, ShareEvent.PLACED)
+    update_job_state(job, [*([] if division.fresh else parts.of_stored(job.shares)), *new], now)
     job.save(update_fields=SAVED)
+
+
+def stop(job: Job, now: datetime) -> None:
+    """Stops all shares of a job that waits for its queue: what they had completed counts, and the rest is placed anew."""
+    if not job.shares:
+        return
+    stopped = [
+        parts.as_lost(share, ShareEvent.STOPPED) if share.is_live else share for share in parts.of_stored(job.shares)
+    ]
+    update_job_state(job, stopped, now)
+    job.save(update_fields=SAVED)
+
+
+def may_return(job: Job, lost: Share) -> bool:
+    """Whether nothing has replaced what the lost share had."""
+    completions = parts.divisible(job.roles) or 0
+    return parts.may_return(job.roles[0]["replicas"], completions, parts.of_stored(job.shares), lost)
 
 
 def update_job_state(job: Job, shares: Sequence[Share], now: datetime) -> None:
@@ -42,9 +62,10 @@ def update_job_state(job: Job, shares: Sequence[Share], now: datetime) -> None:
     left = [dict(share.status) for share in shares if share.state is ShareState.LOST]
     job.shares = parts.stored(shares)
     job.status = kind.merge_statuses([dict(share.status) for share in standing], left)
-    job.cluster = _largest(standing)
     since = sorted(share.unhealthy_since for share in standing if share.unhealthy_since)
     job.unhealthy_since = datetime.fromisoformat(since[0]) if since else None
+    if job.state != Job.State.QUEUED:
+        job.cluster = _largest(standing)
     if missing(job) == (0, 0):
         _follow(job, standing, now)
 
@@ -68,22 +89,47 @@ def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
     if states <= {ShareState.SUCCEEDED}:
         finish(job, JobEvent.SHARES_SUCCEEDED, None, now)
         record_event(job, "Succeeded", f"All shares succeeded: {summary}", now)
-    elif job.state == Job.State.RECLAIMING:
+    elif job.state not in DIVIDED:
         return
     elif ShareState.BACKOFF in states:
         transitions.enter(job, JobEvent.SHARE_FAILED_IN_MEMBER)
         job.reason = Reason(Code.APPLICATION_UNHEALTHY, f"a share has failed: {summary}").as_json()
     elif ShareState.PLACED in states:
         transitions.enter(job, JobEvent.SHARES_PLACED)
-        job.reason = Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {summary}").as_json()
+        job.reason = _waits(job, standing, Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {summary}"))
     elif ShareState.DISPATCHED in states:
         transitions.enter(job, JobEvent.SHARES_SENT)
-        job.reason = Reason(Code.WAITING_FOR_PODS, f"not every share runs: {summary}").as_json()
+        job.reason = _waits(job, standing, Reason(Code.WAITING_FOR_PODS, f"not every share runs: {summary}"))
     else:
         if job.state != Job.State.RUNNING:
             record_event(job, "Running", f"All shares run: {summary}", now)
         transitions.enter(job, JobEvent.SHARES_RUN)
-        job.reason, job.started_at = None, job.started_at or now
+        job.reason, job.started_at = _restarting(standing, summary), job.started_at or now
+
+
+def _restarting(standing: Sequence[Share], summary: str) -> dict[str, Any] | None:
+    """The reason of a job that reports that it runs while pods of a share only restart."""
+    if not any(share.unhealthy_since for share in standing):
+        return None
+    return Reason(Code.APPLICATION_UNHEALTHY, f"pods of a share restart again and again: {summary}").as_json()
+
+
+def _waits(job: Job, standing: Sequence[Share], reason: Reason) -> dict[str, Any]:
+    """The reason of a job that waits for pods: refusals of members come first, as long as they stand."""
+    waiting = {str(share.attempt) for share in standing if share.state in (ShareState.PLACED, ShareState.DISPATCHED)}
+    refused = {number: refusal for number, refusal in refusals_of(job).items() if number in waiting}
+    return with_refusals(refused) if refused else reason.as_json()
+
+
+def refusals_of(job: Job) -> dict[str, dict[str, Any]]:
+    """By the number of the share, why its member does not create its pods."""
+    return dict((job.reason or {}).get("shares") or {})
+
+
+def with_refusals(refused: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The reason of a job with these refusals."""
+    message = "; ".join(str(refused[number]["message"]) for number in sorted(refused, key=int))
+    return {**Reason(Code.MEMBER_REFUSED, message, cause=Cause.REFUSED).as_json(), "shares": dict(refused)}
 
 
 def finish(job: Job, event: JobEvent, reason: Reason | None, now: datetime) -> None:

@@ -8,11 +8,12 @@ from django.conf import settings
 from fleet.db import isolation
 from fleet.models import Cluster
 from jobs.core.division import shares as parts
-from jobs.core.division.shares import Share, ShareState
+from jobs.core.division.shares import Share
 from jobs.core.failover.rules import Outcome, PurgeMode
+from jobs.core.life.shares import ShareState
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
-from jobs.services.failover import division, eviction_rate, returns
+from jobs.services.failover import crash_loops, division, eviction_rate, returns, shares
 from jobs.services.lifecycle import works
 from jobs.snapshot import spec_of
 
@@ -35,7 +36,30 @@ def _check_job(job: Job, clusters: Mapping[str, Cluster], now: datetime) -> int:
         if verdict is not None and _may_leave(cluster, verdict[0], now):
             outcome, reason, purge = verdict
             moved += division.leave(job, share.attempt, outcome, reason, now, purge=purge)
+        elif share.is_live and share.unhealthy_since:
+            moved += _end_crash_loop(job, share, cluster, now)
     return moved
+
+
+def _end_crash_loop(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> bool:
+    """Moves a share whose pods only restart, or ends its job, once that was tolerated long enough."""
+    if share.state not in (ShareState.DISPATCHED, ShareState.RUNNING) or cluster is None:
+        return False
+    loop, since = crash_loops.find(job, crash_loops.rows([job.uid]), now, attempt=share.attempt), share.unhealthy_since
+    if loop is None:
+        division.recover(job, share.attempt, now)
+        return False
+    began = datetime.fromisoformat(since)
+    if cluster.sight.seen_for(began, now) < timedelta(seconds=crash_loops.tolerated_s(job)):
+        return False
+    message = f"its share on {share.cluster} is unhealthy since {began:%H:%M:%S} UTC: {loop}"
+    if spec_of(job).application_toleration_s is None:
+        return division.end_unhealthy(job, share.attempt, Reason(Code.FAILED, message), now)
+    # Never leaves only a copy that has failed: one that restarts would run beside its replacement.
+    mode = spec_of(job).application_purge
+    purge = PurgeMode.GRACEFULLY if mode is PurgeMode.NEVER else mode
+    reason = Reason(Code.APPLICATION_UNHEALTHY, message)
+    return division.leave(job, share.attempt, Outcome.FAILED, reason, now, purge=purge)
 
 
 def _may_leave(cluster: Cluster | None, outcome: Outcome, now: datetime) -> bool:
@@ -61,7 +85,10 @@ def _reasons_to_leave(job: Job, share: Share, cluster: Cluster | None, now: date
             yield Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, message), spec.application_purge
     if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and _is_late(job, share, cluster, now):
         message = f"{share.cluster} did not run its share within {settings.CONVOY_FAILOVER.start_timeout_s:g} s"
-        yield Outcome.FAILED, Reason(Code.WAITING_FOR_PODS, message), PurgeMode.GRACEFULLY
+        refusal = shares.refusals_of(job).get(str(share.attempt))
+        message = f"{message}: {refusal['message']}" if refusal else message
+        outcome = Outcome.REFUSED if refusal else Outcome.FAILED
+        yield outcome, Reason(Code.WAITING_FOR_PODS, message), PurgeMode.GRACEFULLY
 
 
 def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:

@@ -7,6 +7,7 @@ quote what tenants wrote: a job keeps one, replaced every few seconds at most, w
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,10 +15,14 @@ from django.db.models import Q
 
 from fleet.core.members.observed import ObservedRefusal
 from fleet.models import Pod
+from jobs.core.division import shares as parts
+from jobs.core.division.shares import Share
 from jobs.core.failover.causes import Cause
+from jobs.core.life.shares import ShareState
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job, Work
+from jobs.services.failover import shares
 from jobs.services.lifecycle.locks import lock_jobs
 
 _REPLACED_AFTER = timedelta(seconds=10)
@@ -30,13 +35,38 @@ _WAITS_FOR_PODS = (Job.State.PLACED, Job.State.DISPATCHED)
 def record(cluster_id: int, refusals: Sequence[ObservedRefusal], now: datetime) -> None:
     """Shows the latest refusal on each job that waits for its pods on this cluster."""
     latest = _by_job(cluster_id, refusals[-_MOST:])
-    rows = Job.objects.filter(
-        uid__in=latest, cluster_id=cluster_id, state__in=_WAITS_FOR_PODS, shares=[], deleting_at__isnull=True
-    )
-    for job in Job.objects.filter(pk__in=lock_jobs(rows)).select_related("cluster").order_by("pk"):
+    rows = Job.objects.filter(uid__in=latest, state__in=_WAITS_FOR_PODS, deleting_at__isnull=True)
+    here = rows.filter(~Q(shares=[]) | Q(cluster_id=cluster_id))
+    for job in Job.objects.filter(pk__in=lock_jobs(here)).select_related("cluster").order_by("pk"):
         attempt, refusal = latest[job.uid]
-        if attempt == job.attempt and not _is_known(job, refusal, now):
+        if job.shares:
+            _record_of_share(job, attempt, refusal, now)
+        elif attempt == job.attempt and not _is_known(job.reason or {}, _message(job, refusal), now) and _waits(job):
             _show(job, refusal, now)
+
+
+def _record_of_share(job: Job, attempt: int, refusal: ObservedRefusal, now: datetime) -> None:
+    """Shows the refusal of one share beside those of the others."""
+    share = parts.find_live_share(parts.of_stored(job.shares), attempt)
+    if share is None or share.state not in (ShareState.PLACED, ShareState.DISPATCHED):
+        return
+    known, number = shares.refusals_of(job), str(attempt)
+    message = f"{share.cluster} has its share and does not create its pods: {refusal.reason}: {refusal.message}"
+    if _is_known(known.get(number) or {}, message, now) or _created(job, attempt) >= share.replicas:
+        return
+    if (known.get(number) or {}).get("refused") != refusal.reason:
+        record_event(job, "PodsRefused", message, now, warning=True)
+    entry = {"message": message, "refused": refusal.reason, "at": now.isoformat()}
+    job.reason = shares.with_refusals({**known, number: entry})
+    announce_jobs([job], now, ["reason"])
+
+
+def drop_obsolete(job: Job, share: Share, created: int) -> None:
+    """Forgets the refusal of a share that has its pods; the job's reason is written anew by the caller."""
+    known = shares.refusals_of(job)
+    if str(share.attempt) in known and created >= share.replicas:
+        left = {number: entry for number, entry in known.items() if number != str(share.attempt)}
+        job.reason = shares.with_refusals(left) if left else None
 
 
 def stands(job: Job, created: int) -> bool:
@@ -82,17 +112,20 @@ def _concerns(refusal: ObservedRefusal, work: Work) -> bool:
     return refusal.name == work.name and refusal.uid in ("", work.object_uid or refusal.uid)
 
 
-def _is_known(job: Job, refusal: ObservedRefusal, now: datetime) -> bool:
-    """Whether the job shows this refusal, or another one since a moment ago, or has its pods."""
-    reason = job.reason or {}
+def _is_known(shown: Mapping[str, Any], message: str, now: datetime) -> bool:
+    """Whether this refusal is shown, or another one since a moment ago."""
     # Whatever its reason is: events that differ in nothing else would each write the job, and a line of its timeline.
-    if "refused" in reason and timedelta() <= now - datetime.fromisoformat(reason["at"]) < _REPLACED_AFTER:
+    if "refused" in shown and timedelta() <= now - datetime.fromisoformat(shown["at"]) < _REPLACED_AFTER:
         return True
-    return _message(job, refusal) == reason.get("message") or _created(job) >= pods_of(job)
+    return message == shown.get("message")
 
 
-def _created(job: Job) -> int:
-    return Pod.objects.filter(job_uid=job.uid, attempt=job.attempt).count()
+def _waits(job: Job) -> bool:
+    return _created(job, job.attempt) < pods_of(job)
+
+
+def _created(job: Job, attempt: int) -> int:
+    return Pod.objects.filter(job_uid=job.uid, attempt=attempt).count()
 
 
 def _message(job: Job, refusal: ObservedRefusal) -> str:

@@ -30,8 +30,9 @@ from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services.dispatch import service_accounts
-from jobs.services.failover import crash_loops, division, evidence, failover, returns
-from jobs.services.follow import health, member_copies, refusals
+from jobs.services.failover import crash_loops, evidence, failover, returns
+from jobs.services.follow import division_status, health, member_copies, refusals
+from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.lifecycle import charges, provenance, transitions, works
 from jobs.services.lifecycle.locks import lock_owners
@@ -79,8 +80,9 @@ class JobEventHandler:
             job = jobs.get(uid)
             if job is not None and _must_stop(job, copy):
                 _stop_copy(job, attempt, cluster_id, now)
-            if job is not None and division.has_share(job, attempt):
-                division.report(job, attempt, copy.get("status") or {}, running[job.uid, attempt], now)
+            if job is not None and division_status.counts(job, attempt, succeeded=_has_succeeded(job, copy)):
+                pods = _pods_seen(job, attempt, running, batch)
+                division_status.report(job, attempt, copy.get("status") or {}, pods, now)
             elif job is None or job.shares or job.attempt != attempt or not _is_expected(job, attempt, cluster_id):
                 _apply_earlier_success(job, attempt, cluster_id, copy, batch)
                 member_copies.remove(cluster_id, resource, copy, uid, attempt, now)
@@ -134,7 +136,8 @@ class JobEventHandler:
             numbers = parts.counting(job.shares, job.attempt)
             reported = [number for number in numbers if (job.uid, number) in keys]
             if job.shares:
-                division.report_pods(job, {number: running[job.uid, number] for number in reported}, now)
+                pods = {number: _pods_seen(job, number, running, batch) for number in reported}
+                division_status.report_pods(job, pods, now)
             elif reported and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
                 _apply_status(job, job.status, running[job.uid, job.attempt], batch)
         batch.write()
@@ -188,6 +191,16 @@ def _count_running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
     least = settings.CONVOY_FAILOVER.crash_loop_restarts
     running.restarting = frozenset(uid for uid, _, _, most, _ in rows if most >= least)
     return running
+
+
+def _pods_seen(job: Job, attempt: int, running: _Running, batch: StatusBatch) -> PodsSeen:
+    key = (job.uid, attempt)
+    loop = crash_loops.find(job, batch.restarting, batch.now, attempt=attempt)
+    return PodsSeen(running[key], running.created.get(key, 0), loop)
+
+
+def _has_succeeded(job: Job, copy: Manifest) -> bool:
+    return _phase_of(job, copy.get("status") or {}) is Phase.SUCCEEDED
 
 
 def _has_newly_failed(job: Job, copy: Manifest) -> bool:
@@ -362,8 +375,8 @@ def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]]
         job, status = jobs.get(uid), copy.get("status") or {}
         if job is None or _phase_of(job, status) not in FINISHED:
             continue
-        if division.has_share(job, attempt):
-            division.report(job, attempt, status, 0, now)
+        if division_status.counts(job, attempt, succeeded=_has_succeeded(job, copy)):
+            division_status.report(job, attempt, status, PodsSeen(), now)
         elif not job.shares and job.attempt == attempt:
             _apply_status(job, status, 0, batch)
         else:

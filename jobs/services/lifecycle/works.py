@@ -6,8 +6,9 @@ a worker that died. Results are recorded under the claim only.
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -26,6 +27,10 @@ State = Work.State
 ENDING = (State.SUSPENDING, State.WITHDRAWING)
 IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, State.WITHDRAWING, State.KEPT)
 """States in which the member may hold a copy."""
+
+
+UNCLAIMED: Mapping[str, Any] = {"claim": "", "claimed_at": None}
+"""For a work that has nothing to be done any more: its claimant may be dead, and writes nothing once its claim is gone."""
 
 
 def actionable() -> QuerySet[Work]:

@@ -142,10 +142,17 @@ def _closed_queues() -> Callable[[Placed], bool]:
 def _claim(placed: Sequence[Placed], waiting: Mapping[int, Job]) -> list[tuple[Job, Placed]]:
     """Jobs unchanged since they were planned for, with their new state, cluster and charge set but not yet saved."""
     pairs = [(waiting[decision.gang.job_id], decision) for decision in placed if decision.gang.job_id in waiting]
-    claimed = [(job, decision) for job, decision in pairs if _current(job) == _as_planned(decision.gang)]
+    claimed = [(job, decision) for job, decision in pairs if _is_as_planned(job, decision.gang)]
     for job, decision in claimed:
         _set_placed(job, decision)
     return claimed
+
+
+def _is_as_planned(job: Job, gang: Gang) -> bool:
+    """Whether the job is as it was planned for, and misses the same if it is divided: a lost share may have returned."""
+    if _current(job) != _as_planned(gang):
+        return False
+    return gang.division is None or snapshot.division_of(job, gang.policy) == gang.division
 
 
 def _current(job: Job) -> tuple[object, ...]:

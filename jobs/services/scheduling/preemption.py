@@ -35,6 +35,7 @@ from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.events import announce_jobs, job_event, record_event
 from jobs.kinds import registry
 from jobs.models import Job, Work
+from jobs.services.failover import shares
 from jobs.services.lifecycle import transitions, works
 from jobs.services.scheduling import demand_provider
 from quotas.core import excess
@@ -247,6 +248,7 @@ def _queue_again(job: Job, now: datetime) -> bool:
     if not transitions.move_jobs(evicting, JobEvent.MADE_ROOM, charge=None, cluster=None, reason=reason, reclaim=ended):
         return False
     job.refresh_from_db()
+    shares.stop(job, now)
     record_event(job, "QueuedAgain", message, now)
     announce_jobs([job], now)
     return True

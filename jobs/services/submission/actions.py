@@ -14,7 +14,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, record_event
 from jobs.kinds import registry
 from jobs.models import Binding, Dependent, Job, Policy, Work
-from jobs.services.failover import failover
+from jobs.services.failover import failover, shares
 from jobs.services.lifecycle import charges, cycle_requests, transitions, works
 
 State = Work.State
@@ -62,6 +62,7 @@ def resume(job: Job, *, by: str, now: datetime) -> Job:
     _switch(job, False)
     job.waited = timeline.enter_owner(job.waited, timeline.Owner.QUEUE, now)
     job.save(update_fields=["state", "suspended", "reason", "waited", "queued_at", "cluster", "manifest"])
+    shares.stop(job, now)
     works.withdraw(job, now)
     charges.release(now, [job.uid])
     record_event(job, "Resumed", f"Resumed by {by}", now)

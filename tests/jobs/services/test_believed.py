@@ -13,6 +13,7 @@ from jobs.services.dispatch import dispatcher
 from jobs.services.failover import failover
 from jobs.services.follow import health
 from jobs.services.follow.status import JobEventHandler
+from jobs.services.lifecycle import works
 from jobs.services.submission import actions
 from tests.jobs.services.lost_cluster import THROUGH_QUEUE, cycle, north, running
 from tests.support import books, laws
@@ -50,6 +51,15 @@ def test_it_has_succeeded_though_it_was_suspended_a_moment_too_late(policy, stat
     assert ended_once() and Work.objects.get().state == "Applied"
     cycle()
     assert books.job("llama").attempt == 1
+
+
+def test_a_worker_that_died_while_it_suspended_a_copy_that_had_succeeded_leaves_no_claim(policy):
+    running(policy)
+    suspend()
+    assert works.claim(Work.objects.get().pk, timezone.now()) is not None
+    books.report("llama", "Succeeded")
+    work = Work.objects.get()
+    assert (work.state, work.claim, work.claimed_at) == ("Applied", "", None)
 
 
 def test_it_has_succeeded_though_it_was_suspended_on_a_cluster_that_was_lost(policy):

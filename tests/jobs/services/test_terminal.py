@@ -19,7 +19,7 @@ from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books, laws
 from tests.support.books import GPU, team
-from tests.support.division import BY_ROOM, sweep_job
+from tests.support.division import BY_ROOM, report_share, sweep_job
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db
@@ -138,36 +138,32 @@ def divided(policy: str = SPREAD) -> Job:
     return Job.objects.get()
 
 
-def share(attempt: int, status: dict, running: int = 0) -> None:
-    division.report(Job.objects.select_related("policy").get(), attempt, status, running, timezone.now())
-
-
 FAILED = {"conditions": [{"type": "Failed", "status": "True", "message": "BackoffLimitExceeded"}]}
 DONE = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 4}
 
 
 def one_share_fails():
     divided("\n".join(line for line in SPREAD.splitlines() if "failover" not in line))
-    share(2, {"active": 2}, running=2)
-    share(1, FAILED)
+    report_share(2, {"active": 2}, running=2)
+    report_share(1, FAILED)
 
 
 def one_share_succeeded_before_another_fails():
     divided("\n".join(line for line in SPREAD.splitlines() if "failover" not in line))
-    share(1, DONE)
-    share(2, FAILED)
+    report_share(1, DONE)
+    report_share(2, FAILED)
 
 
 def a_live_share_spends_the_attempts():
     job = divided()
-    share(1, {"active": 4}, running=4)
+    report_share(1, {"active": 4}, running=4)
     division.leave(job, 2, Outcome.FAILED, LOST, timezone.now())
 
 
 def a_share_fails_while_another_is_lost():
     job = divided("\n".join(line for line in SPREAD.splitlines() if "failover" not in line))
     division.leave(job, 2, Outcome.LOST, LOST, timezone.now())
-    share(1, FAILED)
+    report_share(1, FAILED)
 
 
 WAYS = [

@@ -6,9 +6,14 @@ import pytest
 
 from jobs.core.life.jobs import JOB, WAITING, JobEvent, JobState
 from jobs.core.life.machine import IllegalTransition
+from jobs.core.life.shares import SHARE, ShareEvent, ShareState
 from jobs.core.life.works import ACTIONABLE, WORK, WorkEvent, WorkState
 
-MACHINES = {"job": (JOB, JobEvent, JobState), "work": (WORK, WorkEvent, WorkState)}
+MACHINES = {
+    "job": (JOB, JobEvent, JobState),
+    "work": (WORK, WorkEvent, WorkState),
+    "share": (SHARE, ShareEvent, ShareState),
+}
 machines = pytest.mark.parametrize(("machine", "events", "states"), MACHINES.values(), ids=MACHINES)
 
 
@@ -47,7 +52,8 @@ def test_from_every_state_a_job_can_still_end_either_way():
 
 def test_a_suspended_job_comes_back_only_by_a_resume_or_by_its_own_success():
     ends = {event for event in JobEvent if JOB.allows("Suspended", event)}
-    assert ends == {JobEvent.RESUMED, JobEvent.SUCCEEDED, JobEvent.RETURNED, JobEvent.RETURNED_RUNNING}
+    returns = {JobEvent.RETURNED, JobEvent.RETURNED_RUNNING}
+    assert ends == {JobEvent.RESUMED, JobEvent.SUCCEEDED, JobEvent.SHARES_SUCCEEDED, *returns}
 
 
 def test_a_job_is_placed_only_while_it_waits():
@@ -69,3 +75,13 @@ def test_nothing_is_begun_for_a_work_that_was_ordered_away():
 def test_states_in_which_a_worker_acts_end_in_states_in_which_none_does():
     for state in ACTIONABLE:
         assert WORK.reachable(state) - ACTIONABLE, state
+
+
+def test_a_lost_share_can_still_succeed_and_a_live_one_can_still_be_lost():
+    assert "Succeeded" in SHARE.reachable("Lost")
+    for state in set(ShareState) - {ShareState.SUCCEEDED}:
+        assert {"Succeeded", "Lost"} <= SHARE.reachable(state), state
+
+
+def test_a_share_that_was_lost_is_never_taken_for_one_that_stands_without_being_regained():
+    assert {event for event in ShareEvent if SHARE.allows("Lost", event)} == {ShareEvent.REGAINED}

@@ -11,11 +11,11 @@ from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.kubeapi.decisions import Bindings
 from jobs.models import Attempt, Job, Work
 from jobs.services.failover import division
-from jobs.services.follow import sweep
+from jobs.services.follow import division_status, sweep
 from jobs.services.scheduling import loop
 from jobs.services.submission import manifests, submit
 from tests.support.books import a_cluster
-from tests.support.division import BY_ROOM, FAILED, LOST, NO_FAILOVER, SPREAD, sweep_job
+from tests.support.division import BY_ROOM, FAILED, LOST, NO_FAILOVER, SPREAD, report_share, sweep_job
 
 pytestmark = pytest.mark.django_db
 
@@ -32,12 +32,6 @@ def divided(policy: str = SPREAD, **fields) -> Job:
         a_cluster(name, gpus=gpus)
     apply(policy, sweep_job(pods=6, **fields))
     assert loop.run(timezone.now) == 1
-    return Job.objects.get()
-
-
-def report(attempt: int, status: dict, running: int = 0) -> Job:
-    job = Job.objects.select_related("policy").get()
-    division.report(job, attempt, status, running, timezone.now())
     return Job.objects.get()
 
 
@@ -86,7 +80,7 @@ def test_it_tells_the_shares_over_rest_and_explains_them(as_admin):
 
 def test_it_has_a_timeline_with_every_share(as_admin):
     job = divided()
-    report(1, {"active": 4}, running=4)
+    report_share(1, {"active": 4}, running=4)
     lose(2)
     told = as_admin.get(f"/api/v1/jobs/{job.uid}/timeline/")
     assert told.status_code == 200
@@ -103,16 +97,16 @@ def test_it_explains_how_much_room_there_is_for_one_that_waits(as_admin):
 
 def test_it_runs_when_all_shares_run_and_adds_up_what_they_tell():
     divided()
-    assert report(1, {"active": 4, "startTime": "2026-01-01T10:00:00Z"}, running=4).state == "Placed"
-    job = report(2, {"active": 2, "startTime": "2026-01-01T09:00:00Z"}, running=2)
+    assert report_share(1, {"active": 4, "startTime": "2026-01-01T10:00:00Z"}, running=4).state == "Placed"
+    job = report_share(2, {"active": 2, "startTime": "2026-01-01T09:00:00Z"}, running=2)
     assert job.state == "Running" and job.reason is None
     assert job.status == {"active": 6, "startTime": "2026-01-01T09:00:00Z"}
 
 
 def test_it_has_succeeded_only_when_every_share_has():
     divided()
-    assert report(1, {**DONE, "succeeded": 4}).state == "Placed"
-    job = report(2, {**DONE, "succeeded": 2})
+    assert report_share(1, {**DONE, "succeeded": 4}).state == "Placed"
+    job = report_share(2, {**DONE, "succeeded": 2})
     assert (job.state, job.status["succeeded"], job.charge) == ("Succeeded", 6, None)
     assert not Hold.objects.filter(released_at__isnull=True).exists()
 
@@ -120,14 +114,14 @@ def test_it_has_succeeded_only_when_every_share_has():
 def test_it_fails_whole_without_a_failover_policy_and_stops_the_other_shares():
     divided(NO_FAILOVER)
     Work.objects.update(state=Work.State.APPLIED)
-    job = report(1, FAILED)
+    job = report_share(1, FAILED)
     assert (job.state, job.reason["code"]) == ("Failed", "Failed")
     assert dict(Work.objects.values_list("attempt", "state")) == {1: "Applied", 2: "Withdrawing"}
 
 
 def test_it_moves_a_failed_share_once_its_toleration_is_over():
     divided()
-    assert report(2, FAILED).state == "Backoff"
+    assert report_share(2, FAILED).state == "Backoff"
     sweep.run(timezone.now() + timedelta(seconds=1))
     job = Job.objects.get()
     assert job.state == "Moving" and brief(job) == [(1, "north", 4, 0, "Placed"), (2, "south", 0, 0, "Lost")]
@@ -135,8 +129,8 @@ def test_it_moves_a_failed_share_once_its_toleration_is_over():
 
 def test_it_places_only_what_was_lost_and_leaves_the_rest_alone():
     divided(completions=9)
-    report(1, {"active": 4}, running=4)
-    report(2, {"active": 1, "succeeded": 2}, running=1)
+    report_share(1, {"active": 4}, running=4)
+    report_share(2, {"active": 1, "succeeded": 2}, running=1)
     job = lose(2)
     assert job.state == "Moving" and job.cluster.name == "north"
     assert loop.run(timezone.now) == 1
@@ -156,8 +150,8 @@ def test_it_withdraws_the_lost_copy_only_when_its_replacement_has_a_place():
 def test_it_goes_on_with_a_share_whose_cluster_is_back_before_another_place_was_found():
     divided()
     job = lose(2)
-    assert division.has_share(job, 2)
-    job = report(2, {"active": 2}, running=2)
+    assert division_status.counts(job, 2)
+    job = report_share(2, {"active": 2}, running=2)
     assert brief(job)[1] == (2, "south", 2, 0, "Running")
     assert Attempt.objects.get(number=2).ended_at is None
 
@@ -166,7 +160,7 @@ def test_it_wants_no_copy_of_a_share_that_was_replaced():
     divided()
     lose(2)
     loop.run(timezone.now)
-    assert not division.has_share(Job.objects.get(), 2) and division.has_share(Job.objects.get(), 3)
+    assert not division_status.counts(Job.objects.get(), 2) and division_status.counts(Job.objects.get(), 3)
 
 
 def test_it_gives_up_when_the_shares_have_spent_the_attempts(settings):

@@ -14,7 +14,7 @@ from jobs.services.follow import sweep
 from jobs.services.scheduling import loop
 from jobs.services.submission import manifests, submit
 from tests.support.books import a_cluster
-from tests.support.division import FAILED, NO_FAILOVER, SPREAD, sweep_job
+from tests.support.division import FAILED, NO_FAILOVER, SPREAD, report_share, sweep_job
 
 pytestmark = pytest.mark.django_db
 
@@ -32,11 +32,10 @@ def fail(attempt: int, **pod) -> Job:
     """A pod of the share has ended like this, and the member reports the share as failed."""
     cluster = Cluster.objects.get(name={1: "north", 2: "south"}[attempt])
     known = {"phase": "Failed", "node": "node", "created_at": timezone.now(), "uid": f"p{attempt}"}
-    job = Job.objects.select_related("policy").get()
+    job = Job.objects.get()
     fields = {**known, **pod, "job_uid": job.uid, "attempt": attempt}
     Pod.objects.create(cluster=cluster, namespace="default", name=f"sweep-{attempt}", **fields)
-    division.report(job, attempt, FAILED, 0, timezone.now())
-    return Job.objects.get()
+    return report_share(attempt, FAILED)
 
 
 def leave() -> Job:

@@ -14,7 +14,7 @@ from tests.jobs.services.scheduling.builders import LABEL, WHOLE, job
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.books import GPU, team
-from tests.support.division import BY_ROOM, FAILED, LOST, NO_FAILOVER, sweep_job
+from tests.support.division import BY_ROOM, FAILED, LOST, NO_FAILOVER, report_share, sweep_job
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +47,7 @@ def test_it_stays_charged_whole_while_a_share_moves():
 
 def test_it_gives_its_quota_back_when_the_shares_it_stops_are_gone():
     swept(NO_FAILOVER)
-    division.report(Job.objects.select_related("policy").get(), 1, FAILED, 0, timezone.now())
+    report_share(1, FAILED)
     charges.release(timezone.now())
     assert (books.job("sweep").state, books.used("root/b")[GPU]) == ("Failed", 6)
     Work.objects.filter(attempt=2).update(state=Work.State.GONE)

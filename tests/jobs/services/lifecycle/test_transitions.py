@@ -10,6 +10,7 @@ from django.utils import timezone
 import jobs
 from jobs.core.life.jobs import JOB, JobEvent, JobState
 from jobs.core.life.machine import IllegalTransition
+from jobs.core.life.shares import SHARE
 from jobs.core.life.works import WORK, WorkEvent, WorkState
 from jobs.models import Job, Work
 from jobs.services.lifecycle import transitions
@@ -72,6 +73,8 @@ def writes(tree: ast.AST) -> list[int]:
             "Job",
             "Work",
             "setattr",
+            "replace",
+            "Share",
         ):
             given = [keyword for keyword in node.keywords if keyword.arg == "state"]
             lines += [node.lineno for keyword in given if not _from_table(keyword.value)]
@@ -114,6 +117,7 @@ def test_no_product_code_writes_a_state_past_the_table():
         "rows.update(state='Gone')",
         "Work.objects.create(state=State.GONE)",
         "defaults = {'state': Work.State.GONE}",
+        "replace(share, state=ShareState.LOST)",
     ],
 )
 def test_the_check_sees_a_write_past_the_table(text):
@@ -124,8 +128,13 @@ def test_each_event_is_caused_by_the_modules_that_the_table_names():
     causes: dict[str, set[str]] = {}
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("JobEvent", "WorkEvent"):
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in (
+                "JobEvent",
+                "WorkEvent",
+                "ShareEvent",
+            ):
                 causes.setdefault(f"{node.value.id}.{node.attr}", set()).add(module_of(path))
     named = {f"JobEvent.{event.name}": set(rule.writers) for event, rule in JOB.transitions.items()}
     named |= {f"WorkEvent.{event.name}": set(rule.writers) for event, rule in WORK.transitions.items()}
+    named |= {f"ShareEvent.{event.name}": set(rule.writers) for event, rule in SHARE.transitions.items()}
     assert causes == named
