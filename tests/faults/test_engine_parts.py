@@ -194,6 +194,14 @@ def test_the_judge_sees_a_job_that_ran_to_its_end_twice():
     assert any("ran to its end as attempts [1, 2]" in fault for fault in court.faults_at_end({}, WELL))
 
 
+def test_the_judge_allows_a_later_attempt_that_was_taken_back_before_it_was_sent():
+    rows = replace(WELL, attempts=[attempt(), attempt(2, outcome="Superseded")])
+    assert at_end(ENDED, rows) == []
+    court = Judge(16, {"gang": "Succeeded"})
+    court.look({"north": member(copies=(copy(attempt=2),))}, None)
+    assert any("ended so" in fault for fault in court.faults_at_end(ENDED, rows))
+
+
 def test_the_judge_wants_a_reason_of_what_waits_and_an_end_of_what_ends():
     waits = replace(NOTHING, jobs=[job(state="Queued", reason={"code": "NoClusterFits", "message": ""})])
     assert at_end({}, waits, gang="Queued") == ["gang is Queued without a reason"]

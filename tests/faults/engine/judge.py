@@ -185,6 +185,7 @@ class Judge:
             attempts[attempt["job_id"]].append(attempt)
         for job in rows.jobs:
             mine = sorted(attempts[job["id"]], key=lambda attempt: int(attempt["number"]))
+            mine = [attempt for attempt in mine if not self._is_taken_back((job["uid"], attempt["number"]), attempt)]
             outcomes = [attempt["outcome"] for attempt in mine]
             if job["state"] in FINISHED and (not outcomes or not all(a["ended_at"] for a in mine)):
                 yield f"{job['name']} has {job['state']} and its attempts are {outcomes}"
@@ -197,6 +198,10 @@ class Judge:
                 yield f"{job['name']} was moved although no member was struck: {causes}"
             if len(self._succeeded[job["uid"]]) > 1:
                 yield f"{job['name']} ran to its end as attempts {sorted(self._succeeded[job['uid']])}"
+
+    def _is_taken_back(self, key: Key, attempt: Mapping[str, Any]) -> bool:
+        """Whether an earlier attempt had succeeded before this one was sent: no member has ever shown it."""
+        return attempt["outcome"] == "Superseded" and key not in self._states
 
 
 def wrong_answers(answers: Iterable[Answer], struck: Struck) -> list[str]:
