@@ -30,7 +30,7 @@ from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services.dispatch import service_accounts
-from jobs.services.failover import crash_loops, evidence, failover, returns
+from jobs.services.failover import crash_loops, division, evidence, failover, returns
 from jobs.services.follow import division_status, health, member_copies, refusals
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch

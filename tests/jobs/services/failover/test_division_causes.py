@@ -9,7 +9,6 @@ from django.utils import timezone
 from fleet.models import Cluster, Pod
 from jobs import snapshot
 from jobs.models import Attempt, Job, Work
-from jobs.services.failover import division
 from jobs.services.follow import sweep
 from jobs.services.scheduling import loop
 from jobs.services.submission import manifests, submit

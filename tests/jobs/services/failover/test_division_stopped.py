@@ -9,9 +9,9 @@ from fleet.models import Hold, Pod
 from jobs import snapshot
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job, Work
+from jobs.services.failover import division
 from jobs.services.follow import division_status, sweep
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.failover import division
 from jobs.services.lifecycle import charges
 from jobs.services.scheduling import apply, lease, loop
 from jobs.services.scheduling.cache import SchedulerCache
