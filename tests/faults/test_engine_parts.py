@@ -74,6 +74,13 @@ def test_a_row_of_seeds_has_every_target_with_every_fault_and_every_step():
     assert {strike.step for strike in strikes} == {step.name for step in STEPS}
 
 
+@pytest.mark.parametrize("server", [True, False])
+def test_as_many_seeds_as_the_grid_has_cells_strike_every_step_with_every_fault_of_every_target(server):
+    pairs = len({(s.target, s.fault) for s in (schedule(n, server=server).strikes[0] for n in range(40))})
+    firsts = [schedule(n, server=server).strikes[0] for n in range(pairs * len(STEPS))]
+    assert len({(s.target, s.fault, s.step) for s in firsts}) == pairs * len(STEPS)
+
+
 def test_a_seed_is_always_the_same_schedule_and_sqlite_is_no_server_to_strike():
     assert [schedule(7, server=True) for _ in range(2)] == [schedule(7, server=True)] * 2
     without = [strike for seed in range(200) for strike in schedule(seed, server=False).strikes]

@@ -100,10 +100,12 @@ def schedule(seed: int, *, server: bool) -> Schedule:
 
 
 def _strike(number: int, dice: random.Random, server: bool) -> Strike:
-    """Counts through the grid: any row of so many has every target with every fault, and nearly every step."""
+    """Counts through the grid: any row of so many has every target with every fault, and one of all cells has each cell once."""
     possible = [pair for pair in STRIKES if server or pair not in _NOT_WITHOUT_SERVER]
-    target, fault = possible[number % len(possible)]
-    step = STEPS[(number * 7 + number // len(possible)) % len(STEPS)]
+    row, column = divmod(number, len(possible))
+    target, fault = possible[column]
+    # Both factors share no divisor with the number of steps: each pair meets another step in every row.
+    step = STEPS[(7 * column + 5 * row) % len(STEPS)]
     lasts_s = 0.0 if fault is Fault.KILL else PAUSE_S * dice.choice((0.5, 1.0, 1.0))
     calls = (1,) if step.function in RARE else (1, 1, 2, 3, 5)
     return Strike(step.name, dice.choice(calls), target, fault, lasts_s)
