@@ -100,7 +100,7 @@ def schedule(seed: int, *, server: bool) -> Schedule:
 
 
 def _strike(number: int, dice: random.Random, server: bool) -> Strike:
-    """Counts through the grid: any row of so many has every target with every fault, and one of all cells has each cell once."""
+    """Counts through the grid: a row of it has every target with every fault, and all rows together have each cell once."""
     possible = [pair for pair in STRIKES if server or pair not in _NOT_WITHOUT_SERVER]
     row, column = divmod(number, len(possible))
     target, fault = possible[column]
