@@ -150,6 +150,8 @@ STATIC_ROOT = Path(env.str("CONVOY_STATIC_ROOT", default=str(CONVOY_HOME / "stat
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ROOT = CONSOLE_DIST if CONSOLE_DIST.is_dir() else None
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/assets/"
+"""The console's build names these by a hash of their contents, so a browser need not ask for them again."""
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 
 REST_FRAMEWORK = {
