@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connections
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
-from tests.console.browser import KeptContext, browser_server, connected
+from tests.console.browser import KeptContext, KeptContexts, browser_server, connected
 from tests.console.builders import CHROMIUM, PATIENCE_MS
 from tests.support.fixtures import unswept, worker, world
 from tests.support.people import person
@@ -23,7 +23,7 @@ AXE = settings.ROOT / "frontend/web/node_modules/axe-core/axe.min.js"
 FINDINGS = """async () => {
   const moves = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().endTime < Infinity);
   await Promise.allSettled(moves.map(({ finished }) => finished));
-  return (await axe.run()).violations
+  return (await axe.run({ resultTypes: ["violations"] })).violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }"""
@@ -32,19 +32,19 @@ ANSWERS = ("401 (Unauthorized)", "422 (Unprocessable Entity)")
 """What the browser itself writes when the session has ended, and when what somebody typed is refused."""
 NO_TREE = "/api/v1/quota/tree/"
 """Not there, says the browser, while nobody has made one."""
-SHIFTS = """window.shifts = [];
-new PerformanceObserver((seen) => {
-  for (const { value, hadRecentInput, sources } of seen.getEntries()) {
-    if (!hadRecentInput) shifts.push([value, sources.map(({ node }) => node?.outerHTML?.slice(0, 200))]);
-  }
-}).observe({ type: "layout-shift", buffered: true });"""
 UNSEEN = 0.01
 """Of the window, moved: less than a line of text."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     built = (settings.CONSOLE_DIST / "index.html").is_file()
-    missing = "the console is not built" if not built else "there is no chromium" if CHROMIUM is None else ""
+    missing = (
+        "the console is not built"
+        if not built
+        else "there is neither chromium-headless-shell nor chromium"
+        if CHROMIUM is None
+        else ""
+    )
     for item in items:
         if missing and "tests/console/" in item.path.as_posix():
             item.add_marker(pytest.mark.skip(reason=missing))
@@ -66,17 +66,26 @@ def connection(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def kept(connection: Browser) -> KeptContext:
-    return KeptContext(connection)
+def contexts_of_file(connection: Browser) -> KeptContexts:
+    return KeptContexts(connection)
 
 
 @pytest.fixture
-def browser(connection: Browser, kept: KeptContext) -> Iterator[Browser]:
-    """Without a page that anything was loaded into, before and after."""
-    yield connection
-    for context in connection.contexts:
-        if context is not kept.context:
-            context.close()
+def contexts(contexts_of_file: KeptContexts) -> Iterator[KeptContexts]:
+    yield contexts_of_file
+    contexts_of_file.clear()
+
+
+@pytest.fixture
+def kept(contexts: KeptContexts) -> KeptContext:
+    """That of the test's own page."""
+    return contexts.of("ada")
+
+
+@pytest.fixture
+def browser(connection: Browser, contexts: KeptContexts) -> Browser:
+    """For a test that needs a context of its own."""
+    return connection
 
 
 @pytest.fixture
@@ -102,7 +111,8 @@ def axe() -> Callable[[Page], list[Any]]:
 
 
 def findings(page: Page) -> list[Any]:
-    page.evaluate(AXE.read_text())
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
     return list(page.evaluate(FINDINGS))
 
 
@@ -127,7 +137,7 @@ def site(world: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(site: str, aside: Callable[..., Any], browser: Browser, kept: KeptContext) -> Iterator[Page]:
+def page(site: str, aside: Callable[..., Any], kept: KeptContext) -> Iterator[Page]:
     """A page that has loaded nothing yet.
 
     Fails the test when the browser's console has a word to say, or what the story ends with keeps people out.
@@ -146,13 +156,9 @@ def page(site: str, aside: Callable[..., Any], browser: Browser, kept: KeptConte
     shown.set_default_timeout(PATIENCE_MS)
     shown.on("console", listen)
     shown.on("pageerror", lambda error: complaints.append(str(error)))
-    shown.add_init_script(SHIFTS)
-    try:
-        yield shown
-        found = findings(shown) if AXE.is_file() else []
-        assert (complaints, found) == ([], [])
-    finally:
-        kept.clear()
+    yield shown
+    found = findings(shown) if AXE.is_file() else []
+    assert (complaints, found) == ([], [])
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
 from fleet.models import Grant
 from quotas import queries
 from quotas.models import QuotaGrant, QuotaRevision
 from quotas.services import documents, trees
+from tests.console.browser import KeptContexts
 from tests.console.builders import GPU, NOON, PATIENCE_MS, apply, field, root, session_of, start_tree
 from tests.support.people import person
 from tests.support.web import served
@@ -34,7 +35,7 @@ def start() -> None:
 
 
 @pytest.fixture
-def visit(aside: Callable[..., Any], browser: Browser) -> Iterator[Callable[[str], Page]]:
+def visit(aside: Callable[..., Any], contexts: KeptContexts) -> Iterator[Callable[[str], Page]]:
     """The page as somebody sees it. Fails the test when the browser's console has a word to say."""
     aside(start)
     complaints: list[str] = []
@@ -46,10 +47,8 @@ def visit(aside: Callable[..., Any], browser: Browser) -> Iterator[Callable[[str
     with served() as port:
 
         def open_as(name: str) -> Page:
-            url = f"http://127.0.0.1:{port}"
-            context = browser.new_context(base_url=url, viewport={"width": 1500, "height": 950})
-            context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": aside(session_of, name), "url": url}])
-            page = context.new_page()
+            page = contexts.page(f"http://127.0.0.1:{port}", name, aside(session_of, name))
+            page.set_viewport_size({"width": 1500, "height": 950})
             page.set_default_timeout(PATIENCE_MS)
             page.on("console", listen)
             page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -15,7 +15,7 @@ from fleet.models import Cluster
 from fleet.services.authorization import access
 from jobs.models import Job
 from quotas.models import Queue
-from tests.console.builders import sign_in
+from tests.console.builders import go, sign_in
 from tests.support import kubectl
 from tests.support.world import pytorch_job
 
@@ -106,7 +106,7 @@ VIEWS = {
 def test_it_offers_every_view_as_commands_that_work(page, llama, shell):
     sign_in(page)
     for path, (told, ways) in VIEWS.items():
-        page.goto(path.format(id=llama.uid))
+        go(page, path.format(id=llama.uid))
         commands = offered(page, page.locator("main header"))
         assert tuple(commands) == ways, path
         for way, command in commands.items():

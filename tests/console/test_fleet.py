@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from fleet.models import Cluster, Node
 from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
-from tests.console.builders import sign_in
+from tests.console.builders import go, settled, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,7 +32,7 @@ def stranger(tmp_path):
 def test_it_opens_every_page(page, axe, north):
     sign_in(page)
     for path, title in PAGES.items():
-        page.goto(path)
+        go(page, path)
         expect(page.get_by_role("heading", name=title, level=1, exact=True)).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
         assert (path, axe(page)) == (path, [])
@@ -114,9 +114,9 @@ def test_it_speaks_chinese_in_the_dark(page, axe, north):
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
     expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
     for path in PAGES:
-        page.goto(path)
+        go(page, path)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        page.wait_for_load_state("networkidle")
+        settled(page)
         assert (path, axe(page)) == (path, [])
     page.goto("/submit")
     expect(page.get_by_role("heading", name="提交作业")).to_be_visible()

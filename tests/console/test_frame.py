@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.builders import sign_in
+from tests.console.builders import go, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,7 +98,7 @@ LINKS = {
 def test_it_leads_from_every_number_of_the_fleet_to_what_it_counts(page, busy):
     sign_in(page)
     for tile, (address, shown) in LINKS.items():
-        page.goto("/fleet")
+        go(page, "/fleet")
         page.get_by_role("link").filter(has_text=tile).click()
         expect(page).to_have_url(re.compile(address))
         expect(page.get_by_role("row").filter(has_text=shown)).to_be_visible()
@@ -133,6 +133,6 @@ def test_it_copies_where_the_browser_has_no_clipboard(page, north):
     page.get_by_role("menuitem").filter(has_text="convoy get clusters").click()
     expect(page.get_by_role("menuitem").filter(has_text="Copied")).to_contain_text("convoy get clusters")
     page.keyboard.press("Escape")
-    page.goto("/audit")
+    go(page, "/audit")
     page.get_by_role("textbox", name="Who", exact=True).press("Control+v")
     expect(page.get_by_role("textbox", name="Who", exact=True)).to_have_value("convoy get clusters")

@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from jobs.models import Job
-from tests.console.builders import PATIENCE_MS, open_job, sign_in
+from tests.console.builders import PATIENCE_MS, go, open_job, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,7 +70,7 @@ def test_it_acts_on_many_and_says_who_was_refused(world, page, aside, north):
     sign_in(page)
     aside(world.apply, pytorch_job("giant", gpus=8), pytorch_job("huge", gpus=8))
     aside(world.suspend, "huge")
-    page.goto("/jobs?group=state")
+    go(page, "/jobs?group=state")
     expect(page.get_by_role("button", name="Suspended 1")).to_be_visible()
     page.get_by_role("checkbox", name="Select all that are loaded").check()
     page.get_by_role("toolbar", name="2 selected").get_by_role("button", name="Suspend").click()

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from jobs.core.reasons import Code
 from jobs.models import Job
-from tests.console.builders import PATIENCE_MS, a_tree
+from tests.console.builders import PATIENCE_MS, a_tree, go, settled
 from tests.quotas.core.builders import quota
 from tests.support.books import GPU
 from tests.support.world import pytorch_job
@@ -49,10 +49,16 @@ def sentences(answer: Any, key: str = "") -> Iterator[str]:
 
 LISTEN = """window.heard = [];
 const send = window.fetch;
+window.asked = 0;
 window.fetch = async (...request) => {
-  const response = await send(...request);
-  if ((response.headers.get("content-type") ?? "").includes("json")) heard.push(await response.clone().json());
-  return response;
+  asked += 1;
+  try {
+    const response = await send(...request);
+    if ((response.headers.get("content-type") ?? "").includes("json")) heard.push(await response.clone().json());
+    return response;
+  } finally {
+    asked -= 1;
+  }
 };"""
 
 
@@ -96,8 +102,12 @@ def test_it_shows_no_sentence_of_the_server_untranslated(world, page, aside, nor
         aside(world.apply, pytorch_job(name, workers=0, gpus=gpus, duration="10h"))
         aside(world.until, lambda name=name: reason_of(name) not in ("", "WaitingForScheduler"), f"{name} has a reason")
     uids = aside(lambda: [str(uid) for uid in Job.objects.order_by("name").values_list("uid", flat=True)])
-    addresses = [*PAGES, *(f"/jobs/{uid}?tab={tab}" for uid in uids for tab in ("overview", "placement", "events"))]
-    for address in addresses:
+    for address in PAGES:
+        go(page, address)
+        settled(page)
+        page.wait_for_function("asked === 0")
+        assert listener.untranslated(page) == [], address
+    for address in (f"/jobs/{uid}?tab={tab}" for uid in uids for tab in ("overview", "placement", "events")):
         page.goto(address)
         page.wait_for_load_state("networkidle")
         assert listener.untranslated(page) == [], address

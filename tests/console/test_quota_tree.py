@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.utils import timezone
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
 from fleet.models import Cluster, Grant
 from quotas import queries
@@ -16,6 +15,7 @@ from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.models import Queue, QuotaGrant
 from quotas.services import impact, trees, usage
+from tests.console.browser import KeptContexts
 from tests.console.builders import (
     GPU,
     JOBS,
@@ -68,7 +68,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def visit(aside: Callable[..., Any], browser: Browser) -> Iterator[Callable[..., Page]]:
+def visit(aside: Callable[..., Any], contexts: KeptContexts) -> Iterator[Callable[..., Page]]:
     """The page as somebody sees it. Fails the test when the browser's console has a word to say."""
     complaints: list[str] = []
 
@@ -76,8 +76,11 @@ def visit(aside: Callable[..., Any], browser: Browser) -> Iterator[Callable[...,
         if said.type in ("error", "warning") and not any(each in said.text for each in EXPECTED):
             complaints.append(said.text)
 
-    def open_as(name: str, address: str = "/quotas", scheme: str = "light") -> Page:
-        shown = opened(browser, f"http://127.0.0.1:{port}", aside(session_of, name), scheme)
+    def open_as(name: str, address: str = "/quotas", scheme: Any = "light") -> Page:
+        shown = contexts.page(f"http://127.0.0.1:{port}", name, aside(session_of, name))
+        shown.set_viewport_size({"width": 1440, "height": 1000})
+        shown.emulate_media(color_scheme=scheme)
+        shown.set_default_timeout(PATIENCE_MS)
         shown.on("console", listen)
         shown.on("pageerror", lambda error: complaints.append(str(error)))
         shown.goto(address)
@@ -86,14 +89,6 @@ def visit(aside: Callable[..., Any], browser: Browser) -> Iterator[Callable[...,
     with served() as port:
         yield open_as
     assert complaints == []
-
-
-def opened(browser: Browser, url: str, session: str, scheme: Any) -> Page:
-    context = browser.new_context(base_url=url, viewport={"width": 1440, "height": 1000}, color_scheme=scheme)
-    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": url}])
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    return page
 
 
 @pytest.fixture

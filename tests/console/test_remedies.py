@@ -63,6 +63,7 @@ def test_it_raises_a_limit_as_a_draft_that_shows_its_effect(world, page, aside, 
     expect(draft).to_contain_text("root/a")
     expect(draft).to_contain_text("2")
     draft.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("Saved as generation 2.")).to_be_visible()
     open_job(page, "lora-b")
     running(page)
 
@@ -106,7 +107,7 @@ def test_it_edits_what_helps_before_it_is_applied(world, page, aside, north):
     expect(editor).to_contain_text("name: big")
     page.get_by_role("group", name="Master").get_by_label("GPUs each").fill("2")
     page.get_by_role("button", name="Submit", exact=True).click()
-    open_job(page, "big")
+    expect(page.get_by_role("heading", name="big", level=1)).to_be_visible()
     running(page)
 
 

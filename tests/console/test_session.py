@@ -6,7 +6,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from fleet.services.authorization import access
-from tests.console.builders import PASSWORD, sign_in, sign_in_again
+from tests.console.builders import PASSWORD, go, sign_in, sign_in_again
 from tests.support.people import person
 from tests.support.world import pytorch_job
 
@@ -79,14 +79,14 @@ def test_it_tells_a_viewer_why_each_action_is_not_theirs(world, page, aside, nor
     for path, names in {
         "/fleet/north": ("Cordon", "Drain"), "/submit": ("Submit",), "/join": ("Check the connection", "Join the fleet"),
     }.items():  # fmt: skip
-        page.goto(path)
+        go(page, path)
         for name in names:
             button = page.get_by_role("button", name=name, exact=True)
             expect(button).to_be_disabled()
             expect(button).to_have_attribute("title", "Your roles do not allow this")
             button.focus()
             expect(button).to_be_focused()
-    page.goto("/jobs")
+    go(page, "/jobs")
     page.get_by_role("checkbox").last.check()
     for name in ("Suspend", "Resume", "Delete"):
         expect(page.get_by_role("toolbar").get_by_role("button", name=name)).to_be_disabled()

@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 
-from tests.console.builders import PATIENCE_MS, sign_in
+from tests.console.builders import PATIENCE_MS, go, sign_in
 from tests.support.people import person
 from tests.support.web import served
 from tests.support.world import pytorch_job
@@ -44,7 +44,7 @@ def answers(page: Page, asked: str = "", *, refused: bool = False) -> None:
 def test_it_says_what_to_do_where_there_is_nothing(page):
     sign_in(page)
     for address, title in EMPTY.items():
-        page.goto(address)
+        go(page, address)
         expect(page.get_by_role("heading", name=title)).to_be_visible()
 
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.builders import PATIENCE_MS, sign_in
+from tests.console.builders import PATIENCE_MS, go, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,7 +35,7 @@ def test_it_follows_a_job_and_suspends_it(world, page, aside, north):
 def test_it_says_cluster_by_cluster_why_a_gang_fits_nowhere(world, page, aside, north):
     sign_in(page)
     aside(world.apply, pytorch_job("giant", gpus=8))
-    page.goto("/jobs?state=Queued")
+    go(page, "/jobs?state=Queued")
     page.get_by_role("link", name="giant").click()
     verdict = page.get_by_role("table", name="Cluster by cluster").get_by_role("row").filter(has_text="north")
     expect(verdict).to_contain_text("Does not fit")
