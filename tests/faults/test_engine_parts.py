@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from deploy.bootstrap.home import ROOT
-from tests.faults.engine import judge, steps
+from tests.faults.engine import judge, steps, summary
 from tests.faults.engine.judge import Judge, Struck
 from tests.faults.engine.members import Contents
 from tests.faults.engine.rows import Rows
@@ -231,3 +231,19 @@ def test_the_judge_reads_errors_of_our_own_in_logs_and_no_others(tmp_path):
     log = tmp_path / "worker-1.log"
     log.write_text("Traceback\nKeyError: 'x'\npsycopg.OperationalError: away\nfleet.member.errors.MemberAway: x\n")
     assert judge.own_errors([log]) == ["worker-1: KeyError: 'x' (1 times)"]
+
+
+def test_a_run_goes_on_where_its_report_ends_and_its_table_names_what_was_found():
+    lines = [
+        {"seed": 0, "database": "postgres", "schedule": "web kill at before-submit#1 (purge Directly)", "faults": []},
+        {
+            "seed": 1,
+            "database": "sqlite",
+            "schedule": "web pause at x#1, then broker drop at y#2 (purge)",
+            "faults": ["z"],
+        },
+    ]
+    assert summary.left_to_run(range(3), lines, "postgres") == [1, 2]
+    rows = summary.table(lines).splitlines()
+    assert "| web | kill | 1 |  |" in rows and "| broker | drop | 1 | 1 (sqlite) |" in rows
+    assert len(rows) == len(STRIKES) + 2

@@ -17,6 +17,7 @@ class Found:
 FOUND = (
     Found(0, "postgres", "a job that succeeded while it made room kept the attempt Reclaimed and the work Suspended"),
     Found(2, "postgres", "a request for a cycle was taken back when the watcher lost its member right after a commit"),
+    Found(9, "postgres", "a worker killed while it suspended a copy that had succeeded left its claim for good"),
     Found(
         18,
         "postgres",

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.faults.engine import schedules
+from tests.faults.engine import schedules, summary
 from tests.faults.engine.servers import PROGRAMS
 from tests.faults.engine.verdict import Verdict
 from tests.support import postgres
@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--database", choices=("postgres", "sqlite"), default="postgres")
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--within-s", type=float, default=0.0, help="begin no schedule after so many seconds")
-    parser.add_argument("--report", type=Path, help="append a line of JSON for each schedule to this file")
+    parser.add_argument("--report", type=Path, help="append a line of JSON for each schedule; seeds in it are left out")
     parser.add_argument("--keep", type=Path, default=Path(".convoy/faults"), help="where logs of failures are kept")
     options = parser.parse_args(argv)
     seeds = list(range(options.first, options.first + options.seeds))
@@ -40,6 +40,8 @@ def main(argv: Sequence[str]) -> int:
         seeds = [options.seed]
     if options.list:
         seeds = [int(seed) for seed in options.list.split(",")]
+    if options.report:
+        seeds = summary.left_to_run(seeds, summary.read(options.report), options.database)
     engine = Engine(options.keep, server=options.database == "postgres", report=options.report)
     return 0 if engine.run(seeds, options.at_once, options.within_s) else 1
 
