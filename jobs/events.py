@@ -11,7 +11,8 @@ from django.db import transaction
 from django.db.models import Model
 
 from fleet.changes import events, journal
-from fleet.db import bulk
+from fleet.db import bulk, prepared
+from fleet.db.prepared import KEY
 from jobs.kinds import registry
 from jobs.models import Job, Work
 
@@ -62,7 +63,12 @@ def announce_works(works: Iterable[Work], now: datetime) -> None:
     ]
     for work, version in zip(works, journal.append(lines, now), strict=True):
         work.resource_version = version
-        Work.objects.filter(pk=work.pk).update(resource_version=version)
+        _VERSION.run(pk=work.pk, version=version)
+
+
+_VERSION = prepared.Update(
+    lambda given: (Work.objects.filter(pk=given("pk", KEY)), {"resource_version": given("version", KEY)})
+)
 
 
 def work_name(work: Work) -> str:

@@ -2,6 +2,7 @@
 
 from fleet.changes import events
 from fleet.changes.signals import capacity_freed, cluster_changed, detaching
+from fleet.db import prepared
 from fleet.models import Cluster
 from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests
@@ -9,13 +10,15 @@ from jobs.services.scheduling import entitlements
 from quotas.core.tree import Tree
 from quotas.signals import queue_changed, tree_changed, tree_changing
 
+_WAITING = prepared.Existing(lambda _: {"waiting": Job.objects.filter(state__in=Job.WAITING, suspended=False)})
+
 
 def on_cluster_changed(cluster_id: int, **_: object) -> None:
     events.enqueue("jobs.cluster_changed", cluster_id)
 
 
 def on_capacity_freed(cluster_id: int, **_: object) -> None:
-    if Job.objects.filter(state__in=Job.WAITING, suspended=False).exists():
+    if _WAITING.names():
         cycle_requests.request()
 
 

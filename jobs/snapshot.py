@@ -13,6 +13,7 @@ from django.db.models import Max, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
 from fleet.core import fits, prices
+from fleet.db import prepared
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs.core.admission.snapshot import Closed, ClusterState, Quota, Snapshot
 from jobs.core.division import shares
@@ -203,7 +204,10 @@ def load_quota(charges: Iterable[Charge] | None = None) -> Quota | None:
 
 def tree_version() -> int:
     """The resource version of the quota tree; 0 without one."""
-    return QuotaTree.objects.values_list("resource_version", flat=True).first() or 0
+    return next((version for (version,) in _TREE_VERSION.values()), 0)
+
+
+_TREE_VERSION = prepared.Rows(lambda _: QuotaTree.objects.order_by("pk").values_list("resource_version")[:1])
 
 
 def tree_in_force() -> tuple[Tree | None, int]:

@@ -1,7 +1,8 @@
 """Entitlement as the doors and the scheduler read it."""
 
-from django.db.models import Max, QuerySet
+from django.db.models import Model, QuerySet
 
+from fleet.db import prepared
 from quotas.core import parsing
 from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
@@ -37,8 +38,16 @@ def revisions() -> QuerySet[QuotaRevision]:
 
 def version() -> int:
     """Grows with every change of the tree or of a queue; 0 without any."""
-    versions = [rows.aggregate(newest=Max("resource_version"))["newest"] for rows in (QuotaTree.objects, Queue.objects)]
-    return max(newest or 0 for newest in versions)
+    return max((version for rows in _NEWEST for (version,) in rows.values()), default=0)
+
+
+def _newest(model: type[Model]) -> prepared.Rows[Model]:
+    return prepared.Rows(
+        lambda _: model._default_manager.order_by("-resource_version").values_list("resource_version")[:1]
+    )
+
+
+_NEWEST = (_newest(QuotaTree), _newest(Queue))
 
 
 def last_generation() -> int:

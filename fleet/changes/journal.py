@@ -12,12 +12,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import BigIntegerField, Max, Model, QuerySet
 
-from fleet.db import bulk
+from fleet.db import bulk, prepared
+from fleet.db.prepared import KEY, TEXT
 from fleet.models import JournalEntry
 
 _WRITERS = 0x636F6E76
@@ -30,6 +32,10 @@ _NO_LATER = BigIntegerField.MAX_BIGINT
 and reads all of it each time; between two bounds it expects a few lines, and looks them up."""
 
 Action = JournalEntry.Action
+
+
+class Compacted(Exception):
+    """Lines that a reader has not read are gone: it has to read everything anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +157,26 @@ def head() -> int:
 
 def newest(*, but: Collection[str] = ()) -> Entry | None:
     """The newest line, except for these kinds."""
-    return next(iter(_read_entries("-version", 1, but, version__lte=settled())), None)
+    return next(iter(_read_entries("-version", 1, but, above=-1, until=settled())), None)
+
+
+def changes_of(kind: str, version: int) -> tuple[int, int]:
+    """The newest version after ``version``, and how many changes of the kind there are up to it; both 0 where nothing changed.
+
+    Raises `Compacted` when lines after ``version`` may be gone. For readers that follow one kind of many: one statement.
+    """
+    until = settled()
+    with connection.cursor() as cursor:
+        table = JournalEntry._meta.db_table
+        cursor.execute(
+            f"SELECT max(version), sum(CASE WHEN kind = %s THEN 1 ELSE 0 END), (SELECT min(version) FROM {table})"  # noqa: S608
+            f" FROM {table} WHERE version > %s AND version <= %s",
+            [kind, version, until],
+        )
+        newest, count, oldest = cursor.fetchone()
+    if version < (oldest or 1) - 1:
+        raise Compacted
+    return int(newest or 0), int(count or 0)
 
 
 def floor() -> int:
@@ -163,12 +188,21 @@ def floor() -> int:
 
 def after(version: int, limit: int = 1000, *, but: Collection[str] = ()) -> list[Entry]:
     """What changed after ``version``, oldest first, except for these kinds; up to what is settled."""
-    return _read_entries("version", limit, but, version__gt=version, version__lte=settled())
+    return _read_entries("version", limit, but, above=version, until=settled())
 
 
-def _read_entries(order: str, limit: int, but: Collection[str], **only: int) -> list[Entry]:
-    rows = JournalEntry.objects.filter(**only).order_by(order).values_list(*Entry._fields)
-    return [Entry(*row) for row in (rows.exclude(kind__in=but) if but else rows)[:limit]]
+def _read_entries(order: str, limit: int, but: Collection[str], *, above: int, until: int) -> list[Entry]:
+    return [Entry(*row) for row in _entries(order, limit).values(above=above, until=until, but=[*but])]
+
+
+@lru_cache(maxsize=16)
+def _entries(order: str, limit: int) -> prepared.Rows[JournalEntry]:
+    def build(given: prepared.Given) -> "QuerySet[JournalEntry, Any]":
+        rows = JournalEntry.objects.filter(version__gt=given("above", KEY), version__lte=given("until", KEY))
+        rows = rows.exclude(kind__in=given("but", TEXT)) if given("but", TEXT) else rows
+        return rows.order_by(order).values_list(*Entry._fields)[:limit]
+
+    return prepared.Rows(build)
 
 
 def gone() -> QuerySet[JournalEntry, str]:

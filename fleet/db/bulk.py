@@ -45,14 +45,65 @@ def store(model: type[models.Model], rows: Sequence[Values], *, keyless: bool = 
 
     Returns their keys. With ``keyless`` the keys may be missing: many rows are then stored without fetching them.
     """
+    if not rows:
+        return []
     if connection.vendor != "postgresql" or len(rows) <= _FEW:
-        return [made.pk for made in insert([model(**row) for row in rows])]
+        return _insert_values(model, rows)
     fields = _written(model, keyless=keyless)
     with connection.cursor() as cursor:
         keys = [] if keyless else _keys(cursor, model, len(rows))
         values = zip(*(_column(field, rows, keys) for field in fields), strict=True)
         _stream(cursor, fields, map(list, values))
     return keys
+
+
+@transaction.atomic(savepoint=False)
+def upsert(rows: Sequence[models.Model], unique: Sequence[str], columns: Sequence[str]) -> None:
+    """Stores rows; of one that is there already, by its ``unique`` fields, the ``columns`` become those that it has here."""
+    if not rows:
+        return
+    model, quote = type(rows[0]), connection.ops.quote_name
+    fields = _written(model, keyless=True)
+    same, new = ([quote(_field(model, name).column) for name in names] for names in (unique, columns))
+    tail = f"ON CONFLICT ({', '.join(same)}) DO UPDATE SET {', '.join(f'{name} = EXCLUDED.{name}' for name in new)}"
+    _insert_columns(model, fields, [[getattr(row, field.attname) for row in rows] for field in fields], tail)
+
+
+def _insert_values(model: type[models.Model], rows: Sequence[Values]) -> list[int]:
+    """What Django's own INSERT does, without objects of the rows."""
+    fields, key = _written(model, keyless=True), connection.ops.quote_name(_field(model, "pk").column)
+    return _insert_columns(model, fields, [list(_column(field, rows, ())) for field in fields], f"RETURNING {key}")
+
+
+def _insert_columns(
+    model: type[models.Model], fields: Sequence[Any], columns: Sequence[Sequence[Any]], tail: str
+) -> list[int]:
+    """One INSERT for as many rows as a statement takes; ``columns`` are the values of each field. Returns what it returns."""
+    table, names = _quoted(model)
+    place, found = f"({', '.join(['%s'] * len(fields))})", []
+    written = [
+        [field.get_db_prep_save(value, connection) for value in column]
+        for field, column in zip(fields, columns, strict=True)
+    ]
+    values = list(zip(*written, strict=True))
+    at_once = min(_AT_ONCE, _VARIABLES // len(fields))
+    with connection.cursor() as cursor:
+        for start in range(0, len(values), at_once):
+            some = values[start : start + at_once]
+            places = ", ".join([place] * len(some))
+            cursor.execute(f"INSERT INTO {table} ({names}) VALUES {places} {tail}", list(chain.from_iterable(some)))  # noqa: S608
+            found += [each for (each,) in cursor.fetchall()] if cursor.description else []
+    return found
+
+
+def _quoted(model: type[models.Model]) -> tuple[str, str]:
+    """The table, and the columns that are written where the key is not."""
+    quote = connection.ops.quote_name
+    return quote(model._meta.db_table), ", ".join(quote(field.column) for field in _written(model, keyless=True))
+
+
+def _field(model: type[models.Model], name: str) -> Any:
+    return model._meta.pk if name == "pk" else model._meta.get_field(name)
 
 
 def _column(field: Any, rows: Sequence[Values], keys: Sequence[int]) -> Iterable[Any]:

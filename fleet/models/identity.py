@@ -2,7 +2,7 @@
 
 import uuid
 
-from django.db import models
+from django.db import connection, models
 
 
 class Identity(models.Model):
@@ -12,4 +12,7 @@ class Identity(models.Model):
 
     @classmethod
     def here(cls) -> str:
-        return str(cls.objects.get_or_create(pk=1)[0].uid)
+        with connection.cursor() as cursor:  # asked for with every copy that is sent or reported
+            cursor.execute(f"SELECT uid FROM {cls._meta.db_table} WHERE id = 1")  # noqa: S608
+            row = cursor.fetchone()
+        return str(uuid.UUID(str(row[0])) if row else cls.objects.get_or_create(pk=1)[0].uid)

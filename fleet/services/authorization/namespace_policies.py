@@ -13,6 +13,8 @@ from django.forms.models import model_to_dict
 from fleet.changes.audit_context import current
 from fleet.core.members import marks
 from fleet.core.pod_security import Level, Profile
+from fleet.db import prepared
+from fleet.db.prepared import TEXT
 from fleet.errors import FieldFault, InvalidInput, NotFound
 from fleet.kube import names
 from fleet.models import NamespacePolicy
@@ -31,8 +33,11 @@ _MOST = 100
 def profiles(namespaces: Iterable[str]) -> Mapping[str, Profile]:
     """By namespace; in one query."""
     asked = set(namespaces)
-    rows = {row.name: _profile(row) for row in NamespacePolicy.objects.filter(name__in=asked)} if asked else {}
+    rows = {row.name: _profile(row) for row in _NAMED.objects(names=list(asked))}
     return {name: rows.get(name, DEFAULT) for name in asked}
+
+
+_NAMED = prepared.Rows(lambda given: NamespacePolicy.objects.filter(name__in=given("names", TEXT)))
 
 
 def profile(namespace: str) -> Profile:

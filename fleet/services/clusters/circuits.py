@@ -5,6 +5,7 @@ it is claimed by moving the time of the next one, so a worker that dies with it 
 """
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -21,9 +22,14 @@ log = get_logger(__name__)
 FIELDS = ("unanswered", "circuit_opened_at", "circuit_probe_at")
 
 
-def blocked(now: datetime) -> Q:
-    """Clusters with an open circuit whose next probe is not due. A time beyond any interval is of a clock that was wrong."""
-    return Q(circuit_probe_at__gt=now, circuit_probe_at__lte=now + 2 * _interval())
+def blocked(now: Any, latest_probe: Any) -> Q:
+    """Clusters with an open circuit whose next probe is not due."""
+    return Q(circuit_probe_at__gt=now, circuit_probe_at__lte=latest_probe)
+
+
+def latest_probe(now: datetime) -> datetime:
+    """A time beyond any interval is of a clock that was wrong."""
+    return now + 2 * _interval()
 
 
 def may_dispatch(cluster: Cluster, now: datetime) -> bool:
@@ -32,7 +38,7 @@ def may_dispatch(cluster: Cluster, now: datetime) -> bool:
     known = rows.values_list("circuit_opened_at", flat=True).first()
     if known is None:
         return True
-    return bool(rows.exclude(blocked(now)).update(circuit_probe_at=now + _interval()))
+    return bool(rows.exclude(blocked(now, latest_probe(now))).update(circuit_probe_at=now + _interval()))
 
 
 def no_contact(cluster: Cluster, now: datetime) -> None:

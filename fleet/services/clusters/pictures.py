@@ -5,15 +5,17 @@ A stale member keeps its jobs, gets none, and nothing in it is judged later than
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, F, Q, QuerySet, When
 
 from fleet.changes import events
 from fleet.core.members import health
 from fleet.core.members.sight import LOOKS_PAUSE
-from fleet.db import isolation
+from fleet.db import isolation, prepared
+from fleet.db.prepared import TIME, Given
 from fleet.models import Cluster
 from fleet.services.clusters import clusters
 
@@ -48,9 +50,18 @@ def _renew_taints(pk: int, now: datetime) -> None:
 
 def review(now: datetime) -> None:
     """Marks members whose picture has become stale, or is current again."""
-    old = Q(watched_until__lt=now - _most())
+    turned = [pk for (pk,) in _TURNED.values(oldest=now - _most())]
+    isolation.each("pictures.review", turned, lambda pk: _mark(pk, now), now)
+
+
+def _turned(given: Given) -> QuerySet[Cluster, Any]:
+    """Those whose mark is not what their picture asks for."""
+    old = Q(watched_until__lt=given("oldest", TIME))
     rows = Cluster.objects.filter((old & Q(stale_since=None)) | (~old & Q(stale_since__isnull=False)))
-    isolation.each("pictures.review", rows.values_list("pk", flat=True), lambda pk: _mark(pk, now), now)
+    return rows.values_list("pk")
+
+
+_TURNED: prepared.Rows[Cluster] = prepared.Rows(_turned)
 
 
 @transaction.atomic
@@ -72,13 +83,19 @@ def unseen(now: datetime) -> list[str]:
 
     What they run may be newer than the database, which may have been restored from a backup meanwhile.
     """
-    ready = Cluster.objects.filter(state=Cluster.State.READY, watched_since__isnull=False, watched_until__isnull=False)
-    known = ready.order_by("name").values_list("name", "watched_since", "watched_until")
-    rows = [(name, since, until) for name, since, until in known if since and until]
+    rows = _WATCHED.values()
     began = min((since for _, since, until in rows if now - until <= _most()), default=None)
     if began is None or now - began > _FIRST_LOOK:
         return []
     return [name for name, _, until in rows if now - until > _most() and until < began]
+
+
+def _watched(_: Given) -> QuerySet[Cluster, Any]:
+    ready = Cluster.objects.filter(state=Cluster.State.READY, watched_since__isnull=False, watched_until__isnull=False)
+    return ready.order_by("name").values_list("name", "watched_since", "watched_until")
+
+
+_WATCHED: prepared.Rows[Cluster] = prepared.Rows(_watched)
 
 
 def is_overtaken(cluster: Cluster, decided_at: datetime, now: datetime) -> bool:

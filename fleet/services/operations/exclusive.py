@@ -4,9 +4,12 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Q
 
+from fleet.db import prepared
+from fleet.db.prepared import TEXT, TIME
 from fleet.models import Lease
 
 
@@ -14,15 +17,26 @@ from fleet.models import Lease
 def exclusive(task: str, now: datetime, term: timedelta) -> Iterator[bool]:
     """Whether the task may run. The lease ends with the block, or after ``term`` when the process dies inside it."""
     name, holder = f"task/{task}", secrets.token_hex(8)
-    # An end farther away than any term is of a clock that was wrong.
-    takeable = Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * term)
-    free = Lease.objects.filter(takeable, name=name)
-    end = {"holder": holder, "expires_at": now + term}
-    is_ours = bool(free.update(**end))
+    taking = {"name": name, "holder": holder, "now": now, "end": now + term, "too_far": now + 2 * term}
+    is_ours = bool(_TAKE.run(**taking))
     if not is_ours and Lease.objects.get_or_create(name=name)[1]:
-        is_ours = bool(free.update(**end))
+        is_ours = bool(_TAKE.run(**taking))
     try:
         yield is_ours
     finally:
         if is_ours:
-            Lease.objects.filter(name=name, holder=holder).update(holder="")
+            _GIVE_BACK.run(name=name, holder=holder)
+
+
+def _taking(given: prepared.Given) -> Any:
+    # An end farther away than any term is of a clock that was wrong.
+    too_far = Q(expires_at__gt=given("too_far", TIME))
+    free = Q(holder="") | Q(expires_at__lt=given("now", TIME)) | too_far
+    rows = Lease.objects.filter(free, name=given("name", TEXT))
+    return rows, {"holder": given("holder", TEXT), "expires_at": given("end", TIME)}
+
+
+_TAKE = prepared.Update(_taking)
+_GIVE_BACK = prepared.Update(
+    lambda given: (Lease.objects.filter(name=given("name", TEXT), holder=given("holder", TEXT)), {"holder": ""})
+)

@@ -6,12 +6,15 @@ compared with itself only.
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import Case, DateTimeField, F, Q, When
 from django.db.models.functions import Coalesce, Least, Now
 
+from fleet.db import prepared
+from fleet.db.prepared import KEY, TEXT
 from fleet.models import LeaseRequests
 
 SCHEDULER = "scheduler"
@@ -31,21 +34,29 @@ class Progress:
         return self.unserved_s > settings.CONVOY_SCHEDULER.cycle_overdue_s
 
 
+def _adding(which: Q) -> prepared.Update:
+    more = {"count": F("count") + 1, "asked_at": Least(Coalesce("asked_at", Now()), Now())}
+    return prepared.Update(lambda given: (LeaseRequests.objects.filter(which, lease=given("lease", TEXT)), more))
+
+
+_LONG_AGO = Now() - _RUN_S
+_ADD = _adding(Q())
+_ADD_OVERDUE = _adding(Q(asked_at=None) | Q(asked_at__lt=_LONG_AGO))
+_ADD_WAITING = _adding(Q(asked_at__gte=_LONG_AGO))
+
+
 def add(lease: str) -> bool:
     """Counts one more request; whether a run has to be started for it.
 
     Not while another one waits: the run that is to serve that one looks at the count once more before it ends. It may have
     died, so after `_RUN_S` each request asks for a run. Of a clock that was set back, the later time is forgotten.
     """
-    rows = LeaseRequests.objects.filter(lease=lease)
-    more = {"count": F("count") + 1, "asked_at": Least(Coalesce("asked_at", Now()), Now())}
-    long_ago = Now() - _RUN_S
-    if rows.filter(Q(asked_at=None) | Q(asked_at__lt=long_ago)).update(**more):
+    if _ADD_OVERDUE.run(lease=lease):
         return True
-    if rows.filter(asked_at__gte=long_ago).update(**more):
+    if _ADD_WAITING.run(lease=lease):
         return False
     # The first request of all, or the run ended just now.
-    if not rows.update(**more):
+    if not _ADD.run(lease=lease):
         LeaseRequests.objects.get_or_create(lease=lease, defaults={"count": 1, "asked_at": Now()})
     return True
 
@@ -73,9 +84,17 @@ def complete(lease: str, served: int) -> None:
 
     One that ends later than a run that began after it is not recorded: it would make served requests unserved again.
     """
-    rows = LeaseRequests.objects.filter(Q(served=None) | Q(served__lte=served), lease=lease)
+    _COMPLETE.run(lease=lease, served=served)
+
+
+def _completing(given: prepared.Given) -> Any:
+    served = given("served", KEY)
+    rows = LeaseRequests.objects.filter(Q(served=None) | Q(served__lte=served), lease=given("lease", TEXT))
     waits = Case(When(count__lte=served, then=None), default=Now(), output_field=DateTimeField())
-    rows.update(served=served, completed_at=Now(), asked_at=waits)
+    return rows, {"served": served, "completed_at": Now(), "asked_at": waits}
+
+
+_COMPLETE = prepared.Update(_completing)
 
 
 def progress(lease: str) -> Progress:

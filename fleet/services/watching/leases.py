@@ -21,13 +21,20 @@ from django.db import connection, transaction
 from structlog import get_logger
 
 from fleet.core.members import sharding
-from fleet.db import isolation
+from fleet.db import isolation, prepared
+from fleet.db.prepared import TIME
 from fleet.models import Cluster, Heartbeat, Lease
 
 log = get_logger(__name__)
 
 ROLE = "watcher"
 _PREFIX = "watch/"
+
+_MEMBERS = prepared.Rows(lambda _: Cluster.objects.order_by().values_list("pk", "uid"))
+_WATCHES = prepared.Rows(lambda _: Lease.objects.filter(name__startswith=_PREFIX))
+_LIVE = prepared.Rows(
+    lambda given: Heartbeat.objects.filter(role=ROLE, at__gte=given("since", TIME)).values_list("instance")
+)
 
 Epochs = dict[int, int]
 """The epoch of the lease by the primary key of its cluster."""
@@ -52,7 +59,7 @@ def new_instance() -> str:
 
 def rebalance(watcher: str, now: datetime) -> Assignment:
     """Takes free leases up to the watcher's quota, and says which of its own are above it."""
-    members = {_name(uid): pk for pk, uid in Cluster.objects.values_list("pk", "uid")}
+    members = {_name(uid): pk for pk, uid in _MEMBERS.values()}
     leases = _leases(members)
     live = _live_watchers(now) | {watcher}
     holders = {name: lease.holder if lease.holder in live else "" for name, lease in leases.items()}
@@ -60,7 +67,8 @@ def rebalance(watcher: str, now: datetime) -> Assignment:
     quota = sharding.quotas(owned, len(members))[watcher]
     own = sorted(name for name, holder in holders.items() if holder == watcher)
     free = sorted(name for name, holder in holders.items() if not holder)
-    taken = _claim_leases(watcher, [leases[name] for name in free[: max(0, quota - len(own))]])
+    wanted = [leases[name] for name in free[: max(0, quota - len(own))]]
+    taken = _claim_leases(watcher, wanted) if wanted else {}
     epochs = {name: lease.epoch for name, lease in leases.items()} | taken
     return Assignment(
         owned={members[name]: epochs[name] for name in (*own[:quota], *taken)},
@@ -124,12 +132,12 @@ def _name(cluster_uid: UUID) -> str:
 
 def _live_watchers(now: datetime) -> set[str]:
     term = timedelta(seconds=settings.CONVOY_MEMBERS.watch_lease_s)
-    return set(Heartbeat.objects.filter(role=ROLE, at__gte=now - term).values_list("instance", flat=True))
+    return {instance for (instance,) in _LIVE.values(since=now - term)}
 
 
 def _leases(names: Collection[str]) -> dict[str, Lease]:
     """The lease of each member, made for a new one and deleted with one that has left the fleet."""
-    leases = {lease.name: lease for lease in Lease.objects.filter(name__startswith=_PREFIX)}
+    leases = {lease.name: lease for lease in _WATCHES.objects()}
     if obsolete := leases.keys() - names:
         Lease.objects.filter(name__in=obsolete).delete()
     if new := [Lease(name=name) for name in names if name not in leases]:
@@ -148,7 +156,7 @@ def _claim_leases(watcher: str, leases: Iterable[Lease]) -> dict[str, int]:
     read = {lease.name: lease for lease in leases}
     rows = Lease.objects.filter(name__in=read).order_by("name").select_for_update(skip_locked=True)
     taken = {}
-    for row in rows if read else ():
+    for row in rows:
         before = read[row.name]
         if (row.holder, row.epoch) != (before.holder, before.epoch):
             continue

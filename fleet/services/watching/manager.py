@@ -113,14 +113,13 @@ class WatchManager:
         """Whether any cluster changed since the last tick, or the journal reaches back no further than that."""
         if self._version == journal.tip():
             return False
-        if self._version < journal.floor():
+        try:
+            newest, changes = journal.changes_of("Cluster", self._version)
+        except journal.Compacted:
             self._version = journal.head()
             return True
-        changed = False
-        while entries := journal.after(self._version):
-            self._version = entries[-1].version
-            changed = changed or any(entry.kind == "Cluster" for entry in entries)
-        return changed
+        self._version = max(self._version, newest)
+        return changes > 0
 
     def _crashed(self) -> bool:
         return any(not w.alive and self._not_before.get(pk, 0) < time.monotonic() for pk, w in self._watches.items())

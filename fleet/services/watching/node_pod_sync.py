@@ -21,7 +21,8 @@ from fleet.core.members import capacity
 from fleet.core.members.capacity import Difference, Ledger, Stand
 from fleet.core.members.hub_names import hub_name
 from fleet.core.members.observed import Key, Mark, ObservedNode, ObservedPod, OwnPod
-from fleet.db import isolation
+from fleet.db import bulk, isolation, prepared
+from fleet.db.prepared import KEY, TIME, UID
 from fleet.models import Cluster, Hold, Node, Pod
 from fleet.services.clusters import clusters
 
@@ -31,6 +32,37 @@ _POD_FIELDS = (
     "message", "created_at", "started_at", "exit_code", "disruption", "running_since", "details",
 )  # fmt: skip
 _CLUSTER_FIELDS = ("uid", "name", "synced_at", "region", "zone", "resource_version")
+_HOLDS = prepared.Rows(
+    lambda given: Hold.objects.filter(
+        cluster_id=given("cluster", KEY), released_at=None, job_uid__in=given("uids", UID)
+    )
+)
+_BOUND = prepared.Rows(
+    lambda given: (
+        Pod.objects.filter(cluster_id=given("cluster", KEY), job_uid__in=given("uids", UID))
+        .exclude(node="")
+        .order_by()
+        .values_list("job_uid", "attempt", "namespace", "name")
+    )
+)
+_FREE = prepared.Rows(
+    lambda given: (
+        Hold.objects.filter(pk__in=given("pks", KEY), released_at=None)
+        .select_for_update(no_key=True, skip_locked=True)
+        .values_list("pk")
+    )
+)
+_RELEASE = prepared.Update(
+    lambda given: (Hold.objects.filter(pk__in=given("pks", KEY)), {"released_at": given("now", TIME)})
+)
+_CLUSTER = prepared.Rows(
+    lambda given: (
+        Cluster.objects.filter(pk=given("pk", KEY))
+        .only(*_CLUSTER_FIELDS)
+        .order_by()
+        .select_for_update(of=("self",), no_key=True)
+    )
+)
 _AT_ONCE = 200
 """Rows of one statement: SQLite bounds the number of its parameters."""
 
@@ -155,23 +187,20 @@ class NodePodSync:
         """Ends the holds whose gang is bound to nodes whole, and returns them with those pods; ``None`` looks at every hold of
         the cluster.
         """
-        holds = Hold.objects.filter(cluster_id=self.cluster_id, released_at=None)
-        if marks is not None:
-            holds = holds.filter(job_uid__in={mark.job_uid for mark in marks})
-        open_holds = {(hold.job_uid, hold.attempt): hold for hold in holds} if marks is None or marks else {}
+        if marks is None:
+            holds = list(Hold.objects.filter(cluster_id=self.cluster_id, released_at=None))
+        else:
+            holds = _HOLDS.objects(cluster=self.cluster_id, uids=list({mark.job_uid for mark in marks}))
+        open_holds = {(hold.job_uid, hold.attempt): hold for hold in holds}
         if not open_holds:
             return []
         pods: dict[tuple[UUID, int], list[Key]] = defaultdict(list)
-        rows = Pod.objects.filter(cluster_id=self.cluster_id, job_uid__in={uid for uid, _ in open_holds})
-        bound = rows.exclude(node="").order_by().values_list("job_uid", "attempt", "namespace", "name")
-        for uid, attempt, *key in bound:
+        for uid, attempt, *key in _BOUND.values(cluster=self.cluster_id, uids=list({uid for uid, _ in open_holds})):
             pods[uid, attempt].append((key[0], key[1]))
         done = {hold.pk: (hold, pods[key]) for key, hold in open_holds.items() if len(pods[key]) >= hold.pods}
         # One that another transaction has locked is being ended by it, which may wait for a lock of ours.
-        free = Hold.objects.filter(pk__in=done, released_at=None).select_for_update(no_key=True, skip_locked=True)
-        pks = list(free.values_list("pk", flat=True)) if done else []
-        if pks:
-            Hold.objects.filter(pk__in=pks).update(released_at=now)
+        pks = [pk for (pk,) in _FREE.values(pks=list(done))]
+        _RELEASE.run(pks=pks, now=now)
         return [done[pk] for pk in pks]
 
     def _kept_more(self, hold: Hold, pods: Iterable[Key]) -> bool:
@@ -182,21 +211,14 @@ class NodePodSync:
         return capacity.exceeds(hold.nodes, taken)
 
     def _lock_cluster(self) -> Cluster:
-        rows = Cluster.objects.only(*_CLUSTER_FIELDS).select_for_update(of=("self",), no_key=True)
-        cluster = rows.filter(pk=self.cluster_id).first()
-        if cluster is None:
+        rows = _CLUSTER.objects(pk=self.cluster_id)
+        if not rows:
             raise ClusterGone
-        return cluster
+        return rows[0]
 
     def _write_pods(self, cluster: Cluster, pods: dict[Key, ObservedPod], gone: list[Key]) -> list[journal.Change]:
         rows = [_pod_row(self.cluster_id, pod, pod.own) for pod in pods.values() if pod.own]
-        Pod.objects.bulk_create(
-            rows,
-            batch_size=_AT_ONCE,
-            update_conflicts=True,
-            unique_fields=["cluster", "namespace", "name"],
-            update_fields=_POD_FIELDS,
-        )
+        bulk.upsert(rows, ["cluster", "namespace", "name"], _POD_FIELDS)
         for namespace in {namespace for namespace, _ in gone}:
             names = [name for of, name in gone if of == namespace]
             for some in _chunks(names):
@@ -223,13 +245,7 @@ def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
 
 def _write_nodes(cluster: Cluster, nodes: Difference) -> list[journal.Change]:
     rows = [_node_row(cluster.pk, name, stand) for name, stand in nodes.changed.items()]
-    Node.objects.bulk_create(
-        rows,
-        batch_size=_AT_ONCE,
-        update_conflicts=True,
-        unique_fields=["cluster", "name"],
-        update_fields=_NODE_FIELDS,
-    )
+    bulk.upsert(rows, ["cluster", "name"], _NODE_FIELDS)
     for some in _chunks(sorted(nodes.gone)):
         Node.objects.filter(cluster=cluster, name__in=some).delete()
     of_node = partial(journal.Change, "Node", cluster.name)

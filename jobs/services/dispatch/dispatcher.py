@@ -9,12 +9,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from time import perf_counter
+from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
 from fleet.core.members.health import UNJUDGED
+from fleet.db import prepared
+from fleet.db.prepared import JSON, NUMBER, TEXT, UID, Given
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
@@ -75,12 +79,22 @@ _NO_FAULT = ("done", "NotYet")
 Clock = Callable[[], datetime]
 
 
+def _sending(given: Given) -> tuple[QuerySet[Job], dict[str, Any]]:
+    rows = Job.objects.filter(uid=given("uid", UID), attempt=given("attempt", NUMBER), state=Job.State.PLACED)
+    reason = {"reason": given("reason", JSON), "reason_code": given("code", TEXT)}
+    return transitions.job_move(rows, JobEvent.SENT, **reason)
+
+
+_JOB = prepared.Rows(lambda given: Job.objects.select_related("policy").filter(uid=given("uid", UID)))
+_SENT = prepared.Update(_sending)
+
+
 def push(pk: int, clock: Clock) -> bool:
     """One try at one work, which need not work out, for what is left will be tried again; False when there was none to make."""
     work = works.claim(pk, clock())
     if work is None:
         return False
-    job = Job.objects.select_related("policy").filter(uid=work.job_uid).first()
+    job = next(iter(_JOB.objects(uid=work.job_uid)), None)
     began = perf_counter()
     with ExitStack() as broken:
         broken.callback(lambda: works.give_back(work, clock(), message="an error of Convoy's own, in the worker's log"))
@@ -263,8 +277,8 @@ def _mark_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]
         return
     pods = sum(role["replicas"] for role in job.roles)
     reason = Reason(Code.WAITING_FOR_PODS, f"{work.cluster.name} has the job; 0 of {pods} pods run")
-    current = Job.objects.filter(uid=work.job_uid, attempt=work.attempt, state=Job.State.PLACED)
-    if transitions.move_jobs(current, JobEvent.SENT, reason=reason.as_json()):
+    said = {"reason": reason.as_json(), "code": reason.code}
+    if _SENT.run(uid=work.job_uid, attempt=work.attempt, **said):
         announce_jobs([job], now, (), _sent_lines(work, job, overridden_by))  # lines that name the attempt are new
     announce_works([work], now)
 

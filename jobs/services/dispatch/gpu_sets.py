@@ -29,9 +29,11 @@ Taken = dict[str, set[int]]
 
 def decide_gpu_sets(client: MemberClient, job: Job, attempt: int, cluster: Cluster) -> dict[str, list[int]]:
     """The sets of this attempt by node, decided now if they were not; nothing for a gang that asks none."""
-    binding = Binding.objects.filter(job=job, attempt=attempt).first()
     asked = {role["name"]: role["request"].get(RESOURCE, 0) for role in job.roles}
-    if binding is None or not binding.placement or not any(asked.values()):
+    if not any(asked.values()):
+        return {}
+    binding = Binding.objects.filter(job=job, attempt=attempt).first()
+    if binding is None or not binding.placement:
         return {}
     if (decided := binding.placement.get("gpus")) is not None:
         return dict(decided)

@@ -6,8 +6,10 @@ What the gang asks must come out as it went in: where the job fits was decided b
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
+from fleet.db import prepared
+from fleet.db.prepared import TEXT, Given
 from fleet.models import Cluster
 from jobs import snapshot
 from jobs.core.manifest_fields import Manifest
@@ -19,9 +21,9 @@ from jobs.models import Job, Policy
 
 def manifest(job: Job, kind: Kind, cluster: Cluster) -> tuple[Manifest, list[str]]:
     """What is to be sent, and the policies that had a say in it; raises `CannotOverride`."""
-    rows = Policy.objects.filter(Q(namespace="") | Q(namespace=job.namespace), kind__in=overrides.KINDS)
     policies = [
-        Override(r.namespace, r.name, overrides.parse_override_policy(r.manifest, snapshot.known_kinds())) for r in rows
+        Override(r.namespace, r.name, overrides.parse_override_policy(r.manifest, snapshot.known_kinds()))
+        for r in _STORED.objects(namespace=job.namespace)
     ]
     if not policies:
         return job.manifest, []
@@ -34,6 +36,13 @@ def manifest(job: Job, kind: Kind, cluster: Cluster) -> tuple[Manifest, list[str
         name = next(iter(asked.keys() ^ now.keys() or {n for n in asked if asked[n] != now[n]}))
         raise CannotOverride(f"{', '.join(said)} would change what role {name} asks: its place was chosen by that")
     return made, said
+
+
+def _stored(given: Given) -> QuerySet[Policy]:
+    return Policy.objects.filter(Q(namespace="") | Q(namespace=given("namespace", TEXT)), kind__in=overrides.KINDS)
+
+
+_STORED = prepared.Rows(_stored)
 
 
 def _asked(roles: list[Mapping[str, Any]]) -> dict[str, tuple[int, Mapping[str, int]]]:

@@ -7,6 +7,8 @@ scheduler makes of ranks is its own affair; a required domain it keeps, for it i
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fleet.db import prepared
+from fleet.db.prepared import KEY, NUMBER
 from fleet.member.client import MemberClient
 from fleet.models import Cluster, Node
 from jobs.core.gang import requirements
@@ -21,8 +23,14 @@ from jobs.snapshot_topology import whereabouts
 
 def placement(job: Job, attempt: int) -> dict[str, Any]:
     """What is kept of where this attempt was placed; empty when no nodes were chosen."""
-    found = Binding.objects.filter(job=job, attempt=attempt).values_list("placement", flat=True).first()
-    return found or {}
+    return next((found or {} for (found,) in _PLACEMENT.values(job=job.pk, attempt=attempt)), {})
+
+
+_PLACEMENT = prepared.Rows(
+    lambda given: Binding.objects.filter(job=given("job", KEY), attempt=given("attempt", NUMBER)).values_list(
+        "placement"
+    )
+)
 
 
 def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work) -> None:
@@ -32,7 +40,7 @@ def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work
     if within.required and found and (nodes := _names(found)):
         key, values = _pin(work.cluster, within, found["shared"], nodes)
         ranks.pin(kind, body, key, values)
-    sets = gpu_sets.decide_gpu_sets(client, job, work.attempt, work.cluster)
+    sets = gpu_sets.decide_gpu_sets(client, job, work.attempt, work.cluster) if found else {}
     if found.get("switches") or sets:
         ranks.write(kind, body, found["nodes"])
         ranks.write_gpus(kind, body, found["nodes"], sets)

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from fleet.db import isolation
+from fleet.db import isolation, prepared
 from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome, leaves_cluster_at
 from jobs.core.life.jobs import JobEvent
@@ -44,6 +44,8 @@ def may_stay(job: Job, cluster: Cluster, now: datetime) -> bool:
 
 def adopt(now: datetime, pks: Iterable[int] | None = None) -> list[Job]:
     """Those of the jobs, or of all, whose attempt goes on where they left it, because its cluster is well again."""
+    if pks is None and not _LEFT.names():
+        return []
     rows = _left_behind()
     if pks is not None:
         rows = rows.filter(pk__in=list(pks))
@@ -67,6 +69,9 @@ def _left_behind() -> QuerySet[Job]:
     return (
         waiting.filter(Exists(applied), Exists(lost), deleting_at__isnull=True).select_related("policy").order_by("pk")
     )
+
+
+_LEFT = prepared.Existing(lambda _: {"left behind": _left_behind()})
 
 
 def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:

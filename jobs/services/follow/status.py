@@ -8,15 +8,17 @@ of it is idempotent: the same report twice changes nothing.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Max, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models import Count, Max, Q, QuerySet, prefetch_related_objects
 
 from fleet.changes import events
 from fleet.core.members.observed import Mark, ObservedRefusal
-from fleet.db import isolation
+from fleet.db import isolation, prepared
+from fleet.db.prepared import KEY, UID, Given
 from fleet.kube.resources import Resource
 from fleet.models import Cluster, Pod
 from fleet.services.members import event_handlers
@@ -155,8 +157,16 @@ def register() -> None:
 
 def _lock_jobs(uids: Iterable[UUID]) -> list[Job]:
     """Locks the jobs until the transaction ends, in the order of their keys."""
-    rows = Job.objects.filter(uid__in=set(uids), deleting_at__isnull=True).order_by("pk")
-    return list(rows.defer("manifest", "labels", "total").select_for_update(no_key=True))
+    return _JOBS.objects(uids=list(set(uids)))
+
+
+def _with_uids(given: Given) -> QuerySet[Job]:
+    rows = Job.objects.filter(uid__in=given("uids", UID), deleting_at__isnull=True).order_by("pk")
+    return rows.defer("manifest", "labels", "total").select_for_update(no_key=True)
+
+
+_JOBS = prepared.Rows(_with_uids)
+_CLUSTERS = prepared.Rows(lambda given: Cluster.objects.filter(pk__in=given("pks", KEY)).only("name"))
 
 
 def _prefetch_related(reports: Iterable[tuple[Job, Manifest]], restarting: Collection[UUID]) -> None:
@@ -165,7 +175,11 @@ def _prefetch_related(reports: Iterable[tuple[Job, Manifest]], restarting: Colle
     troubled = [job for job, phase in phases if phase in (Phase.RESTARTING, Phase.FAILED)]
     starting = [job for job, phase in phases if phase is not Phase.SUCCEEDED and job.state != Job.State.RUNNING]
     prefetch_related_objects(troubled, "policy")
-    prefetch_related_objects([*troubled, *starting], Prefetch("cluster", Cluster.objects.only("name")))
+    named = [job for job in (*troubled, *starting) if job.cluster_id is not None]
+    clusters = {row.pk: row for row in _CLUSTERS.objects(pks=list({job.cluster_id for job in named}))}
+    for job in named:
+        if job.cluster_id in clusters:
+            job.cluster = clusters[job.cluster_id]
 
 
 class _Running(Counter[Key]):
@@ -176,16 +190,20 @@ class _Running(Counter[Key]):
     """The number of all pods of each attempt that have not ended."""
 
 
+def _pod_counts(given: Given) -> QuerySet[Pod, Any]:
+    pods = Pod.objects.filter(cluster_id=given("cluster", KEY), job_uid__in=given("uids", UID)).order_by()
+    return (
+        pods.exclude(phase__in=["Succeeded", "Failed"])
+        .values_list("job_uid", "attempt")
+        .annotate(count=Count("pk", filter=Q(phase="Running")), most=Max("restarts"), created=Count("pk"))
+    )
+
+
+_POD_COUNTS = prepared.Rows(_pod_counts)
+
+
 def _count_running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
-    pods = (
-        Pod.objects.filter(cluster_id=cluster_id, job_uid__in=list(uids))
-        .exclude(phase__in=["Succeeded", "Failed"])
-        .order_by()
-    )
-    counts = pods.values_list("job_uid", "attempt").annotate(
-        count=Count("pk", filter=Q(phase="Running")), most=Max("restarts"), created=Count("pk")
-    )
-    rows = list(counts)
+    rows = _POD_COUNTS.values(cluster=cluster_id, uids=list(uids))
     running = _Running({(uid, attempt): count for uid, attempt, count, _, _ in rows})
     running.created = {(uid, attempt): created for uid, attempt, _, _, created in rows}
     least = settings.CONVOY_FAILOVER.crash_loop_restarts

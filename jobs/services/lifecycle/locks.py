@@ -10,6 +10,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from fleet.db import prepared
+from fleet.db.prepared import UID
 from jobs.models import Job
 
 
@@ -20,4 +22,11 @@ def lock_jobs(rows: QuerySet[Job]) -> list[int]:
 
 def lock_owners(uids: Iterable[UUID]) -> None:
     """Locks the jobs of works that are about to change; those that are gone need no lock."""
-    lock_jobs(Job.objects.filter(uid__in=set(uids)))
+    _OWNERS.values(uids=list(set(uids)))
+
+
+_OWNERS = prepared.Rows(
+    lambda given: (
+        Job.objects.filter(uid__in=given("uids", UID)).order_by("pk").select_for_update(no_key=True).values_list("pk")
+    )
+)

@@ -16,6 +16,8 @@ from structlog import get_logger
 from fleet.changes import events
 from fleet.core.members import marks
 from fleet.core.members.observed import Mark
+from fleet.db import prepared
+from fleet.db.prepared import KEY, UID
 from fleet.kube.resources import Resource
 from fleet.models import Cluster
 from fleet.services.clusters import clusters
@@ -87,10 +89,18 @@ class Provenance:
 
 
 def load_provenance(cluster_id: int, keys: Iterable[Key]) -> Provenance:
-    uids = {uid for uid, _ in keys}
-    rows = Work.objects.filter(cluster_id=cluster_id, job_uid__in=uids)
-    cluster = Cluster.objects.only("uid", "name", "member_uid").get(pk=cluster_id)
+    rows = _WORKS.objects(cluster=cluster_id, uids=list({uid for uid, _ in keys}))
+    known = _CLUSTER.objects(pk=cluster_id)
+    cluster = known[0] if known else Cluster.objects.get(pk=cluster_id)  # which raises that it has left
     return Provenance(cluster, {(row.job_uid, row.attempt): row for row in rows})
+
+
+_CLUSTER = prepared.Rows(
+    lambda given: Cluster.objects.filter(pk=given("pk", KEY)).only("uid", "name", "member_uid").order_by()
+)
+_WORKS = prepared.Rows(
+    lambda given: Work.objects.filter(cluster_id=given("cluster", KEY), job_uid__in=given("uids", UID))
+)
 
 
 def unmarked(cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:

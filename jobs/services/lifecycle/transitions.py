@@ -23,6 +23,11 @@ def move_jobs(rows: QuerySet[Job], event: JobEvent, **fields: Any) -> int:
     return rows.filter(state__in=JOB.sources(event)).update(state=JOB.target(event), **fields)
 
 
+def job_move(rows: QuerySet[Job], event: JobEvent, **fields: Any) -> tuple[QuerySet[Job], dict[str, Any]]:
+    """The same as `move_jobs`, for `fleet.db.prepared.Update`. Of a new reason give the code as well."""
+    return rows.filter(state__in=JOB.sources(event)), {"state": str(JOB.target(event)), **fields}
+
+
 def works_for(rows: QuerySet[Work], event: WorkEvent) -> QuerySet[Work]:
     """Those of the works that the event can happen to."""
     return rows.filter(state__in=WORK.sources(event))
@@ -31,3 +36,8 @@ def works_for(rows: QuerySet[Work], event: WorkEvent) -> QuerySet[Work]:
 def move_works(rows: QuerySet[Work], event: WorkEvent, **fields: Any) -> int:
     """Moves those of the works that the event can happen to; returns how many."""
     return works_for(rows, event).update(state=WORK.target(event), **fields)
+
+
+def work_move(rows: QuerySet[Work], event: WorkEvent, **fields: Any) -> tuple[QuerySet[Work], dict[str, Any]]:
+    """The same as `move_works`, for `fleet.db.prepared.Update`."""
+    return works_for(rows, event), {"state": str(WORK.target(event)), **fields}

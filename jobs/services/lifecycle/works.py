@@ -8,6 +8,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +16,8 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from fleet.changes import events
+from fleet.db import prepared
+from fleet.db.prepared import KEY, NUMBER, TEXT, TIME, UID, Given
 from fleet.models import Cluster, Hold
 from fleet.services.clusters import circuits
 from jobs.core.division import shares
@@ -45,11 +48,21 @@ def due(now: datetime) -> QuerySet[Work]:
     the expense of moving them. What waits so is pushed by `jobs.services.follow.sweep` once it answers. Nothing at all is
     done in one whose circuit is open, until its next probe is due.
     """
+    return _due(**_times_of_due(now))
+
+
+def _times_of_due(now: datetime) -> dict[str, datetime]:
     claim_ends = timedelta(seconds=settings.CONVOY_DISPATCH.claim_s)
-    free = Q(claim="") | Q(claimed_at__lt=now - claim_ends) | Q(claimed_at__gt=now + claim_ends)
-    ripe = Q(due_at__lte=now) | Q(due_at__gt=now + 2 * timedelta(seconds=settings.CONVOY_DISPATCH.longest_retry_s))
+    longest_wait = 2 * timedelta(seconds=settings.CONVOY_DISPATCH.longest_retry_s)
+    claims = {"died": now - claim_ends, "too_far": now + claim_ends}
+    return {"now": now, **claims, "beyond": now + longest_wait, "probed_by": circuits.latest_probe(now)}
+
+
+def _due(*, now: Any, died: Any, too_far: Any, beyond: Any, probed_by: Any) -> QuerySet[Work]:
+    free = Q(claim="") | Q(claimed_at__lt=died) | Q(claimed_at__gt=too_far)
+    ripe = Q(due_at__lte=now) | Q(due_at__gt=beyond)
     silent = Exists(Cluster.objects.filter(pk=OuterRef("cluster_id"), state=Cluster.State.UNKNOWN))
-    blocked = Exists(Cluster.objects.filter(circuits.blocked(now), pk=OuterRef("cluster_id")))
+    blocked = Exists(Cluster.objects.filter(circuits.blocked(now, probed_by), pk=OuterRef("cluster_id")))
     return actionable().filter(free, ripe, ~Q(state__in=ENDING) | ~silent, ~blocked)
 
 
@@ -65,13 +78,25 @@ def make_due(rows: QuerySet[Work], now: datetime) -> list[int]:
 def claim(pk: int, now: datetime) -> Work | None:
     """Claims the work for `DispatchSettings.claim_s`; None when there is nothing to do or another worker has it."""
     token = uuid.uuid4().hex
-    if not due(now).filter(pk=pk).update(claim=token, claimed_at=now, tries=F("tries") + 1):
+    if not _CLAIM.run(pk=pk, token=token, **_times_of_due(now)):
         return None
-    work = Work.objects.select_related("cluster").filter(pk=pk, claim=token).first()
+    work = next(iter(_CLAIMED.objects(pk=pk, token=token)), None)
     if work is not None and not circuits.may_dispatch(work.cluster, now):
         Work.objects.filter(pk=pk, claim=token).update(claim="", claimed_at=None, tries=F("tries") - 1)
         return None
     return work
+
+
+def _claiming(given: Given) -> tuple[QuerySet[Work], dict[str, Any]]:
+    rows = _due(**{name: given(name, TIME) for name in ("now", "died", "too_far", "beyond", "probed_by")})
+    changes = {"claim": given("token", TEXT), "claimed_at": given("now", TIME), "tries": F("tries") + 1}
+    return rows.filter(pk=given("pk", KEY)), changes
+
+
+_CLAIM = prepared.Update(_claiming)
+_CLAIMED = prepared.Rows(
+    lambda given: Work.objects.select_related("cluster").filter(pk=given("pk", KEY), claim=given("token", TEXT))
+)
 
 
 class ClaimLost(Exception):
@@ -83,23 +108,43 @@ def renew(work: Work, now: datetime) -> None:
 
     Called before each write to a member: a claimant that was paused for longer than its claim must not act on it.
     """
-    claimed = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    claimed = {"pk": work.pk, "claim": work.claim, "state": str(work.state)}
     fresh = (
         work.claimed_at is not None
         and abs(now - work.claimed_at) < timedelta(seconds=settings.CONVOY_DISPATCH.claim_s) / 3
     )
-    if not (claimed.exists() if fresh else claimed.update(claimed_at=now)):
+    if not (_STILL_CLAIMED.values(**claimed) if fresh else _RENEW.run(**claimed, now=now)):
         raise ClaimLost(f"{work} is not ours to do any more")
     work.claimed_at = work.claimed_at if fresh else now
 
 
+def _claimed(given: Given) -> QuerySet[Work]:
+    return Work.objects.filter(pk=given("pk", KEY), claim=given("claim", TEXT), state=given("state", TEXT))
+
+
+_STILL_CLAIMED = prepared.Rows(lambda given: _claimed(given).values_list("pk"))
+_RENEW = prepared.Update(lambda given: (_claimed(given), {"claimed_at": given("now", TIME)}))
+
+
 def advance(work: Work, event: WorkEvent, **fields: object) -> bool:
     """Moves the work from the state the claimant saw; False when it has been given another state meanwhile."""
-    claimed = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
-    if not transitions.move_works(claimed, event, **fields):
+    changes = {f"new_{name}": value for name, value in fields.items()}
+    claimed = {"pk": work.pk, "claim": work.claim, "state": str(work.state)}
+    if not _advance_by(event, tuple(fields)).run(**claimed, **changes):
         return False
     work.state = WORK.target(event)
     return True
+
+
+@cache
+def _advance_by(event: WorkEvent, names: tuple[str, ...]) -> prepared.Update:
+    fields: dict[str, Any] = {name: Work._meta.get_field(name) for name in names}
+
+    def build(given: Given) -> tuple[QuerySet[Work], dict[str, Any]]:
+        changes = {name: given(f"new_{name}", field) for name, field in fields.items()}
+        return transitions.work_move(_claimed(given), event, **changes)
+
+    return prepared.Update(build)
 
 
 def order(rows: QuerySet[Work], event: WorkEvent, now: datetime) -> None:
@@ -192,17 +237,36 @@ def release_hold(job_uid: uuid.UUID, attempt: int, now: datetime) -> bool:
 def start_attempts(jobs: Iterable[Job], now: datetime) -> None:
     """Records, once, when the current attempts of the jobs began to run."""
     for number, same_number in _by_attempt(jobs):
-        current = Attempt.objects.filter(job__in=[job.pk for job in same_number], number=number)
-        current.filter(started_at__isnull=True).update(started_at=now)
+        _START.run(jobs=[job.pk for job in same_number], number=number, now=now)
 
 
 def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datetime) -> None:
     """Closes the current attempts of jobs that end, once, and releases their holds."""
     for number, same_number in _by_attempt(jobs):
-        current = Attempt.objects.filter(job__in=[job.pk for job in same_number], number=number)
-        current.filter(ended_at__isnull=True).update(ended_at=now, outcome=outcome, message=message[:500])
-        held = Hold.objects.filter(job_uid__in=[job.uid for job in same_number], attempt=number)
-        held.filter(released_at__isnull=True).update(released_at=now)
+        said = {"outcome": str(outcome), "message": message[:500]}
+        _END.run(jobs=[job.pk for job in same_number], number=number, now=now, **said)
+        _RELEASE.run(uids=[job.uid for job in same_number], number=number, now=now)
+
+
+def _current(given: Given) -> QuerySet[Attempt]:
+    return Attempt.objects.filter(job__pk__in=given("jobs", KEY), number=given("number", NUMBER))
+
+
+def _starting(given: Given) -> tuple[QuerySet[Attempt], dict[str, Any]]:
+    return _current(given).filter(started_at__isnull=True), {"started_at": given("now", TIME)}
+
+
+def _ending(given: Given) -> tuple[QuerySet[Attempt], dict[str, Any]]:
+    said = {"outcome": given("outcome", TEXT), "message": given("message", TEXT)}
+    return _current(given).filter(ended_at__isnull=True), {"ended_at": given("now", TIME), **said}
+
+
+def _releasing(given: Given) -> tuple[QuerySet[Hold], dict[str, Any]]:
+    held = Hold.objects.filter(job_uid__in=given("uids", UID), attempt=given("number", NUMBER))
+    return held.filter(released_at__isnull=True), {"released_at": given("now", TIME)}
+
+
+_START, _END, _RELEASE = prepared.Update(_starting), prepared.Update(_ending), prepared.Update(_releasing)
 
 
 def _by_attempt(jobs: Iterable[Job]) -> Iterable[tuple[int, list[Job]]]:

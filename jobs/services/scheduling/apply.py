@@ -16,7 +16,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from fleet.changes import events
-from fleet.db import bulk
+from fleet.db import bulk, prepared
+from fleet.db.prepared import KEY
 from fleet.models import Cluster, Hold
 from jobs import metrics, snapshot, tracing
 from jobs.core.admission.plans import Placed, Plan, Waits
@@ -43,6 +44,16 @@ _LOCKED = (
     "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible",
     "charge", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at", "trace",
 )  # fmt: skip
+_USABLE = prepared.Rows(lambda _: Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk"))
+_TREE = prepared.Rows(
+    lambda _: QuotaTree.objects.order_by("pk").select_for_update(no_key=True).values_list("resource_version")[:1]
+)
+_JOBS = prepared.Rows(
+    lambda given: (
+        Job.objects.filter(pk__in=given("pks", KEY)).order_by("pk").select_for_update(no_key=True).only(*_LOCKED)
+    )
+)
+_CLOSED = prepared.Rows(lambda _: queries.queues().exclude(state=Queue.State.OPEN).values_list("path"))
 _PLACED = ("state", "cluster", "attempt", "charge", "reason", "status", "reclaim", "unhealthy_since")
 
 
@@ -70,7 +81,7 @@ def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | 
     if not _is_tree_in_force(plan):
         cycle_requests.request()
         return Written()
-    usable = set(Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk", flat=True))
+    usable = {pk for (pk,) in _USABLE.values()}
     waiting = _lock(plan, orders)
     is_closed = _closed_queues()
     admissible = [placed for placed in plan.placed if _clusters_of(placed) <= usable and not is_closed(placed)]
@@ -89,8 +100,7 @@ def _clusters_of(placed: Placed) -> set[int]:
 
 def _is_tree_in_force(plan: Plan) -> bool:
     """Whether the quota tree the plan was made under is still in force; locks it until the transaction ends."""
-    row = QuotaTree.objects.select_for_update(no_key=True).only("resource_version").first()
-    return plan.tree_version == (row.resource_version if row else 0)
+    return plan.tree_version == next((version for (version,) in _TREE.values()), 0)
 
 
 def changed_reasons(waits: Sequence[Waits], orders: PreemptionPlan, now: datetime) -> list[Waits]:
@@ -124,13 +134,13 @@ def _lock(plan: Plan, orders: PreemptionPlan | None) -> dict[int, Job]:
 
 
 def _locked(pks: Collection[int]) -> dict[int, Job]:
-    rows = Job.objects.filter(pk__in=pks).order_by("pk").select_for_update(no_key=True).only(*_LOCKED)
+    rows = _JOBS.objects(pks=list(pks))
     return {job.pk: job for job in rows if snapshot.waits(job.state, job.suspended, job.deleting_at)}
 
 
 def _closed_queues() -> Callable[[Placed], bool]:
     """A predicate: whether the gang's queue, or one above it, was closed since the plan was made."""
-    paths = list(queries.queues().exclude(state=Queue.State.OPEN).values_list("path", flat=True))
+    paths = [path for (path,) in _CLOSED.values()]
 
     def is_closed(placed: Placed) -> bool:
         gang = placed.gang

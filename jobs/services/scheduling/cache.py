@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db.models import QuerySet
 
 from fleet.changes import journal
 from fleet.changes.repeatable_read import repeatable_read
+from fleet.db import prepared
+from fleet.db.prepared import KEY, TEXT, UID
 from fleet.models import Cluster, Hold, Node
 from jobs import snapshot, snapshot_topology
 from jobs.core.admission.placement_cache import PlacementCache
@@ -39,6 +40,17 @@ _WRITERS_S = 1.0
 """How long a refresh waits for journal entries of uncommitted transactions: the one that requested the cycle may follow."""
 _CHUNK = 500
 _COLUMNS = (*snapshot.WAITING, "reason_code", "tree_version", "reclaim", "suspended", "deleting_at")
+_JOBS = prepared.Rows(lambda given: Job.objects.filter(pk__in=given("pks", KEY)).order_by().values_list(*_COLUMNS))
+_JOBS_BY_UID = prepared.Rows(
+    lambda given: Job.objects.filter(uid__in=given("uids", UID)).order_by().values_list(*_COLUMNS)
+)
+_NODES = prepared.Rows(
+    lambda given: Node.objects.filter(cluster__name=given("cluster", TEXT), name__in=given("names", TEXT))
+)
+_OPEN_HOLDS = prepared.Rows(
+    lambda _: Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "pk")
+)
+_HOLDS = prepared.Rows(lambda given: snapshot.open_holds().filter(pk__in=given("pks", KEY)))
 T = TypeVar("T")
 
 
@@ -101,7 +113,7 @@ class SchedulerCache:
                 self.scheduler.places.release(hold.key)
             self.scheduler.release(placed.gang.job_id)
         if pks:
-            self._update_jobs(Job.objects.filter(pk__in=pks))
+            self._update_jobs(_JOBS.values(pks=pks))
 
     def applied(self, placed: Collection[int], versions: Iterable[int]) -> None:
         """The plan was written: these jobs are placed, and these journal versions hold nothing else that has to be read."""
@@ -183,7 +195,7 @@ class SchedulerCache:
         uids = {e.object_uid for kind in _KINDS for e in by_kind.get(kind, ())}
         gone = {e.object_uid for kind in _KINDS for e in by_kind.get(kind, ()) if e.action == journal.Action.DELETED}
         for some in _chunks(sorted(uids)):
-            self._update_jobs(Job.objects.filter(uid__in=some))
+            self._update_jobs(_JOBS_BY_UID.values(uids=list(some)))
         for uid in gone - {str(u) for u in Job.objects.filter(uid__in=gone).values_list("uid", flat=True)}:
             self._drop(uid)
         self._update_claim_locations(by_kind.get(CLAIM_LOCATION, ()))
@@ -221,7 +233,7 @@ class SchedulerCache:
         for cluster, names in names_by_cluster.items():
             updated = set()
             for some in _chunks(sorted(names)):
-                for row in Node.objects.filter(cluster__name=cluster, name__in=some):
+                for row in _NODES.objects(cluster=cluster, names=list(some)):
                     updated.add(row.name)
                     self.scheduler.places.set_node(cluster, snapshot.facts_of(row, self._topology))
             for name in names - updated:
@@ -229,8 +241,9 @@ class SchedulerCache:
             for name in names:
                 self._candidates.node_changed(cluster, name)
 
-    def _update_jobs(self, rows: QuerySet[Job]) -> None:
-        known, quota = list(rows.values(*_COLUMNS).order_by()), self.scheduler.quota
+    def _update_jobs(self, rows: Iterable[Sequence[Any]]) -> None:
+        """``rows`` are the `_COLUMNS` of jobs as they are now."""
+        known, quota = [dict(zip(_COLUMNS, row, strict=True)) for row in rows], self.scheduler.quota
         for job in known:
             pk, charge = job["pk"], job["charge"]
             self._pks[str(job["uid"])] = pk
@@ -262,7 +275,7 @@ class SchedulerCache:
             return
         pks = sorted(gang.job_id for gang in self.scheduler.gangs.values() if not moved.isdisjoint(gang.claims))
         for start in range(0, len(pks), _CHUNK):
-            self._update_jobs(Job.objects.filter(pk__in=pks[start : start + _CHUNK]))
+            self._update_jobs(_JOBS.values(pks=pks[start : start + _CHUNK]))
 
     def _enqueue(self, jobs: Sequence[Mapping[str, Any]]) -> None:
         """Enqueues jobs resolved under the tree in force; the cycle resolves the others again before it plans."""
@@ -275,7 +288,7 @@ class SchedulerCache:
         for pk in pks:
             self._set_aside[pk] = self._now
         for some in _chunks(pks):
-            self._update_jobs(Job.objects.filter(pk__in=some))
+            self._update_jobs(_JOBS.values(pks=list(some)))
         for pk in pks:
             self._set_aside.pop(pk, None)
 
@@ -297,17 +310,16 @@ class SchedulerCache:
         Read in the same snapshot of the database as the journal: a hold that ends because its pods are bound must not go before
         the node rows that count those pods, nor outlive the charge of its job.
         """
-        keys = Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "pk")
         holds: dict[Hashable, CapacityHold | None] = {}
         new: list[int] = []
-        for uid, attempt, pk in keys:
+        for uid, attempt, pk in _OPEN_HOLDS.values():
             key = (str(uid), attempt)
             if key in self.scheduler.places.holds:
                 holds[key] = None
             else:
                 new.append(pk)
         for some in _chunks(new):
-            for hold in snapshot.open_holds().filter(pk__in=some):
+            for hold in _HOLDS.objects(pks=list(some)):
                 capacity_hold = snapshot.capacity_hold_of(hold, hold.cluster.name)
                 holds[capacity_hold.key] = capacity_hold
         return holds

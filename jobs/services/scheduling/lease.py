@@ -1,11 +1,14 @@
 """The scheduler lease: one process at a time may run cycles; its epoch makes late writes of a former holder void."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from structlog import get_logger
 
+from fleet.db import prepared
+from fleet.db.prepared import KEY, TEXT, TIME, Given
 from fleet.models import Lease
 from jobs.services.lifecycle import cycle_requests
 
@@ -18,13 +21,12 @@ def acquire(holder: str, now: datetime) -> int | None:
     An expiry further ahead than two terms comes from a clock that has jumped back since, and counts as expired.
     """
     term = _lease_time()
-    lease, _ = Lease.objects.get_or_create(name=cycle_requests.LEASE)
+    known = _LEASE.objects(name=cycle_requests.LEASE)
+    lease = known[0] if known else Lease.objects.get_or_create(name=cycle_requests.LEASE)[0]
     if lease.holder and lease.expires_at and now <= lease.expires_at <= now + 2 * term:
         return None
-    takeable = Q(holder="") | Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * term)
-    free = Lease.objects.filter(takeable, name=cycle_requests.LEASE)
-    epoch = lease.epoch + 1
-    if not free.filter(epoch=lease.epoch).update(holder=holder, epoch=epoch, expires_at=now + term):
+    epoch, end = lease.epoch + 1, {"now": now, "end": now + term, "too_far": now + 2 * term}
+    if not _TAKE.run(name=cycle_requests.LEASE, seen=lease.epoch, holder=holder, epoch=epoch, **end):
         return None
     if lease.holder:
         log.warning("scheduler lease taken over", epoch=epoch, from_holder=lease.holder, expired_at=lease.expires_at)
@@ -33,13 +35,28 @@ def acquire(holder: str, now: datetime) -> int | None:
 
 def renew(epoch: int, now: datetime) -> bool:
     """Extends the lease by a term, and locks it until the transaction ends; False when it has been lost."""
-    held = Lease.objects.filter(name=cycle_requests.LEASE, epoch=epoch).exclude(holder="")
-    return held.update(expires_at=now + _lease_time()) == 1
+    return _RENEW.run(name=cycle_requests.LEASE, epoch=epoch, end=now + _lease_time()) == 1
 
 
 def release(epoch: int) -> bool:
     """Gives the lease back; False when it was lost: its new holder has counted every request made until it took over."""
-    return Lease.objects.filter(name=cycle_requests.LEASE, epoch=epoch).update(holder="") == 1
+    return _RELEASE.run(name=cycle_requests.LEASE, epoch=epoch) == 1
+
+
+def _of_epoch(given: Given) -> QuerySet[Lease]:
+    return Lease.objects.filter(name=given("name", TEXT), epoch=given("epoch", KEY))
+
+
+def _taking(given: Given) -> tuple[QuerySet[Lease], dict[str, Any]]:
+    free = Q(holder="") | Q(expires_at__lt=given("now", TIME)) | Q(expires_at__gt=given("too_far", TIME))
+    rows = Lease.objects.filter(free, name=given("name", TEXT), epoch=given("seen", KEY))
+    return rows, {"holder": given("holder", TEXT), "epoch": given("epoch", KEY), "expires_at": given("end", TIME)}
+
+
+_LEASE = prepared.Rows(lambda given: Lease.objects.filter(name=given("name", TEXT)))
+_TAKE = prepared.Update(_taking)
+_RENEW = prepared.Update(lambda given: (_of_epoch(given).exclude(holder=""), {"expires_at": given("end", TIME)}))
+_RELEASE = prepared.Update(lambda given: (_of_epoch(given), {"holder": ""}))
 
 
 def _lease_time() -> timedelta:

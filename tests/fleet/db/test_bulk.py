@@ -149,3 +149,34 @@ def test_it_stores_each_row_with_a_default_of_its_own_and_what_it_points_to(coun
         Node, [{"cluster_id": north.pk, "name": f"n{i}", "ready": True, "allocatable": {}} for i in range(count)]
     )
     assert north.nodes.filter(ready=True, labels={}).count() == count
+
+
+@pytest.mark.parametrize("count", [1, 3, 700])
+def test_it_stores_rows_that_are_new_and_updates_those_that_are_there(count, django_assert_num_queries):
+    cluster = Cluster.objects.create(name="north", state_since=NOW, joined_at=NOW)
+
+    def rows(ready):
+        nodes = [Node(cluster=cluster, name=f"n{i}", ready=ready, labels={"é": f"{i}'"}) for i in range(count)]
+        return [*nodes, Node(cluster=cluster, name=f"new-{ready}", address="10.0.0.1", taints=[{"key": "a"}])]
+
+    for ready in (True, False):
+        with django_assert_num_queries(1 if count < 500 else 2):
+            bulk.upsert(rows(ready), ["cluster", "name"], ["ready", "labels"])
+        assert set(cluster.nodes.filter(name__startswith="n0").values_list("ready", flat=True)) == {ready}
+    assert cluster.nodes.count() == count + 2
+    assert cluster.nodes.get(name="n0").labels == {"é": "0'"}
+    assert cluster.nodes.get(name="new-True").address == "10.0.0.1"
+
+
+def test_it_stores_no_rows_without_a_statement(django_assert_num_queries):
+    with django_assert_num_queries(0):
+        bulk.upsert([], ["cluster", "name"], ["ready"])
+        assert bulk.store(Event, []) == []
+
+
+def test_it_stores_a_few_rows_with_the_defaults_of_what_is_not_said():
+    first = {"regarding_kind": "Job", "regarding_name": "a", "first_at": NOW, "last_at": NOW}
+    keys = bulk.store(Event, [first, {**first, "regarding_name": "b"}])
+    rows = Event.objects.order_by("pk")
+    assert [(row.pk, row.regarding_name, row.count) for row in rows] == [(keys[0], "a", 1), (keys[1], "b", 1)]
+    assert rows[0].uid != rows[1].uid

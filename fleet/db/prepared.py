@@ -1,0 +1,216 @@
+"""Statements that are asked all the time, built once: Django takes longer to write one than a database to answer it.
+
+What is kept is the text alone, which depends on the models and on nothing in the database. The values are put in anew each
+time, converted by their fields as Django would, and the answer is read by Django's own converters.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from django.core.exceptions import EmptyResultSet
+from django.db import connection, models
+from django.db.models import QuerySet
+from django.db.models import query as _django
+from django.db.models.expressions import Expression
+from django.db.models.sql import UpdateQuery
+
+M = TypeVar("M", bound=models.Model)
+if TYPE_CHECKING:
+    Field = models.Field[Any, Any]
+else:
+    Field = models.Field
+_KEPT = 8
+"""Texts of one statement: one for each number of values in its lists. With more values it is built each time."""
+
+_populators: Any = _django.get_related_populators  # the stubs are of Django 6, where it takes more
+KEY: Final[Field] = models.BigIntegerField()
+NUMBER: Final[Field] = models.IntegerField()
+TEXT: Final[Field] = models.TextField()
+TIME: Final[Field] = models.DateTimeField()
+JSON: Final[Field] = models.JSONField()
+UID: Final[Field] = models.UUIDField()
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """Stands in a text's parameters for a value to come; ``at`` is its place in a list, -1 where it is no list."""
+
+    name: str
+    field: Field
+    at: int
+
+    def of(self, values: Mapping[str, Any]) -> Any:
+        value = values[self.name]
+        return self.field.get_db_prep_value(value if self.at < 0 else value[self.at], connection)
+
+
+class _Slot(Expression):
+    def __init__(self, parameter: _Parameter) -> None:
+        super().__init__(output_field=parameter.field)
+        self.parameter = parameter
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        return "%s", [self.parameter]
+
+
+Given = Callable[[str, Field], Any]
+"""Where a statement has a value of that name, which the field converts; a list stands for as many values as it has."""
+
+
+@dataclass(slots=True)
+class _Text:
+    """One statement as it is sent; without ``sql`` it can match nothing and is not sent."""
+
+    sql: str
+    parameters: Sequence[Any]
+    converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]]
+    compiler: Any = None
+
+    def bound(self, values: Mapping[str, Any]) -> list[Any]:
+        return [each.of(values) if type(each) is _Parameter else each for each in self.parameters]
+
+
+class _Statement:
+    """What all have in common: a text for each number of values in the lists."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[object, ...], _Text] = {}
+
+    def _text(self, values: Mapping[str, Any]) -> _Text:
+        lengths = tuple(len(value) if isinstance(value, list | tuple) else -1 for value in values.values())
+        key = (connection.vendor, *values, *lengths)
+        if (text := self._texts.get(key)) is None:
+            text = self._written(_given(values))
+            if len(self._texts) < _KEPT:
+                self._texts[key] = text
+        return text
+
+    def _written(self, given: Given) -> _Text:
+        raise NotImplementedError
+
+
+class Rows(_Statement, Generic[M]):
+    """A query. ``build`` makes the query set, with ``given`` for the values that come each time."""
+
+    def __init__(self, build: Callable[[Given], "QuerySet[M, Any]"]) -> None:
+        super().__init__()
+        self._build = build
+
+    def values(self, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows as tuples, in the order of the query set's columns."""
+        text = self._text(values)
+        rows = _fetched(text, values)
+        return [tuple(row) for row in _converted(text, rows)] if text.converters else rows
+
+    def objects(self, **values: Any) -> list[M]:
+        """The rows as objects."""
+        text = self._text(values)
+        rows = _fetched(text, values)
+        return list(_made(text.compiler, _converted(text, rows) if text.converters else rows)) if rows else []
+
+    def _written(self, given: Given) -> _Text:
+        compiler = self._build(given).query.get_compiler(connection=connection)
+        try:
+            sql, parameters = compiler.as_sql()
+        except EmptyResultSet:
+            return _NOTHING
+        columns = [column for column, *_ in compiler.select[: compiler.col_count]]
+        return _Text(sql, parameters, compiler.get_converters(columns), compiler)
+
+
+class Update(_Statement):
+    """An update of the rows of a query set; ``changes`` are values, expressions, or what ``given`` returns."""
+
+    def __init__(self, build: Callable[[Given], tuple["QuerySet[Any, Any]", Mapping[str, Any]]]) -> None:
+        super().__init__()
+        self._build = build
+
+    def run(self, **values: Any) -> int:
+        """Returns how many rows it matched."""
+        text = self._text(values)
+        if not text.sql:
+            return 0
+        with connection.cursor() as cursor:
+            cursor.execute(text.sql, text.bound(values))
+            return int(cursor.rowcount)
+
+    def _written(self, given: Given) -> _Text:
+        rows, changes = self._build(given)
+        query: Any = rows.query.chain(UpdateQuery)
+        query.add_update_values(dict(changes))
+        query.annotations = {}
+        try:
+            sql, parameters = query.get_compiler(connection=connection).as_sql()
+        except EmptyResultSet:
+            return _NOTHING
+        return _Text(sql, parameters, {})
+
+
+class Existing(_Statement):
+    """Which of several query sets have a row, in one statement."""
+
+    def __init__(self, build: Callable[[Given], Mapping[str, "QuerySet[Any, Any]"]]) -> None:
+        super().__init__()
+        self._build = build
+        self._names: tuple[str, ...] = ()
+
+    def names(self, **values: Any) -> set[str]:
+        (row,) = _fetched(self._text(values), values)
+        return {name for name, is_there in zip(self._names, row, strict=True) if is_there}
+
+    def _written(self, given: Given) -> _Text:
+        asked = self._build(given)
+        self._names = tuple(asked)
+        texts, parameters = [], []
+        for rows in asked.values():
+            sql, its = rows.order_by().query.exists().get_compiler(connection=connection).as_sql()
+            texts.append(f"EXISTS({sql})")
+            parameters += its
+        return _Text(f"SELECT {', '.join(texts)}", parameters, {})
+
+
+_NOTHING = _Text("", (), {})
+
+
+def _given(values: Mapping[str, Any]) -> Given:
+    def given(name: str, field: Field) -> Any:
+        value = values[name]
+        if isinstance(value, list | tuple):
+            return [_Slot(_Parameter(name, field, at)) for at in range(len(value))]
+        return _Slot(_Parameter(name, field, -1))
+
+    return given
+
+
+def _fetched(text: _Text, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    if not text.sql:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(text.sql, text.bound(values))
+        return list(cursor.fetchall())
+
+
+def _converted(text: _Text, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    made = list(map(list, rows))
+    for at, (convert, expression) in text.converters.items():
+        for row in made:
+            value = row[at]
+            for each in convert:
+                value = each(value, expression, connection)
+            row[at] = value
+    return made
+
+
+def _made(compiler: Any, rows: Sequence[Sequence[Any]]) -> Any:
+    """As Django's own `ModelIterable` makes objects of rows."""
+    info, select = compiler.klass_info, compiler.select
+    at = info["select_fields"]
+    first, end = at[0], at[-1] + 1
+    names = [column.target.attname for column, *_ in select[first:end]]
+    related = _populators(info, select, connection.alias)
+    for row in rows:
+        made = info["model"].from_db(connection.alias, names, row[first:end])
+        for each in related:
+            each.populate(row, made)
+        yield made

@@ -1,0 +1,141 @@
+"""Statements that are built once and asked again and again."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+
+from fleet.db import fencing, prepared
+from fleet.db.prepared import KEY, TEXT, TIME, UID
+from fleet.models import Cluster, Event, Hold, Lease, Node
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 21, 8, 30, 0, 123456, tzinfo=UTC)
+
+
+@pytest.fixture
+def clusters():
+    times = dict.fromkeys(("state_since", "joined_at"), NOW)
+    return [Cluster.objects.create(name=name, labels={"n": name}, access={"server": name}, **times) for name in "ab"]
+
+
+def said(count):
+    rows = [Event(regarding_kind="Job", regarding_name=f"j{i}", first_at=NOW, last_at=NOW) for i in range(count)]
+    return Event.objects.bulk_create(rows)
+
+
+def test_it_answers_as_django_does_for_each_value_it_is_given(clusters):
+    query = prepared.Rows(
+        lambda given: Cluster.objects.filter(name=given("name", TEXT)).values_list("pk", "uid", "labels")
+    )
+    for row in (*clusters, *clusters):
+        assert query.values(name=row.name) == [(row.pk, row.uid, row.labels)]
+    assert query.values(name="nowhere") == []
+
+
+def test_it_is_built_once(clusters):
+    built = []
+
+    def build(given):
+        built.append(1)
+        return Cluster.objects.filter(name=given("name", TEXT)).values_list("pk")
+
+    query = prepared.Rows(build)
+    for name in "abab":
+        query.values(name=name)
+    assert len(built) == 1
+
+
+def test_it_sees_what_was_written_since_it_was_built(clusters):
+    query = prepared.Rows(lambda given: Cluster.objects.filter(pk=given("pk", KEY)).values_list("name"))
+    assert query.values(pk=clusters[0].pk) == [("a",)]
+    Cluster.objects.filter(pk=clusters[0].pk).update(name="z")
+    assert query.values(pk=clusters[0].pk) == [("z",)]
+
+
+def test_it_makes_objects_with_what_they_refer_to_and_leaves_out_what_is_deferred(clusters):
+    node = clusters[1].nodes.create(name="n1", ready=True, allocatable={"cpu": 5}, labels={"x": "y"})
+    rows = Node.objects.select_related("cluster").defer("labels", "cluster__access")
+    query = prepared.Rows(lambda given: rows.filter(name=given("name", TEXT)))
+    for _ in range(2):
+        (found,) = query.objects(name="n1")
+        assert (found.pk, found.ready, found.allocatable, found.cluster.name) == (node.pk, True, {"cpu": 5}, "b")
+        assert found.get_deferred_fields() == {"labels"}
+        assert found.cluster.get_deferred_fields() == {"access"}
+    assert query.objects(name="n2") == []
+
+
+def test_it_reads_secrets_and_times(clusters):
+    query = prepared.Rows(lambda given: Cluster.objects.filter(joined_at__lte=given("now", TIME)).order_by("name"))
+    assert [row.access for row in query.objects(now=NOW)] == [{"server": "a"}, {"server": "b"}]
+    assert query.objects(now=NOW - timedelta(microseconds=1)) == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 20])
+def test_it_takes_lists_of_any_length(clusters, count):
+    uids = [uuid4() for _ in range(count)]
+    holds = [
+        Hold(cluster=clusters[0], job_uid=uid, attempt=1, amounts={}, nodes=[], pods=1, made_at=NOW) for uid in uids
+    ]
+    Hold.objects.bulk_create(holds)
+    query = prepared.Rows(lambda given: Hold.objects.filter(job_uid__in=given("uids", UID)).values_list("job_uid"))
+    for _ in range(2):
+        assert {uid for (uid,) in query.values(uids=uids)} == set(uids)
+    assert len(query.values(uids=uids[:1])) == min(count, 1)
+
+
+def test_it_keeps_a_few_texts_however_many_lengths_there_are():
+    query = prepared.Rows(lambda given: Event.objects.filter(pk__in=given("pks", KEY)).values_list("pk"))
+    for count in range(1, 40):
+        query.values(pks=list(range(count)))
+    assert len(query._texts) <= 8
+
+
+def test_it_updates_the_rows_that_match_and_says_how_many():
+    rows = said(3)
+    later = NOW + timedelta(seconds=1)
+    update = prepared.Update(
+        lambda given: (
+            Event.objects.filter(pk__in=given("pks", KEY), last_at__lt=given("at", TIME)),
+            {"count": F("count") + 1, "last_at": given("at", TIME)},
+        )
+    )
+    assert update.run(pks=[rows[0].pk, rows[1].pk], at=later) == 2
+    assert update.run(pks=[rows[0].pk, rows[1].pk], at=later) == 0
+    assert update.run(pks=[], at=later) == 0
+    counts = Event.objects.order_by("pk").values_list("count", "last_at")
+    assert list(counts) == [(2, later), (2, later), (1, NOW)]
+
+
+def test_it_asks_for_several_kinds_of_rows_in_one_statement(clusters):
+    checks = prepared.Existing(
+        lambda given: {
+            "clusters": Cluster.objects.filter(name=given("name", TEXT)),
+            "nodes": Node.objects.all(),
+            "leases": Lease.objects.order_by("name"),
+        }
+    )
+    with CaptureQueriesContext(connection) as captured:
+        assert checks.names(name="a") == {"clusters"}
+    assert len(captured) == 1
+    clusters[0].nodes.create(name="n1", ready=True, allocatable={})
+    assert checks.names(name="z") == {"nodes"}
+
+
+def test_a_fenced_writer_writes_nothing_by_it_once_its_lease_is_lost():
+    (row,) = said(1)
+    update = prepared.Update(lambda given: (Event.objects.filter(pk=given("pk", KEY)), {"count": 9}))
+
+    class Lost(Exception):
+        pass
+
+    def check():
+        raise Lost
+
+    with pytest.raises(Lost), fencing.fenced(check):
+        update.run(pk=row.pk)
+    row.refresh_from_db()
+    assert row.count == 1
