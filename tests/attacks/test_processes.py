@@ -28,7 +28,7 @@ import django; django.setup()
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 from fleet.models import Grant
-from fleet.services import access
+from fleet.services.authorization import access
 user = get_user_model().objects.create_user("vic")
 Grant.objects.create(user=user, role=Grant.Role.VIEWER, namespace="default")
 print(access.mint(user, "attack", life=None, now=timezone.now())[1])

@@ -20,9 +20,10 @@ time.sleep(float(sys.argv[2]))
 sys.exit(7)
 """
 RUN = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
 from deploy.bootstrap import reaping
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it, and so would this process
 sys.exit(reaping.run([sys.executable, *sys.argv[1:]], cwd=Path.cwd(), env=os.environ))
 """
 
