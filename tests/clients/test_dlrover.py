@@ -4,7 +4,6 @@ Real: Convoy's services and watches, DLRover's master, agents and their training
 member's API server, its kubelet, and DLRover's Go operator, which makes the master's pod.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import yaml
 
 from simulator import fault_parser
+from tests.clients import builders
 from tests.clients.builders import TRAINING, manifest
 from tests.support.isolation import needs_network
 from tests.support.world import World
@@ -55,14 +55,10 @@ def fleet(world: World, dlrover: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     yield world
 
 
-def records(world: World, member: str) -> list[dict[str, Any]]:
-    """What the training has printed in this member, pod by pod."""
-    lines = [line for log in (world.home / member / "logs").glob("*/*.log") for line in log.read_text().splitlines()]
-    return [json.loads(line) for line in lines if line.startswith('{"event"')]
-
-
 def steps(world: World, event: str, member: str = "north") -> list[int]:
-    return sorted(record["step"] for record in records(world, member) if record["event"] == event)
+    return sorted(
+        record["step"] for record in builders.records(world.home / member / "logs") if record["event"] == event
+    )
 
 
 def wait(world: World, holds: Callable[[], object], words: str) -> None:

@@ -3,7 +3,6 @@
 Real: etcd, kube-apiserver, master, agents, training, processes and network. Simulated: kubelet and DLRover's Go operator.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from simulator.controller_manager import ControllerManager, Shape
 from simulator.machinery.clock import WallClock
 from simulator.member import define
 from simulator.node.nodes import Pool
+from tests.clients import builders
 from tests.clients.builders import TRAINING, manifest
 from tests.realkube.control_plane import RealControlPlane, answers, needs_realkube
 from tests.simulator.casting import until
@@ -79,9 +79,7 @@ def as_sent(steps: int) -> dict:
 
 
 def steps(home: Path, event: str) -> list[int]:
-    lines = [line for log in (home / "logs").glob("*/*.log") for line in log.read_text().splitlines()]
-    records = [json.loads(line) for line in lines if line.startswith('{"event"')]
-    return [record["step"] for record in records if record["event"] == event]
+    return [record["step"] for record in builders.records(home / "logs") if record["event"] == event]
 
 
 def test_it_trains_to_the_end_over_a_deleted_worker(client: MemberClient, home: Path) -> None:
@@ -92,7 +90,7 @@ def test_it_trains_to_the_end_over_a_deleted_worker(client: MemberClient, home: 
     client.create(ELASTIC_JOBS.path("default"), as_sent(60))
     until(lambda: steps(home, "checkpoint"), PATIENCE_S)
     client.delete(PODS.path("default", "llama-edljob-worker-1"), grace_s=0)
-    until(lambda: max(steps(home, "start")) >= 5, PATIENCE_S)
+    until(lambda: max(steps(home, "start"), default=0) >= 5, PATIENCE_S)
     job = ELASTIC_JOBS.path("default", "llama")
     until(lambda: (client.get(job).get("status") or {}).get("phase") == "Succeeded", PATIENCE_S)
     assert steps(home, "end") == [60, 60]
