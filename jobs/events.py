@@ -67,7 +67,7 @@ def announce_works(works: Iterable[Work], now: datetime) -> None:
 
 
 _VERSION = prepared.Update(
-    lambda given: (Work.objects.filter(pk=given("pk", KEY)), {"resource_version": given("version", KEY)})
+    lambda param: (Work.objects.filter(pk=param("pk", KEY)), {"resource_version": param("version", KEY)})
 )
 
 

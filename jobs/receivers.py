@@ -10,7 +10,9 @@ from jobs.services.scheduling import entitlements
 from quotas.core.tree import Tree
 from quotas.signals import queue_changed, tree_changed, tree_changing
 
-_WAITING = prepared.Existing(lambda _: {"waiting": Job.objects.filter(state__in=Job.WAITING, suspended=False)})
+_ANY_WAITING = prepared.Rows(
+    lambda _: Job.objects.filter(state__in=Job.WAITING, suspended=False).order_by().values_list("pk")[:1]
+)
 
 
 def on_cluster_changed(cluster_id: int, **_: object) -> None:
@@ -18,7 +20,7 @@ def on_cluster_changed(cluster_id: int, **_: object) -> None:
 
 
 def on_capacity_freed(cluster_id: int, **_: object) -> None:
-    if _WAITING.names():
+    if _ANY_WAITING.values():
         cycle_requests.request()
 
 

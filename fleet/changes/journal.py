@@ -197,9 +197,9 @@ def _read_entries(order: str, limit: int, but: Collection[str], *, above: int, u
 
 @lru_cache(maxsize=16)
 def _entries(order: str, limit: int) -> prepared.Rows[JournalEntry]:
-    def build(given: prepared.Given) -> "QuerySet[JournalEntry, Any]":
-        rows = JournalEntry.objects.filter(version__gt=given("above", KEY), version__lte=given("until", KEY))
-        rows = rows.exclude(kind__in=given("but", TEXT)) if given("but", TEXT) else rows
+    def build(param: prepared.Param) -> "QuerySet[JournalEntry, Any]":
+        rows = JournalEntry.objects.filter(version__gt=param("above", KEY), version__lte=param("until", KEY))
+        rows = rows.exclude(kind__in=param("but", TEXT)) if param("but", TEXT) else rows
         return rows.order_by(order).values_list(*Entry._fields)[:limit]
 
     return prepared.Rows(build)

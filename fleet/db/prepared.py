@@ -1,7 +1,8 @@
 """Statements that are asked all the time, built once: Django takes longer to write one than a database to answer it.
 
 What is kept is the text alone, which depends on the models and on nothing in the database. The values are put in anew each
-time, converted by their fields as Django would, and the answer is read by Django's own converters.
+time, converted by their fields as Django would, and the answer is read by Django's own converters. Where a query set compares
+with a value, None is equal to nothing, as in SQL, and not ``IS NULL`` as in Django.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     Field = models.Field[Any, Any]
 else:
     Field = models.Field
-_KEPT = 8
-"""Texts of one statement: one for each number of values in its lists. With more values it is built each time."""
+_LONGEST_LIST = 8
+"""A statement with a longer list of values is built each time, or there would be a text for every length."""
 
 _populators: Any = _django.get_related_populators  # the stubs are of Django 6, where it takes more
 KEY: Final[Field] = models.BigIntegerField()
@@ -54,8 +55,8 @@ class _Slot(Expression):
         return "%s", [self.parameter]
 
 
-Given = Callable[[str, Field], Any]
-"""Where a statement has a value of that name, which the field converts; a list stands for as many values as it has."""
+Param = Callable[[str, Field], Any]
+"""The place of a value in a statement: its name, and the field that converts it. A list has a place for each of its values."""
 
 
 @dataclass(slots=True)
@@ -81,19 +82,19 @@ class _Statement:
         lengths = tuple(len(value) if isinstance(value, list | tuple) else -1 for value in values.values())
         key = (connection.vendor, *values, *lengths)
         if (text := self._texts.get(key)) is None:
-            text = self._written(_given(values))
-            if len(self._texts) < _KEPT:
+            text = self._written(_param(values))
+            if max(lengths, default=0) <= _LONGEST_LIST:
                 self._texts[key] = text
         return text
 
-    def _written(self, given: Given) -> _Text:
+    def _written(self, param: Param) -> _Text:
         raise NotImplementedError
 
 
 class Rows(_Statement, Generic[M]):
-    """A query. ``build`` makes the query set, with ``given`` for the values that come each time."""
+    """A query. ``build`` makes the query set, with ``param`` for the values that come each time."""
 
-    def __init__(self, build: Callable[[Given], "QuerySet[M, Any]"]) -> None:
+    def __init__(self, build: Callable[[Param], "QuerySet[M, Any]"]) -> None:
         super().__init__()
         self._build = build
 
@@ -107,10 +108,10 @@ class Rows(_Statement, Generic[M]):
         """The rows as objects."""
         text = self._text(values)
         rows = _fetched(text, values)
-        return list(_made(text.compiler, _converted(text, rows) if text.converters else rows)) if rows else []
+        return list(_instances(text.compiler, _converted(text, rows) if text.converters else rows)) if rows else []
 
-    def _written(self, given: Given) -> _Text:
-        compiler = self._build(given).query.get_compiler(connection=connection)
+    def _written(self, param: Param) -> _Text:
+        compiler = self._build(param).query.get_compiler(connection=connection)
         try:
             sql, parameters = compiler.as_sql()
         except EmptyResultSet:
@@ -120,9 +121,9 @@ class Rows(_Statement, Generic[M]):
 
 
 class Update(_Statement):
-    """An update of the rows of a query set; ``changes`` are values, expressions, or what ``given`` returns."""
+    """An update of the rows of a query set; ``changes`` are values, expressions, or what ``param`` returns."""
 
-    def __init__(self, build: Callable[[Given], tuple["QuerySet[Any, Any]", Mapping[str, Any]]]) -> None:
+    def __init__(self, build: Callable[[Param], tuple["QuerySet[Any, Any]", Mapping[str, Any]]]) -> None:
         super().__init__()
         self._build = build
 
@@ -135,8 +136,8 @@ class Update(_Statement):
             cursor.execute(text.sql, text.bound(values))
             return int(cursor.rowcount)
 
-    def _written(self, given: Given) -> _Text:
-        rows, changes = self._build(given)
+    def _written(self, param: Param) -> _Text:
+        rows, changes = self._build(param)
         query: Any = rows.query.chain(UpdateQuery)
         query.add_update_values(dict(changes))
         query.annotations = {}
@@ -147,40 +148,17 @@ class Update(_Statement):
         return _Text(sql, parameters, {})
 
 
-class Existing(_Statement):
-    """Which of several query sets have a row, in one statement."""
-
-    def __init__(self, build: Callable[[Given], Mapping[str, "QuerySet[Any, Any]"]]) -> None:
-        super().__init__()
-        self._build = build
-        self._names: tuple[str, ...] = ()
-
-    def names(self, **values: Any) -> set[str]:
-        (row,) = _fetched(self._text(values), values)
-        return {name for name, is_there in zip(self._names, row, strict=True) if is_there}
-
-    def _written(self, given: Given) -> _Text:
-        asked = self._build(given)
-        self._names = tuple(asked)
-        texts, parameters = [], []
-        for rows in asked.values():
-            sql, its = rows.order_by().query.exists().get_compiler(connection=connection).as_sql()
-            texts.append(f"EXISTS({sql})")
-            parameters += its
-        return _Text(f"SELECT {', '.join(texts)}", parameters, {})
-
-
 _NOTHING = _Text("", (), {})
 
 
-def _given(values: Mapping[str, Any]) -> Given:
-    def given(name: str, field: Field) -> Any:
+def _param(values: Mapping[str, Any]) -> Param:
+    def param(name: str, field: Field) -> Any:
         value = values[name]
         if isinstance(value, list | tuple):
             return [_Slot(_Parameter(name, field, at)) for at in range(len(value))]
         return _Slot(_Parameter(name, field, -1))
 
-    return given
+    return param
 
 
 def _fetched(text: _Text, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -192,17 +170,17 @@ def _fetched(text: _Text, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def _converted(text: _Text, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    made = list(map(list, rows))
+    converted = list(map(list, rows))
     for at, (convert, expression) in text.converters.items():
-        for row in made:
+        for row in converted:
             value = row[at]
             for each in convert:
                 value = each(value, expression, connection)
             row[at] = value
-    return made
+    return converted
 
 
-def _made(compiler: Any, rows: Sequence[Sequence[Any]]) -> Any:
+def _instances(compiler: Any, rows: Sequence[Sequence[Any]]) -> Any:
     """As Django's own `ModelIterable` makes objects of rows."""
     info, select = compiler.klass_info, compiler.select
     at = info["select_fields"]
@@ -210,7 +188,7 @@ def _made(compiler: Any, rows: Sequence[Sequence[Any]]) -> Any:
     names = [column.target.attname for column, *_ in select[first:end]]
     related = _populators(info, select, connection.alias)
     for row in rows:
-        made = info["model"].from_db(connection.alias, names, row[first:end])
+        instance = info["model"].from_db(connection.alias, names, row[first:end])
         for each in related:
-            each.populate(row, made)
-        yield made
+            each.populate(row, instance)
+        yield instance

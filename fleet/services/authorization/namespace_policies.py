@@ -37,7 +37,7 @@ def profiles(namespaces: Iterable[str]) -> Mapping[str, Profile]:
     return {name: rows.get(name, DEFAULT) for name in asked}
 
 
-_NAMED = prepared.Rows(lambda given: NamespacePolicy.objects.filter(name__in=given("names", TEXT)))
+_NAMED = prepared.Rows(lambda param: NamespacePolicy.objects.filter(name__in=param("names", TEXT)))
 
 
 def profile(namespace: str) -> Profile:

@@ -15,7 +15,7 @@ from fleet.changes import events
 from fleet.core.members import health
 from fleet.core.members.sight import LOOKS_PAUSE
 from fleet.db import isolation, prepared
-from fleet.db.prepared import TIME, Given
+from fleet.db.prepared import TIME, Param
 from fleet.models import Cluster
 from fleet.services.clusters import clusters
 
@@ -54,9 +54,9 @@ def review(now: datetime) -> None:
     isolation.each("pictures.review", turned, lambda pk: _mark(pk, now), now)
 
 
-def _turned(given: Given) -> QuerySet[Cluster, Any]:
+def _turned(param: Param) -> QuerySet[Cluster, Any]:
     """Those whose mark is not what their picture asks for."""
-    old = Q(watched_until__lt=given("oldest", TIME))
+    old = Q(watched_until__lt=param("oldest", TIME))
     rows = Cluster.objects.filter((old & Q(stale_since=None)) | (~old & Q(stale_since__isnull=False)))
     return rows.values_list("pk")
 
@@ -90,7 +90,7 @@ def unseen(now: datetime) -> list[str]:
     return [name for name, _, until in rows if now - until > _most() and until < began]
 
 
-def _watched(_: Given) -> QuerySet[Cluster, Any]:
+def _watched(_: Param) -> QuerySet[Cluster, Any]:
     ready = Cluster.objects.filter(state=Cluster.State.READY, watched_since__isnull=False, watched_until__isnull=False)
     return ready.order_by("name").values_list("name", "watched_since", "watched_until")
 

@@ -28,15 +28,15 @@ def exclusive(task: str, now: datetime, term: timedelta) -> Iterator[bool]:
             _GIVE_BACK.run(name=name, holder=holder)
 
 
-def _taking(given: prepared.Given) -> Any:
+def _taking(param: prepared.Param) -> Any:
     # An end farther away than any term is of a clock that was wrong.
-    too_far = Q(expires_at__gt=given("too_far", TIME))
-    free = Q(holder="") | Q(expires_at__lt=given("now", TIME)) | too_far
-    rows = Lease.objects.filter(free, name=given("name", TEXT))
-    return rows, {"holder": given("holder", TEXT), "expires_at": given("end", TIME)}
+    too_far = Q(expires_at__gt=param("too_far", TIME))
+    free = Q(holder="") | Q(expires_at__lt=param("now", TIME)) | too_far
+    rows = Lease.objects.filter(free, name=param("name", TEXT))
+    return rows, {"holder": param("holder", TEXT), "expires_at": param("end", TIME)}
 
 
 _TAKE = prepared.Update(_taking)
 _GIVE_BACK = prepared.Update(
-    lambda given: (Lease.objects.filter(name=given("name", TEXT), holder=given("holder", TEXT)), {"holder": ""})
+    lambda param: (Lease.objects.filter(name=param("name", TEXT), holder=param("holder", TEXT)), {"holder": ""})
 )

@@ -36,7 +36,7 @@ class Progress:
 
 def _adding(which: Q) -> prepared.Update:
     more = {"count": F("count") + 1, "asked_at": Least(Coalesce("asked_at", Now()), Now())}
-    return prepared.Update(lambda given: (LeaseRequests.objects.filter(which, lease=given("lease", TEXT)), more))
+    return prepared.Update(lambda param: (LeaseRequests.objects.filter(which, lease=param("lease", TEXT)), more))
 
 
 _LONG_AGO = Now() - _RUN_S
@@ -87,9 +87,9 @@ def complete(lease: str, served: int) -> None:
     _COMPLETE.run(lease=lease, served=served)
 
 
-def _completing(given: prepared.Given) -> Any:
-    served = given("served", KEY)
-    rows = LeaseRequests.objects.filter(Q(served=None) | Q(served__lte=served), lease=given("lease", TEXT))
+def _completing(param: prepared.Param) -> Any:
+    served = param("served", KEY)
+    rows = LeaseRequests.objects.filter(Q(served=None) | Q(served__lte=served), lease=param("lease", TEXT))
     waits = Case(When(count__lte=served, then=None), default=Now(), output_field=DateTimeField())
     return rows, {"served": served, "completed_at": Now(), "asked_at": waits}
 

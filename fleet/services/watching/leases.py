@@ -33,7 +33,7 @@ _PREFIX = "watch/"
 _MEMBERS = prepared.Rows(lambda _: Cluster.objects.order_by().values_list("pk", "uid"))
 _WATCHES = prepared.Rows(lambda _: Lease.objects.filter(name__startswith=_PREFIX))
 _LIVE = prepared.Rows(
-    lambda given: Heartbeat.objects.filter(role=ROLE, at__gte=given("since", TIME)).values_list("instance")
+    lambda param: Heartbeat.objects.filter(role=ROLE, at__gte=param("since", TIME)).values_list("instance")
 )
 
 Epochs = dict[int, int]

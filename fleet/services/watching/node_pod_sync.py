@@ -33,31 +33,31 @@ _POD_FIELDS = (
 )  # fmt: skip
 _CLUSTER_FIELDS = ("uid", "name", "synced_at", "region", "zone", "resource_version")
 _HOLDS = prepared.Rows(
-    lambda given: Hold.objects.filter(
-        cluster_id=given("cluster", KEY), released_at=None, job_uid__in=given("uids", UID)
+    lambda param: Hold.objects.filter(
+        cluster_id=param("cluster", KEY), released_at=None, job_uid__in=param("uids", UID)
     )
 )
 _BOUND = prepared.Rows(
-    lambda given: (
-        Pod.objects.filter(cluster_id=given("cluster", KEY), job_uid__in=given("uids", UID))
+    lambda param: (
+        Pod.objects.filter(cluster_id=param("cluster", KEY), job_uid__in=param("uids", UID))
         .exclude(node="")
         .order_by()
         .values_list("job_uid", "attempt", "namespace", "name")
     )
 )
 _FREE = prepared.Rows(
-    lambda given: (
-        Hold.objects.filter(pk__in=given("pks", KEY), released_at=None)
+    lambda param: (
+        Hold.objects.filter(pk__in=param("pks", KEY), released_at=None)
         .select_for_update(no_key=True, skip_locked=True)
         .values_list("pk")
     )
 )
 _RELEASE = prepared.Update(
-    lambda given: (Hold.objects.filter(pk__in=given("pks", KEY)), {"released_at": given("now", TIME)})
+    lambda param: (Hold.objects.filter(pk__in=param("pks", KEY)), {"released_at": param("now", TIME)})
 )
 _CLUSTER = prepared.Rows(
-    lambda given: (
-        Cluster.objects.filter(pk=given("pk", KEY))
+    lambda param: (
+        Cluster.objects.filter(pk=param("pk", KEY))
         .only(*_CLUSTER_FIELDS)
         .order_by()
         .select_for_update(of=("self",), no_key=True)

@@ -18,7 +18,7 @@ from structlog import get_logger
 from fleet.changes import events
 from fleet.core.members.health import UNJUDGED
 from fleet.db import prepared
-from fleet.db.prepared import JSON, NUMBER, TEXT, UID, Given
+from fleet.db.prepared import JSON, NUMBER, TEXT, UID, Param
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
@@ -79,13 +79,13 @@ _NO_FAULT = ("done", "NotYet")
 Clock = Callable[[], datetime]
 
 
-def _sending(given: Given) -> tuple[QuerySet[Job], dict[str, Any]]:
-    rows = Job.objects.filter(uid=given("uid", UID), attempt=given("attempt", NUMBER), state=Job.State.PLACED)
-    reason = {"reason": given("reason", JSON), "reason_code": given("code", TEXT)}
+def _sending(param: Param) -> tuple[QuerySet[Job], dict[str, Any]]:
+    rows = Job.objects.filter(uid=param("uid", UID), attempt=param("attempt", NUMBER), state=Job.State.PLACED)
+    reason = {"reason": param("reason", JSON), "reason_code": param("code", TEXT)}
     return transitions.job_move(rows, JobEvent.SENT, **reason)
 
 
-_JOB = prepared.Rows(lambda given: Job.objects.select_related("policy").filter(uid=given("uid", UID)))
+_JOB = prepared.Rows(lambda param: Job.objects.select_related("policy").filter(uid=param("uid", UID)))
 _SENT = prepared.Update(_sending)
 
 

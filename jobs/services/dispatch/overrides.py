@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from fleet.db import prepared
-from fleet.db.prepared import TEXT, Given
+from fleet.db.prepared import TEXT, Param
 from fleet.models import Cluster
 from jobs import snapshot
 from jobs.core.manifest_fields import Manifest
@@ -38,8 +38,8 @@ def manifest(job: Job, kind: Kind, cluster: Cluster) -> tuple[Manifest, list[str
     return made, said
 
 
-def _stored(given: Given) -> QuerySet[Policy]:
-    return Policy.objects.filter(Q(namespace="") | Q(namespace=given("namespace", TEXT)), kind__in=overrides.KINDS)
+def _stored(param: Param) -> QuerySet[Policy]:
+    return Policy.objects.filter(Q(namespace="") | Q(namespace=param("namespace", TEXT)), kind__in=overrides.KINDS)
 
 
 _STORED = prepared.Rows(_stored)

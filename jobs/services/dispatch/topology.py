@@ -27,7 +27,7 @@ def placement(job: Job, attempt: int) -> dict[str, Any]:
 
 
 _PLACEMENT = prepared.Rows(
-    lambda given: Binding.objects.filter(job=given("job", KEY), attempt=given("attempt", NUMBER)).values_list(
+    lambda param: Binding.objects.filter(job=param("job", KEY), attempt=param("attempt", NUMBER)).values_list(
         "placement"
     )
 )

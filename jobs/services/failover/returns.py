@@ -44,7 +44,7 @@ def may_stay(job: Job, cluster: Cluster, now: datetime) -> bool:
 
 def adopt(now: datetime, pks: Iterable[int] | None = None) -> list[Job]:
     """Those of the jobs, or of all, whose attempt goes on where they left it, because its cluster is well again."""
-    if pks is None and not _LEFT.names():
+    if pks is None and not _ANY_LEFT.values():
         return []
     rows = _left_behind()
     if pks is not None:
@@ -71,7 +71,7 @@ def _left_behind() -> QuerySet[Job]:
     )
 
 
-_LEFT = prepared.Existing(lambda _: {"left behind": _left_behind()})
+_ANY_LEFT = prepared.Rows(lambda _: _left_behind().order_by().values_list("pk")[:1])
 
 
 def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:

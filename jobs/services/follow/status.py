@@ -5,22 +5,17 @@ only if it is of the job's current attempt; a copy of any other attempt, or of a
 of it is idempotent: the same report twice changes nothing.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
-from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Max, Q, QuerySet, prefetch_related_objects
+from django.db.models import QuerySet
 
 from fleet.changes import events
 from fleet.core.members.observed import Mark, ObservedRefusal
-from fleet.db import isolation, prepared
-from fleet.db.prepared import KEY, UID, Given
+from fleet.db import isolation
 from fleet.kube.resources import Resource
-from fleet.models import Cluster, Pod
+from fleet.models import Pod
 from fleet.services.members import event_handlers
 from jobs.core.division import shares as parts
 from jobs.core.failover.rules import Outcome
@@ -33,9 +28,10 @@ from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.services.dispatch import service_accounts
 from jobs.services.failover import crash_loops, division, evidence, failover, returns
-from jobs.services.follow import division_status, health, member_copies, refusals
+from jobs.services.follow import division_status, health, member_copies, refusals, status_rows
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
+from jobs.services.follow.status_rows import RunningPods
 from jobs.services.lifecycle import charges, provenance, transitions, works
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.scheduling import loop
@@ -68,12 +64,12 @@ class JobEventHandler:
     def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> set[Key]:
         copies, newer = member_copies.judge(cluster_id, resource, objects, now)
         # Locked before their pods are counted: two batches would otherwise each write a state from a count of before the other.
-        jobs = {job.uid: job for job in _lock_jobs(uid for (uid, _), _ in (*copies, *newer))}
+        jobs = {job.uid: job for job in status_rows.lock_jobs(uid for (uid, _), _ in (*copies, *newer))}
         copies += member_copies.adopt(cluster_id, resource, jobs, newer, now)
-        running = _count_running(cluster_id, jobs)
+        running = status_rows.count_running(cluster_id, jobs)
         failed = {key for key, copy in copies if key[0] in jobs and _has_newly_failed(jobs[key[0]], copy)}
         reports = [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs]
-        _prefetch_related(reports, running.restarting)
+        status_rows.prefetch_related(reports, running.restarting)
         batch = StatusBatch(
             now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting), running.created
         )
@@ -130,9 +126,9 @@ class JobEventHandler:
     @transaction.atomic
     def on_pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
         """Updates jobs whose pods changed: some kinds report through pods only, and a waiting reason counts running pods."""
-        jobs = {job.uid: job for job in _lock_jobs(uid for uid, _ in keys)}
-        running = _count_running(cluster_id, jobs)
-        _prefetch_related([(job, job.status) for job in jobs.values()], running.restarting)
+        jobs = {job.uid: job for job in status_rows.lock_jobs(uid for uid, _ in keys)}
+        running = status_rows.count_running(cluster_id, jobs)
+        status_rows.prefetch_related([(job, job.status) for job in jobs.values()], running.restarting)
         batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting), created=running.created)
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
@@ -155,70 +151,14 @@ def register() -> None:
     event_handlers.register(JobEventHandler())
 
 
-def _lock_jobs(uids: Iterable[UUID]) -> list[Job]:
-    """Locks the jobs until the transaction ends, in the order of their keys."""
-    return _JOBS.objects(uids=list(set(uids)))
-
-
-def _with_uids(given: Given) -> QuerySet[Job]:
-    rows = Job.objects.filter(uid__in=given("uids", UID), deleting_at__isnull=True).order_by("pk")
-    return rows.defer("manifest", "labels", "total").select_for_update(no_key=True)
-
-
-_JOBS = prepared.Rows(_with_uids)
-_CLUSTERS = prepared.Rows(lambda given: Cluster.objects.filter(pk__in=given("pks", KEY)).only("name"))
-
-
-def _prefetch_related(reports: Iterable[tuple[Job, Manifest]], restarting: Collection[UUID]) -> None:
-    """Prefetches what most reports do not need: policies to judge trouble by, and the clusters that messages will name."""
-    phases = [(job, Phase.RESTARTING if job.uid in restarting else _phase_of(job, status)) for job, status in reports]
-    troubled = [job for job, phase in phases if phase in (Phase.RESTARTING, Phase.FAILED)]
-    starting = [job for job, phase in phases if phase is not Phase.SUCCEEDED and job.state != Job.State.RUNNING]
-    prefetch_related_objects(troubled, "policy")
-    named = [job for job in (*troubled, *starting) if job.cluster_id is not None]
-    clusters = {row.pk: row for row in _CLUSTERS.objects(pks=list({job.cluster_id for job in named}))}
-    for job in named:
-        if job.cluster_id in clusters:
-            job.cluster = clusters[job.cluster_id]
-
-
-class _Running(Counter[Key]):
-    """The number of running pods of each attempt in one member, and the jobs with pods that restarted too often."""
-
-    restarting: frozenset[UUID] = frozenset()
-    created: Mapping[Key, int] = {}
-    """The number of all pods of each attempt that have not ended."""
-
-
-def _pod_counts(given: Given) -> QuerySet[Pod, Any]:
-    pods = Pod.objects.filter(cluster_id=given("cluster", KEY), job_uid__in=given("uids", UID)).order_by()
-    return (
-        pods.exclude(phase__in=["Succeeded", "Failed"])
-        .values_list("job_uid", "attempt")
-        .annotate(count=Count("pk", filter=Q(phase="Running")), most=Max("restarts"), created=Count("pk"))
-    )
-
-
-_POD_COUNTS = prepared.Rows(_pod_counts)
-
-
-def _count_running(cluster_id: int, uids: Iterable[UUID]) -> _Running:
-    rows = _POD_COUNTS.values(cluster=cluster_id, uids=list(uids))
-    running = _Running({(uid, attempt): count for uid, attempt, count, _, _ in rows})
-    running.created = {(uid, attempt): created for uid, attempt, _, _, created in rows}
-    least = settings.CONVOY_FAILOVER.crash_loop_restarts
-    running.restarting = frozenset(uid for uid, _, _, most, _ in rows if most >= least)
-    return running
-
-
-def _pods_seen(job: Job, attempt: int, running: _Running, batch: StatusBatch) -> PodsSeen:
+def _pods_seen(job: Job, attempt: int, running: RunningPods, batch: StatusBatch) -> PodsSeen:
     key = (job.uid, attempt)
     loop = crash_loops.find(job, batch.restarting, batch.now, attempt=attempt)
     return PodsSeen(running[key], running.created.get(key, 0), loop)
 
 
 def _has_succeeded(job: Job, copy: Manifest) -> bool:
-    return _phase_of(job, copy.get("status") or {}) is Phase.SUCCEEDED
+    return status_rows.phase_of(job, copy.get("status") or {}) is Phase.SUCCEEDED
 
 
 def _has_newly_failed(job: Job, copy: Manifest) -> bool:
@@ -226,7 +166,7 @@ def _has_newly_failed(job: Job, copy: Manifest) -> bool:
     return (
         job.state in Job.ON_MEMBER
         and job.state != Job.State.BACKOFF
-        and _phase_of(job, copy.get("status") or {}) is Phase.FAILED
+        and status_rows.phase_of(job, copy.get("status") or {}) is Phase.FAILED
     )
 
 
@@ -289,7 +229,7 @@ def _apply_earlier_success(job: Job | None, attempt: int, cluster_id: int, copy:
         job is None
         or job.shares
         or attempt >= job.attempt
-        or _phase_of(job, copy.get("status") or {}) is not Phase.SUCCEEDED
+        or status_rows.phase_of(job, copy.get("status") or {}) is not Phase.SUCCEEDED
     ):
         return
     if not returns.retract_later(job, attempt, cluster_id, batch.now):
@@ -386,12 +326,14 @@ def _mark_finished(job: Job, event: JobEvent, outcome: Outcome, message: str, ba
 @transaction.atomic
 def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
     """Apply the last status of copies that had ended before they were deleted: such jobs end, and do not fail over."""
-    jobs = {job.uid: job for job in _lock_jobs(uid for (uid, _), _ in copies)}
-    _prefetch_related([(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs], ())
+    jobs = {job.uid: job for job in status_rows.lock_jobs(uid for (uid, _), _ in copies)}
+    status_rows.prefetch_related(
+        [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs], ()
+    )
     batch = StatusBatch(now)
     for (uid, attempt), copy in copies:
         job, status = jobs.get(uid), copy.get("status") or {}
-        if job is None or _phase_of(job, status) not in FINISHED:
+        if job is None or status_rows.phase_of(job, status) not in FINISHED:
             continue
         if division_status.counts(job, attempt, succeeded=_has_succeeded(job, copy)):
             division_status.report(job, attempt, status, PodsSeen(), now)
@@ -400,10 +342,6 @@ def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]]
         else:
             _apply_earlier_success(job, attempt, cluster_id, copy, batch)
     batch.write()
-
-
-def _phase_of(job: Job, status: Manifest) -> Phase:
-    return registry.kind_of(job.api_version, job.kind).read_status(status, 0).phase
 
 
 @transaction.atomic
@@ -450,7 +388,7 @@ def _pods_succeeded(job: Job) -> bool:
 
 
 def _end_by_pods(job: Job, now: datetime) -> None:
-    fresh = _lock_jobs([job.uid])[0]
+    fresh = status_rows.lock_jobs([job.uid])[0]
     if fresh.attempt != job.attempt or fresh.state not in Job.ON_MEMBER:
         return
     batch = StatusBatch(now)

@@ -26,7 +26,7 @@ def lock_owners(uids: Iterable[UUID]) -> None:
 
 
 _OWNERS = prepared.Rows(
-    lambda given: (
-        Job.objects.filter(uid__in=given("uids", UID)).order_by("pk").select_for_update(no_key=True).values_list("pk")
+    lambda param: (
+        Job.objects.filter(uid__in=param("uids", UID)).order_by("pk").select_for_update(no_key=True).values_list("pk")
     )
 )

@@ -96,10 +96,10 @@ def load_provenance(cluster_id: int, keys: Iterable[Key]) -> Provenance:
 
 
 _CLUSTER = prepared.Rows(
-    lambda given: Cluster.objects.filter(pk=given("pk", KEY)).only("uid", "name", "member_uid").order_by()
+    lambda param: Cluster.objects.filter(pk=param("pk", KEY)).only("uid", "name", "member_uid").order_by()
 )
 _WORKS = prepared.Rows(
-    lambda given: Work.objects.filter(cluster_id=given("cluster", KEY), job_uid__in=given("uids", UID))
+    lambda param: Work.objects.filter(cluster_id=param("cluster", KEY), job_uid__in=param("uids", UID))
 )
 
 

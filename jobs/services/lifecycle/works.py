@@ -17,7 +17,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from fleet.changes import events
 from fleet.db import prepared
-from fleet.db.prepared import KEY, NUMBER, TEXT, TIME, UID, Given
+from fleet.db.prepared import KEY, NUMBER, TEXT, TIME, UID, Param
 from fleet.models import Cluster, Hold
 from fleet.services.clusters import circuits
 from jobs.core.division import shares
@@ -87,15 +87,15 @@ def claim(pk: int, now: datetime) -> Work | None:
     return work
 
 
-def _claiming(given: Given) -> tuple[QuerySet[Work], dict[str, Any]]:
-    rows = _due(**{name: given(name, TIME) for name in ("now", "died", "too_far", "beyond", "probed_by")})
-    changes = {"claim": given("token", TEXT), "claimed_at": given("now", TIME), "tries": F("tries") + 1}
-    return rows.filter(pk=given("pk", KEY)), changes
+def _claiming(param: Param) -> tuple[QuerySet[Work], dict[str, Any]]:
+    rows = _due(**{name: param(name, TIME) for name in ("now", "died", "too_far", "beyond", "probed_by")})
+    changes = {"claim": param("token", TEXT), "claimed_at": param("now", TIME), "tries": F("tries") + 1}
+    return rows.filter(pk=param("pk", KEY)), changes
 
 
 _CLAIM = prepared.Update(_claiming)
 _CLAIMED = prepared.Rows(
-    lambda given: Work.objects.select_related("cluster").filter(pk=given("pk", KEY), claim=given("token", TEXT))
+    lambda param: Work.objects.select_related("cluster").filter(pk=param("pk", KEY), claim=param("token", TEXT))
 )
 
 
@@ -118,12 +118,12 @@ def renew(work: Work, now: datetime) -> None:
     work.claimed_at = work.claimed_at if fresh else now
 
 
-def _claimed(given: Given) -> QuerySet[Work]:
-    return Work.objects.filter(pk=given("pk", KEY), claim=given("claim", TEXT), state=given("state", TEXT))
+def _claimed(param: Param) -> QuerySet[Work]:
+    return Work.objects.filter(pk=param("pk", KEY), claim=param("claim", TEXT), state=param("state", TEXT))
 
 
-_STILL_CLAIMED = prepared.Rows(lambda given: _claimed(given).values_list("pk"))
-_RENEW = prepared.Update(lambda given: (_claimed(given), {"claimed_at": given("now", TIME)}))
+_STILL_CLAIMED = prepared.Rows(lambda param: _claimed(param).values_list("pk"))
+_RENEW = prepared.Update(lambda param: (_claimed(param), {"claimed_at": param("now", TIME)}))
 
 
 def advance(work: Work, event: WorkEvent, **fields: object) -> bool:
@@ -140,9 +140,9 @@ def advance(work: Work, event: WorkEvent, **fields: object) -> bool:
 def _advance_by(event: WorkEvent, names: tuple[str, ...]) -> prepared.Update:
     fields: dict[str, Any] = {name: Work._meta.get_field(name) for name in names}
 
-    def build(given: Given) -> tuple[QuerySet[Work], dict[str, Any]]:
-        changes = {name: given(f"new_{name}", field) for name, field in fields.items()}
-        return transitions.work_move(_claimed(given), event, **changes)
+    def build(param: Param) -> tuple[QuerySet[Work], dict[str, Any]]:
+        changes = {name: param(f"new_{name}", field) for name, field in fields.items()}
+        return transitions.work_move(_claimed(param), event, **changes)
 
     return prepared.Update(build)
 
@@ -248,22 +248,22 @@ def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datet
         _RELEASE.run(uids=[job.uid for job in same_number], number=number, now=now)
 
 
-def _current(given: Given) -> QuerySet[Attempt]:
-    return Attempt.objects.filter(job__pk__in=given("jobs", KEY), number=given("number", NUMBER))
+def _current(param: Param) -> QuerySet[Attempt]:
+    return Attempt.objects.filter(job__pk__in=param("jobs", KEY), number=param("number", NUMBER))
 
 
-def _starting(given: Given) -> tuple[QuerySet[Attempt], dict[str, Any]]:
-    return _current(given).filter(started_at__isnull=True), {"started_at": given("now", TIME)}
+def _starting(param: Param) -> tuple[QuerySet[Attempt], dict[str, Any]]:
+    return _current(param).filter(started_at__isnull=True), {"started_at": param("now", TIME)}
 
 
-def _ending(given: Given) -> tuple[QuerySet[Attempt], dict[str, Any]]:
-    said = {"outcome": given("outcome", TEXT), "message": given("message", TEXT)}
-    return _current(given).filter(ended_at__isnull=True), {"ended_at": given("now", TIME), **said}
+def _ending(param: Param) -> tuple[QuerySet[Attempt], dict[str, Any]]:
+    said = {"outcome": param("outcome", TEXT), "message": param("message", TEXT)}
+    return _current(param).filter(ended_at__isnull=True), {"ended_at": param("now", TIME), **said}
 
 
-def _releasing(given: Given) -> tuple[QuerySet[Hold], dict[str, Any]]:
-    held = Hold.objects.filter(job_uid__in=given("uids", UID), attempt=given("number", NUMBER))
-    return held.filter(released_at__isnull=True), {"released_at": given("now", TIME)}
+def _releasing(param: Param) -> tuple[QuerySet[Hold], dict[str, Any]]:
+    held = Hold.objects.filter(job_uid__in=param("uids", UID), attempt=param("number", NUMBER))
+    return held.filter(released_at__isnull=True), {"released_at": param("now", TIME)}
 
 
 _START, _END, _RELEASE = prepared.Update(_starting), prepared.Update(_ending), prepared.Update(_releasing)

@@ -49,8 +49,8 @@ _TREE = prepared.Rows(
     lambda _: QuotaTree.objects.order_by("pk").select_for_update(no_key=True).values_list("resource_version")[:1]
 )
 _JOBS = prepared.Rows(
-    lambda given: (
-        Job.objects.filter(pk__in=given("pks", KEY)).order_by("pk").select_for_update(no_key=True).only(*_LOCKED)
+    lambda param: (
+        Job.objects.filter(pk__in=param("pks", KEY)).order_by("pk").select_for_update(no_key=True).only(*_LOCKED)
     )
 )
 _CLOSED = prepared.Rows(lambda _: queries.queues().exclude(state=Queue.State.OPEN).values_list("path"))

@@ -40,17 +40,17 @@ _WRITERS_S = 1.0
 """How long a refresh waits for journal entries of uncommitted transactions: the one that requested the cycle may follow."""
 _CHUNK = 500
 _COLUMNS = (*snapshot.WAITING, "reason_code", "tree_version", "reclaim", "suspended", "deleting_at")
-_JOBS = prepared.Rows(lambda given: Job.objects.filter(pk__in=given("pks", KEY)).order_by().values_list(*_COLUMNS))
+_JOBS = prepared.Rows(lambda param: Job.objects.filter(pk__in=param("pks", KEY)).order_by().values_list(*_COLUMNS))
 _JOBS_BY_UID = prepared.Rows(
-    lambda given: Job.objects.filter(uid__in=given("uids", UID)).order_by().values_list(*_COLUMNS)
+    lambda param: Job.objects.filter(uid__in=param("uids", UID)).order_by().values_list(*_COLUMNS)
 )
 _NODES = prepared.Rows(
-    lambda given: Node.objects.filter(cluster__name=given("cluster", TEXT), name__in=given("names", TEXT))
+    lambda param: Node.objects.filter(cluster__name=param("cluster", TEXT), name__in=param("names", TEXT))
 )
 _OPEN_HOLDS = prepared.Rows(
     lambda _: Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "pk")
 )
-_HOLDS = prepared.Rows(lambda given: snapshot.open_holds().filter(pk__in=given("pks", KEY)))
+_HOLDS = prepared.Rows(lambda param: snapshot.open_holds().filter(pk__in=param("pks", KEY)))
 T = TypeVar("T")
 
 

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from structlog import get_logger
 
 from fleet.db import prepared
-from fleet.db.prepared import KEY, TEXT, TIME, Given
+from fleet.db.prepared import KEY, TEXT, TIME, Param
 from fleet.models import Lease
 from jobs.services.lifecycle import cycle_requests
 
@@ -43,20 +43,20 @@ def release(epoch: int) -> bool:
     return _RELEASE.run(name=cycle_requests.LEASE, epoch=epoch) == 1
 
 
-def _of_epoch(given: Given) -> QuerySet[Lease]:
-    return Lease.objects.filter(name=given("name", TEXT), epoch=given("epoch", KEY))
+def _of_epoch(param: Param) -> QuerySet[Lease]:
+    return Lease.objects.filter(name=param("name", TEXT), epoch=param("epoch", KEY))
 
 
-def _taking(given: Given) -> tuple[QuerySet[Lease], dict[str, Any]]:
-    free = Q(holder="") | Q(expires_at__lt=given("now", TIME)) | Q(expires_at__gt=given("too_far", TIME))
-    rows = Lease.objects.filter(free, name=given("name", TEXT), epoch=given("seen", KEY))
-    return rows, {"holder": given("holder", TEXT), "epoch": given("epoch", KEY), "expires_at": given("end", TIME)}
+def _taking(param: Param) -> tuple[QuerySet[Lease], dict[str, Any]]:
+    free = Q(holder="") | Q(expires_at__lt=param("now", TIME)) | Q(expires_at__gt=param("too_far", TIME))
+    rows = Lease.objects.filter(free, name=param("name", TEXT), epoch=param("seen", KEY))
+    return rows, {"holder": param("holder", TEXT), "epoch": param("epoch", KEY), "expires_at": param("end", TIME)}
 
 
-_LEASE = prepared.Rows(lambda given: Lease.objects.filter(name=given("name", TEXT)))
+_LEASE = prepared.Rows(lambda param: Lease.objects.filter(name=param("name", TEXT)))
 _TAKE = prepared.Update(_taking)
-_RENEW = prepared.Update(lambda given: (_of_epoch(given).exclude(holder=""), {"expires_at": given("end", TIME)}))
-_RELEASE = prepared.Update(lambda given: (_of_epoch(given), {"holder": ""}))
+_RENEW = prepared.Update(lambda param: (_of_epoch(param).exclude(holder=""), {"expires_at": param("end", TIME)}))
+_RELEASE = prepared.Update(lambda param: (_of_epoch(param), {"holder": ""}))
 
 
 def _lease_time() -> timedelta:
