@@ -12,7 +12,7 @@ own: what it forgets is tried once too often, no more.
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, models, transaction
 from structlog import get_logger
@@ -34,26 +34,46 @@ class Ends(Exception):  # noqa: N818 - the base of exceptions that are no errors
     """Ends a pass on purpose: the process must not go on with it."""
 
 
-def run(step: str, ids: Sequence[Hashable], action: Callable[[], R], *, is_pure: bool = False) -> tuple[R] | None:
-    """What the action returns; None when it failed, which the log tells with ``ids``. A pure one needs no savepoint."""
+def _id(item: object) -> Hashable:
+    if isinstance(item, models.Model):
+        return f"{item._meta.model_name} {item.pk}"
+    return item if isinstance(item, Hashable) else repr(item)
+
+
+def run(step: str, ids: Sequence[Hashable], action: Callable[[], R], *, savepoint: bool = True) -> tuple[R] | None:
+    """What the action returns; None when it failed, which is logged with ``ids``.
+
+    Without a ``savepoint`` the action writes nothing, or undoes by itself what it wrote.
+    """
+    result, error = _attempt(action, savepoint)
+    if error is not None:
+        _report(step, ids, error)
+    return result
+
+
+def _attempt(action: Callable[[], R], savepoint: bool) -> tuple[tuple[R] | None, Exception | None]:
     try:
-        with transaction.atomic() if connection.in_atomic_block and not is_pure else nullcontext():
-            return (action(),)
+        with transaction.atomic() if savepoint and connection.in_atomic_block else nullcontext():
+            return (action(),), None
     except Exception as e:  # the one place where a failure that is not foreseen is kept from what it is not about
         if not is_contained(e):
             raise
-        metrics.ISOLATED_FAILURES.labels(step).inc()
-        log.exception("isolated failure", step=step, ids=[str(each) for each in ids], error=f"{type(e).__name__}: {e}")
-        return None
+        return None, e
 
 
-def each(step: str, items: Iterable[T], action: Callable[[T], R], now: datetime, *, is_pure: bool = False) -> list[R]:
+def _report(step: str, ids: Sequence[Hashable], error: Exception) -> None:
+    metrics.ISOLATED_FAILURES.labels(step).inc()
+    shown = f"{type(error).__name__}: {error}"
+    log.error("isolated failure", step=step, ids=[str(each) for each in ids], error=shown, exc_info=error)
+
+
+def each(step: str, items: Iterable[T], action: Callable[[T], R], now: datetime, *, savepoint: bool = True) -> list[R]:
     """The results of the action for each item that does not fail."""
     results: list[R] = []
     for item in items:
         if _is_left_out(step, item, now):
             continue
-        result = run(step, [_id(item)], lambda item=item: action(item), is_pure=is_pure)  # type: ignore[misc]
+        result = run(step, [_id(item)], lambda item=item: action(item), savepoint=savepoint)  # type: ignore[misc]
         _remember(step, item, failed=result is None, now=now)
         results += result or ()
     return results
@@ -62,33 +82,37 @@ def each(step: str, items: Iterable[T], action: Callable[[T], R], now: datetime,
 def together(step: str, items: Sequence[T], action: Callable[[Sequence[T]], R], now: datetime) -> list[R]:
     """The results of the parts of the batch that could be handled at once: of one part when nothing fails."""
 
-    def settle(item: T, *, failed: bool) -> None:
-        _remember(step, item, failed=failed, now=now)
+    def settle(item: T, error: Exception | None) -> None:
+        _remember(step, item, failed=error is not None, now=now)
 
     return apart(step, [item for item in items if not _is_left_out(step, item, now)], action, settle)
 
 
-class Settle(Protocol):
-    """Called for each item of a batch once it is known whether it fails."""
+def apart(
+    step: str,
+    items: Sequence[T],
+    action: Callable[[Sequence[T]], R],
+    settle: Callable[[T, Exception | None], None] = lambda _item, _error: None,
+    *,
+    id_of: Callable[[T], Hashable] = _id,
+    savepoint: bool = True,
+) -> list[R]:
+    """The results of the parts of the batch; what fails in a part of one item is left out of them.
 
-    def __call__(self, item: Any, *, failed: bool) -> None: ...
-
-
-def _forget(item: Any, *, failed: bool) -> None:
-    """For what is not left out the next time: it may have changed meanwhile."""
-
-
-def apart(step: str, items: Sequence[T], action: Callable[[Sequence[T]], R], settle: Settle = _forget) -> list[R]:
-    """The results of the parts of the batch; what fails in a part of one item is left out of them."""
+    ``settle`` is called for each item once it is known whether it fails. Nothing is remembered of it here: it may have
+    changed the next time.
+    """
     if not items:
         return []
-    result = run(step, [_id(item) for item in items], lambda: action(items))
-    if result is not None or len(items) == 1:
-        for item in items:
-            settle(item, failed=result is None)
-        return list(result or ())
-    half = len(items) // 2
-    return apart(step, items[:half], action, settle) + apart(step, items[half:], action, settle)
+    result, error = _attempt(lambda: action(items), savepoint)
+    if error is not None and len(items) > 1:
+        halves = items[: len(items) // 2], items[len(items) // 2 :]
+        return [one for half in halves for one in apart(step, half, action, settle, id_of=id_of, savepoint=savepoint)]
+    if error is not None:
+        _report(step, [id_of(items[0])], error)
+    for item in items:
+        settle(item, error)
+    return list(result or ())
 
 
 def is_contained(error: Exception) -> bool:
@@ -123,9 +147,3 @@ def _remember(step: str, item: object, *, failed: bool, now: datetime) -> None:
     if len(_failures) >= _REMEMBERED:
         _failures.pop(next(iter(_failures)), None)
     _failures[key] = (count, now + min(_LONGEST, _FIRST * 2 ** min(count - 1, 10)))
-
-
-def _id(item: object) -> Hashable:
-    if isinstance(item, models.Model):
-        return f"{item._meta.model_name} {item.pk}"
-    return item if isinstance(item, Hashable) else repr(item)

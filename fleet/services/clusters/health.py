@@ -110,7 +110,7 @@ def _look_at(row: Cluster) -> Look:
 
 def _outcome(row: Cluster, future: Future[Look]) -> Look | None:
     if future.done() and not future.cancelled():
-        result = isolation.run("clusters.look", [row.name], future.result, is_pure=True)
+        result = isolation.run("clusters.look", [row.name], future.result, savepoint=False)
         return result[0] if result else None
     return Look(
         False, False, "ClusterNotReachable", f"no complete answer within {settings.CONVOY_MEMBERS.probe_timeout_s:g} s"

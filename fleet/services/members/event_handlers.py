@@ -30,6 +30,8 @@ class AccountNeeds:
 
 
 class EventHandler(Protocol):
+    """``on_update``, ``on_delete`` and ``on_pods_changed`` write nothing when they raise: the batch is tried again in parts."""
+
     def resources(self) -> list[Resource]:
         """The kinds to watch for objects that carry our job label."""
 

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from fleet import metrics
 from fleet.changes import events
 from fleet.core.members import observed
 from fleet.core.members.observed import Key, ObservedPod, ObservedRefusal
@@ -75,7 +74,8 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
             )
             followed.clear()  # pods that were made since may have overtaken a refusal
         if rest := pod_keys - followed:
-            isolation.apart("follow.pods", sorted(rest), partial(_on_pods_changed, handler, cluster_id, now))
+            changed = partial(_on_pods_changed, handler, cluster_id, now)
+            isolation.apart("follow.pods", sorted(rest), changed, savepoint=False)
 
 
 def _on_refusals(
@@ -118,21 +118,20 @@ Report = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], Collectio
 def _hand_over(
     report: Report, cluster_id: int, resource: Resource, objects: list[dict[str, Any]], now: datetime
 ) -> set[event_handlers.Key]:
-    """All at once; if that fails, in halves, until the one object is left that cannot be written. What the handler returns."""
-    try:
-        return set(report(cluster_id, resource, objects, now) or ())
-    except Exception as e:  # an object that nobody foresaw must not stop what the member says of all others
-        if not isolation.is_contained(e):
-            raise
-        half = len(objects) // 2
-        if half:
-            first = _hand_over(report, cluster_id, resource, objects[:half], now)
-            return first | _hand_over(report, cluster_id, resource, objects[half:], now)
-        metadata = objects[0]["metadata"]
-        name = f"{resource.kind} {metadata.get('namespace', '')}/{metadata['name']}"
-        metrics.ISOLATED_FAILURES.labels("follow.objects").inc()
-        record_unwritable(cluster_id, [name], e, now)
-        return set()
+    """All at once; what cannot be handled is left out by itself, and recorded. What the handler returns."""
+
+    def name_of(body: dict[str, Any]) -> str:
+        return f"{resource.kind} {body['metadata'].get('namespace', '')}/{body['metadata']['name']}"
+
+    def settle(body: dict[str, Any], error: Exception | None) -> None:
+        if error is not None:
+            record_unwritable(cluster_id, [name_of(body)], error, now)
+
+    def hand_over(bodies: Sequence[dict[str, Any]]) -> set[event_handlers.Key]:
+        return set(report(cluster_id, resource, bodies, now) or ())
+
+    parts = isolation.apart("follow.objects", objects, hand_over, settle, id_of=name_of, savepoint=False)
+    return set().union(*parts)
 
 
 def record_unwritable(cluster_id: int, names: Sequence[str], error: Exception, now: datetime) -> None:

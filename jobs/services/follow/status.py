@@ -92,6 +92,7 @@ class JobEventHandler:
         batch.write()
         return followed
 
+    @transaction.atomic
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
         """Objects deleted in the member, by Convoy or others. An end they had reported counts before their deletion."""
         copies, _ = member_copies.judge(cluster_id, resource, objects, now)

@@ -26,7 +26,7 @@ def claim_unclaimed(now: datetime) -> None:
     unclaimed = live.filter(policy__isnull=True).order_by("pk")
     claimed = []
     for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
-        [job.policy] = isolation.each("policy_claims", [job], partial(select_policy, known), now, is_pure=True) or [
+        [job.policy] = isolation.each("policy_claims", [job], partial(select_policy, known), now, savepoint=False) or [
             None
         ]
         if job.policy is not None:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
 from fleet.db import isolation
+from fleet.member.watching import Changed, Item
 from fleet.models import Cluster, Heartbeat
 from fleet.services.clusters import health as cluster_health
 from fleet.services.clusters import pictures
@@ -19,7 +20,7 @@ from jobs.core.policies import propagation
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.dispatch import dispatcher, pushing
 from jobs.services.failover import failover, returns
-from jobs.services.follow import expiry, health, status, sweep
+from jobs.services.follow import expiry, health, member_copies, status, sweep
 from jobs.services.lifecycle import charges
 from jobs.services.scheduling import loop, preemption
 from jobs.services.submission import actions, policy_claims
@@ -34,13 +35,6 @@ NAMES = ("bad", "good", "better")
 
 class Poison(Exception):
     """What nobody foresaw."""
-
-
-@pytest.fixture(autouse=True)
-def no_memory():
-    isolation._failures.clear()
-    yield
-    isolation._failures.clear()
 
 
 @dataclass(frozen=True)
@@ -225,8 +219,10 @@ def test_a_batch_is_taken_apart_down_to_what_fails():
             raise Poison
         return len(batch)
 
+    before = failures()
     assert sum(isolation.together("batch", list(range(100)), handle, NOW)) == 99
     assert len(seen) < 20
+    assert failures() - before == 1, "what was left out counts, not each part of the batch that it was in"
     assert isolation.together("batch", list(range(100)), handle, NOW) == [99]
 
 
@@ -267,6 +263,29 @@ def test_a_job_whose_report_raises_stops_no_other_report(monkeypatch):
     status.register()
     reports.deliver(cluster.pk, {resource: batch}, set(), NOW)
     assert names(state="Running")() == {"good", "better"}
+
+
+def test_a_deleted_copy_whose_statement_the_database_refuses_stops_no_other(monkeypatch):
+    """Within the transaction of the watch, which on PostgreSQL takes nothing more after a refused statement."""
+    placed()
+    Work.objects.update(state="Applied", applied_at=LONG_AGO)
+    judge = member_copies.judge
+
+    def refused(cluster_id, resource, objects, now):
+        if any(copy["metadata"]["name"] == "bad" for copy in objects):
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT nothing FROM nowhere")
+        return judge(cluster_id, resource, objects, now)
+
+    monkeypatch.setattr(member_copies, "judge", refused)
+    resource, cluster = books.resource("bad"), Cluster.objects.get()
+    batch = reports.Batch()
+    for name in NAMES:
+        batch.add(Changed(resource, Item(("default", name), books.copy(name, {})), gone=True))
+    status.register()
+    with transaction.atomic():
+        reports.deliver(cluster.pk, {resource: batch}, set(), NOW)
+    assert names(state="Placed")() == {"bad"}
 
 
 def test_a_job_whose_pods_raise_stops_no_other_s(monkeypatch):
