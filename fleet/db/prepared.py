@@ -42,8 +42,8 @@ class _Parameter:
     at: int
 
     def of(self, values: Mapping[str, Any]) -> Any:
-        value = values[self.name]
-        return self.field.get_db_prep_value(value if self.at < 0 else value[self.at], connection)
+        value = values[self.name] if self.at < 0 else values[self.name][self.at]
+        return None if value is None else self.field.get_db_prep_value(value, connection)
 
 
 class _Slot(Expression):

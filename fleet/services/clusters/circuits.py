@@ -33,11 +33,10 @@ def latest_probe(now: datetime) -> datetime:
 
 
 def may_dispatch(cluster: Cluster, now: datetime) -> bool:
-    """Whether the circuit is closed, or this dispatch is its probe."""
-    rows = Cluster.objects.filter(pk=cluster.pk)
-    known = rows.values_list("circuit_opened_at", flat=True).first()
-    if known is None:
+    """Whether the circuit is closed by ``cluster``, which was just read, or this dispatch is its probe."""
+    if cluster.circuit_opened_at is None:
         return True
+    rows = Cluster.objects.filter(pk=cluster.pk)
     return bool(rows.exclude(blocked(now, latest_probe(now))).update(circuit_probe_at=now + _interval()))
 
 

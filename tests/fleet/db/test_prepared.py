@@ -7,8 +7,9 @@ import pytest
 from django.db.models import F
 
 from fleet.db import fencing, prepared
-from fleet.db.prepared import KEY, TEXT, TIME, UID
-from fleet.models import Cluster, Event, Hold, Node
+from fleet.db.prepared import JSON, KEY, TEXT, TIME, UID
+from fleet.models import Cluster, Event, Hold, Node, Token
+from tests.support.people import person
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 8, 30, 0, 123456, tzinfo=UTC)
@@ -106,6 +107,14 @@ def test_it_updates_the_rows_that_match_and_says_how_many():
     assert update.run(pks=[], at=later) == 0
     counts = Event.objects.order_by("pk").values_list("count", "last_at")
     assert list(counts) == [(2, later), (2, later), (1, NOW)]
+
+
+def test_none_is_null_in_a_document_too():
+    """By itself the field writes the JSON value null, which no ``IS NULL`` finds."""
+    token = Token.objects.create(user=person("ada"), digest="d", created_at=NOW, scope={"verbs": ["get"]})
+    update = prepared.Update(lambda param: (Token.objects.filter(pk=param("pk", KEY)), {"scope": param("scope", JSON)}))
+    assert update.run(pk=token.pk, scope=None) == 1
+    assert Token.objects.filter(scope__isnull=True).exists()
 
 
 def test_a_fenced_writer_writes_nothing_by_it_once_its_lease_is_lost():
